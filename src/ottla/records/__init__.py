@@ -1,0 +1,1 @@
+"""Record batches: the bytes that travel from producer to disk to consumer unchanged."""
