@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
+from ottla.base.errors import ProtocolError
 from ottla.base.ports import Buffer
 
 LOG_OVERHEAD = 12
@@ -114,3 +115,37 @@ class BatchHeader(NamedTuple):
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+
+
+class CorruptBatch(ProtocolError):
+    """Bytes that are not a record batch, or not the one that was written."""
+
+
+def read_header(data: Buffer, position: int = 0) -> BatchHeader:
+    """The header of the batch at `position`, whose bytes must all be in `data`; nothing but its length is checked."""
+    left = len(data) - position
+    if left < HEADER_SIZE:
+        raise CorruptBatch(f"{left} bytes at {position} are too few for a batch header of {HEADER_SIZE}")
+    header = BatchHeader._make(_HEADER.unpack_from(data, position))
+    if header.batch_length < HEADER_SIZE - LOG_OVERHEAD or header.size > left:
+        raise CorruptBatch(f"batch at {position} says it has {header.size} bytes; {left} are there")
+    return header
+
+
+def batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of every batch in `data`, which must hold whole batches only."""
+    position = 0
+    while position < len(data):
+        header = read_header(data, position)
+        yield position, header
+        position += header.size
+
+
+def assign(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
+    """Writes what the leader assigns into the batch at `position`; its CRC stays valid."""
+    _BASE_OFFSET.pack_into(data, position, base_offset)
+    _LEADER_EPOCH.pack_into(data, position + 12, leader_epoch)
+
+
+def checksum_matches(data: Buffer, position: int, header: BatchHeader) -> bool:
+    return crc32c(memoryview(data)[position + ATTRIBUTES_POSITION : position + header.size]) == header.crc
