@@ -1,0 +1,106 @@
+# The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check fmt bench interop docs fuzz generate clean
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+UV     := $(shell command -v uv 2>/dev/null)
+# The first interpreter that is new enough; name another with `make PYTHON=…`.
+PYTHON := $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+JOBS   := 2
+
+# A group is installed again only when what it was made from has changed.
+BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/records/*.pyx)
+
+# uv must not fetch an interpreter: that would need more than PyPI.
+export UV_PYTHON_DOWNLOADS := never
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+say = @printf '\033[1m==>\033[0m %s\n'
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs into .venv
+	$(say) "ready: $(BIN)/ottla, $(BIN)/pytest, $(BIN)/ruff, $(BIN)/mypy"
+
+demo: $(VENV)/.core ## write, read back and dump a log in a temporary directory
+	@$(BIN)/ottla demo
+
+test: $(VENV)/.test ## run the tests (a minute or two; the long run is `make fuzz`)
+	$(say) "pytest"
+	@$(BIN)/pytest -n $(JOBS)
+
+check: $(VENV)/.test $(VENV)/.check ## lint, formatting, types, imports, freshness of generated files
+	$(say) "ruff check"
+	@$(BIN)/ruff check
+	$(say) "ruff format --check"
+	@$(BIN)/ruff format --check
+	$(say) "mypy --strict"
+	@$(BIN)/mypy
+	$(say) "import contracts"
+	@$(BIN)/lint-imports --no-logo
+	$(say) "the architecture, and the generated files"
+	@$(BIN)/pytest tests/architecture
+
+fmt: $(VENV)/.check ## format and fix what can be fixed
+	@$(BIN)/ruff check --fix --exit-zero
+	@$(BIN)/ruff format
+
+bench: $(VENV)/.bench ## measure beside the peers, in one run
+	@$(BIN)/python bench/run.py
+
+fuzz: $(VENV)/.test ## the long run: many more cases of the fuzz and crash tests
+	$(say) "pytest -m long"
+	@$(BIN)/pytest -n $(JOBS) -m long
+
+interop: $(VENV)/.interop ## run beside Apache Kafka (needs Java and Maven)
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make interop needs java and mvn on PATH"; exit 1; }
+	$(say) "pytest -m interop"
+	@$(BIN)/pytest -m interop
+
+generate: $(VENV)/.core ## write the generated files again (message stub, settings reference)
+	@for tool in message_stub settings_reference; do \
+	  if [ -e tools/$$tool.py ]; then echo "tools/$$tool.py"; $(BIN)/python tools/$$tool.py || exit 1; fi; done
+
+docs: generate ## the same as generate, and say where the pages are
+	$(say) "read docs/README.md; the settings reference is docs/settings.md"
+
+clean: ## remove .venv, caches and build output
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
+	find src tests bench tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src -name '*.so' -delete
+
+# --- the virtual environment ---
+
+$(VENV)/.made:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed, and none is on PATH"; exit 1; }
+	$(say) "making $(VENV) with $$($(PYTHON) --version)$(if $(UV), and uv)"
+ifdef UV
+	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
+else
+	@# Some distributions ship Python without ensurepip; then the outer pip puts one in.
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { $(PYTHON) -m venv --without-pip $(VENV) && \
+	  $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+	@# Dependency groups need pip 25.1.
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+endif
+	@touch $@
+
+ifdef UV
+INSTALL := $(UV) pip install --quiet --python $(BIN)/python
+else
+INSTALL := $(BIN)/python -m pip install --quiet
+endif
+
+$(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
+	$(say) "installing ottla, in place"
+	@$(INSTALL) --editable '.[arrow]'
+	@touch $@
+
+$(VENV)/.test $(VENV)/.check $(VENV)/.bench $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
+	$(say) "installing what 'make $*' needs"
+	@$(INSTALL) --group $*
+	@touch $@
