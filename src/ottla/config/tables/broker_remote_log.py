@@ -1,0 +1,72 @@
+"""Tiered storage. Closed segments copied to remote storage, and read back from it (KIP-405)."""
+
+from ottla.config.bounds import NotEmpty, at_least
+from ottla.config.setting import ANY, CLUSTER_WIDE, LONG_MAX, LOW, MEDIUM, Flag, Int, Long, Text
+
+SETTINGS = (
+    Flag("remote.log.storage.system.enable", False, ANY, MEDIUM,
+         "Whether this broker has tiered storage at all; only then may topics switch it on."),
+    Long("log.local.retention.ms", -2, at_least(-2), MEDIUM,
+         "Default of `local.retention.ms`: the age at which copied segments leave the local disk.", CLUSTER_WIDE),
+    Long("log.local.retention.bytes", -2, at_least(-2), MEDIUM,
+         "Default of `local.retention.bytes`: the local size above which copied segments leave the disk.",
+         CLUSTER_WIDE),
+    Flag("follower.fetch.last.tiered.offset.enable", False, ANY, MEDIUM,
+         "Whether an empty follower starts where the remote copy ends, instead of copying what is there already.",
+         CLUSTER_WIDE),
+
+    # Plug-ins
+    Text("remote.log.storage.manager.class.name", None, NotEmpty(), MEDIUM,
+         "Class that stores and fetches segments (RemoteStorageManager)."),
+    Text("remote.log.storage.manager.class.path", None, ANY, MEDIUM,
+         "Where that class and what it needs are found."),
+    Text("remote.log.storage.manager.impl.prefix", "rsm.config.", NotEmpty(), MEDIUM,
+         "Prefix of the settings that are handed to it."),
+    Text("remote.log.metadata.manager.class.name",
+         "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager", NotEmpty(), MEDIUM,
+         "Class that remembers which segments are remote (RemoteLogMetadataManager)."),
+    Text("remote.log.metadata.manager.class.path", None, ANY, MEDIUM,
+         "Where that class and what it needs are found."),
+    Text("remote.log.metadata.manager.impl.prefix", "rlmm.config.", NotEmpty(), MEDIUM,
+         "Prefix of the settings that are handed to it."),
+    Text("remote.log.metadata.manager.listener.name", None, NotEmpty(), MEDIUM,
+         "Listener of the local broker that it connects to, if it needs one."),
+    Int("remote.log.metadata.custom.metadata.max.bytes", 128, at_least(0), LOW,
+        "Most bytes of its own that the storage plug-in may have remembered with a segment."),
+
+    # Work
+    Long("remote.log.manager.task.interval.ms", 30_000, at_least(1), LOW,
+         "Time between two rounds of copying and expiring."),
+    Int("remote.log.manager.thread.pool.size", 2, at_least(1), MEDIUM,
+        "Threads for followers' work, unless `remote.log.manager.follower.thread.pool.size` says otherwise."),
+    Int("remote.log.manager.copier.thread.pool.size", 10, at_least(1), MEDIUM,
+        "Threads that copy segments out.", CLUSTER_WIDE),
+    Int("remote.log.manager.expiration.thread.pool.size", 10, at_least(1), MEDIUM,
+        "Threads that delete expired remote segments.", CLUSTER_WIDE),
+    Int("remote.log.manager.follower.thread.pool.size", 2, at_least(1), MEDIUM,
+        "Threads that do what a follower needs of remote storage.", CLUSTER_WIDE),
+    Int("remote.log.reader.threads", 10, at_least(1), MEDIUM,
+        "Threads that read remote segments for consumers.", CLUSTER_WIDE),
+    Int("remote.log.reader.max.pending.tasks", 100, at_least(1), MEDIUM,
+        "Remote reads that may wait; more are turned away for the moment."),
+    Long("remote.log.index.file.cache.total.size.bytes", 1_073_741_824, at_least(1), LOW,
+         "Disk space for indexes of remote segments that are kept at hand.", CLUSTER_WIDE),
+    Int("remote.fetch.max.wait.ms", 500, at_least(1), MEDIUM,
+        "How long a consumer's fetch waits for remote data.", CLUSTER_WIDE),
+    Long("remote.list.offsets.request.timeout.ms", 30_000, at_least(1), MEDIUM,
+         "How long ListOffsets waits for remote data.", CLUSTER_WIDE),
+
+    # Quotas
+    Long("remote.log.manager.copy.max.bytes.per.second", LONG_MAX, at_least(1), MEDIUM,
+         "Bytes a second that may be copied to remote storage.", CLUSTER_WIDE),
+    Int("remote.log.manager.copy.quota.window.num", 11, at_least(1), MEDIUM,
+        "Windows that are kept to measure the rate of copying."),
+    Int("remote.log.manager.copy.quota.window.size.seconds", 1, at_least(1), MEDIUM,
+        "Length of one such window."),
+    Long("remote.log.manager.fetch.max.bytes.per.second", LONG_MAX, at_least(1), MEDIUM,
+         "Bytes a second that may be fetched from remote storage.", CLUSTER_WIDE),
+    Int("remote.log.manager.fetch.quota.window.num", 11, at_least(1), MEDIUM,
+        "Windows that are kept to measure the rate of fetching."),
+    Int("remote.log.manager.fetch.quota.window.size.seconds", 1, at_least(1), MEDIUM,
+        "Length of one such window."),
+)
