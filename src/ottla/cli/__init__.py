@@ -1,0 +1,1 @@
+"""The commands: one module each, named as the command is, with a `main` that takes its arguments."""

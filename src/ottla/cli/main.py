@@ -1,0 +1,77 @@
+"""The `ottla` command. A sub-command's module is imported when it is asked for, so that every command starts fast."""
+
+import sys
+from importlib import import_module
+from typing import Final, NamedTuple, Protocol, cast
+
+from ottla import __version__
+
+
+class Command(NamedTuple):
+    module: str
+    summary: str
+
+
+class Main(Protocol):
+    def __call__(self, arguments: list[str]) -> int | None:
+        """Runs a command; what it returns is the exit status, and None is success."""
+        ...
+
+
+COMMANDS: Final = {
+    "demo": Command("ottla.cli.demo", "write a log in a temporary directory, read it back and dump it"),
+    "dump-log": Command("ottla.cli.dump_log", "print what is in log segments, indexes, checkpoints and snapshots"),
+    "version": Command("ottla.cli.main", "print the version"),
+}
+
+BAD_USAGE: Final = 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
+    match words:
+        case []:
+            print(usage(), file=sys.stderr)
+            return BAD_USAGE
+        case ["-h" | "--help" | "help", *_]:
+            print(usage())
+            return 0
+        case ["-V" | "--version" | "version", *_]:
+            print(f"ottla {__version__}")
+            return 0
+        case [name, *rest] if name in COMMANDS:
+            return run(name, rest)
+        case [name, *_]:
+            print(unknown(name), file=sys.stderr)
+            return BAD_USAGE
+    raise AssertionError("a command line is a list of words")
+
+
+def run(name: str, rest: list[str]) -> int:
+    command = cast(Main, import_module(COMMANDS[name].module).main)
+    try:
+        return command(rest) or 0
+    except BrokenPipeError:
+        # The reader, `head` perhaps, has seen enough. Nothing more may be written, not even at exit.
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def usage() -> str:
+    width = max(map(len, COMMANDS))
+    listing = "\n".join(f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items())
+    return f"usage: ottla COMMAND ...\n\n{listing}\n\n`ottla COMMAND --help` says more about one."
+
+
+def unknown(name: str) -> str:
+    from difflib import get_close_matches  # only those who mistype pay for it
+
+    nearest = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+    hint = f"did you mean `ottla {nearest[0]}`?" if nearest else "`ottla --help` lists the commands."
+    return f"ottla: there is no command {name!r}; {hint}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

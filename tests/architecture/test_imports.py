@@ -1,0 +1,30 @@
+"""Parts start fast, because they import little; the import contracts themselves are in pyproject.toml."""
+
+import subprocess
+import sys
+
+import pytest
+
+COSTLY = ["asyncio", "dataclasses", "pyarrow", "numpy", "ssl", "socket", "json", "logging", "subprocess"]
+
+
+@pytest.mark.parametrize(
+    ("module", "may_import"),
+    [
+        ("ottla", []),
+        ("ottla.cli.main", []),
+        ("ottla.config.parse", []),
+        ("ottla.config.topic", []),
+    ],
+)
+def test_importing_a_part_does_not_import_what_is_slow(module: str, may_import: list[str]) -> None:
+    program = f"import sys; old = set(sys.modules); import {module}; print(*sorted(set(sys.modules) - old))"
+    run = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, env=paths())
+    assert set(run.stdout.split()) & set(COSTLY) <= set(may_import)
+
+
+def paths() -> dict[str, str]:
+    """-S leaves out what site-packages adds at start, editable installs included; so the way to `src` is given."""
+    from pathlib import Path
+
+    return {"PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
