@@ -1,0 +1,83 @@
+"""The small text files of the data directory, in Apache Kafka's format, replaced atomically.
+
+    0               version
+    2               how many entries follow
+    orders 0 4711   an entry a line: topic, partition and offset, or leader epoch and start offset
+
+A crash while one is replaced leaves the old or the new content, never a mixture.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ottla.base.ids import TopicPartition, Uuid, parse_uuid, uuid_text
+from ottla.base.ports import Disk
+from ottla.log import names
+from ottla.log.errors import CorruptFile
+from ottla.log.files import read_file, replace_file
+
+def format_checkpoint(entries: Iterable[str]) -> bytes:
+    lines = list(entries)
+    return "".join(f"{line}\n" for line in ("0", str(len(lines)), *lines)).encode()
+
+
+def parse_checkpoint(content: bytes, path: str) -> list[list[str]]:
+    """The words of every entry. Raises `CorruptFile` when the version or the number of entries is not right."""
+    lines = content.decode("utf-8", "replace").splitlines()
+    if not lines or lines[0] != "0":
+        raise CorruptFile(f"{path}: a checkpoint of version 0 starts with 0, not {lines[0] if lines else 'nothing'!r}")
+    if len(lines) < 2 or not lines[1].isdecimal() or int(lines[1]) != len(lines) - 2:
+        raise CorruptFile(f"{path}: announces {lines[1:2]} entries but has {len(lines) - 2}")
+    return [line.split() for line in lines[2:]]
+
+
+def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
+    """A checkpoint of one offset per partition; empty when there is no file."""
+    if not disk.exists(path):
+        return {}
+    return parse_offsets(read_file(disk, path), path)
+
+
+def parse_offsets(content: bytes, path: str) -> dict[TopicPartition, int]:
+    try:
+        return {
+            TopicPartition(topic, int(partition)): int(offset)
+            for topic, partition, offset in parse_checkpoint(content, path)
+        }
+    except ValueError as problem:
+        raise CorruptFile(f"{path}: an entry is not 'topic partition offset': {problem}") from problem
+
+
+def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    lines = (f"{partition.topic} {partition.partition} {offset}" for partition, offset in offsets.items())
+    replace_file(disk, path, format_checkpoint(lines))
+
+
+def parse_leader_epochs(content: bytes, path: str) -> list[tuple[int, int]]:
+    """(epoch, start offset) pairs in the order of the file."""
+    try:
+        return [(int(epoch), int(start)) for epoch, start in parse_checkpoint(content, path)]
+    except ValueError as problem:
+        raise CorruptFile(f"{path}: an entry is not 'epoch offset': {problem}") from problem
+
+
+def format_leader_epochs(entries: Sequence[tuple[int, int]]) -> bytes:
+    return format_checkpoint(f"{epoch} {start}" for epoch, start in entries)
+
+
+def format_partition_metadata(topic_id: Uuid) -> bytes:
+    return f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode()
+
+
+def parse_partition_metadata(content: bytes, path: str) -> Uuid:
+    words = dict(line.split(": ", 1) for line in content.decode("utf-8", "replace").splitlines() if ": " in line)
+    try:
+        if int(words["version"]) != 0:
+            raise ValueError(f"version {words['version']}")
+        return parse_uuid(words["topic_id"])
+    except (KeyError, ValueError) as problem:
+        raise CorruptFile(f"{path}: not a partition.metadata of version 0: {problem}") from problem
+
+
+def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
+    path = f"{directory}/{names.PARTITION_METADATA}"
+    return parse_partition_metadata(read_file(disk, path), path) if disk.exists(path) else None

@@ -1,0 +1,218 @@
+"""One log directory: the partitions in it, its checkpoints, its lock, and the marker of a clean stop.
+
+Theory of operation. Four small files tell, for all partitions of the directory at once, what their logs cannot:
+recovery points, high watermarks, log start offsets (where they are not the start of a segment) and how far the cleaner
+is. They are rewritten from time to time and at the end; being late costs a longer recovery, never data. Only one moves
+back, and that before the fact: the recovery point of a log that is about to be truncated.
+
+`.kafka_cleanshutdown` is the last thing that `close` writes and the first thing that `open` removes.
+"""
+
+import json
+import os
+from collections.abc import Callable
+
+from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.ports import Clock, Disk
+from ottla.log import names
+from ottla.log.checkpoint import format_partition_metadata, read_offsets, read_topic_id, write_offsets
+from ottla.log.errors import CorruptFile, DirectoryInUse
+from ottla.log.files import make_dirs, read_file, replace_file
+from ottla.log.log_config import LogConfig
+from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
+
+UNKNOWN_BROKER_EPOCH = -1
+
+
+def _unique_name() -> str:
+    return os.urandom(16).hex()
+
+
+class LogDirectory:
+    """An open directory. `logs` holds its partitions; `topic_ids` what their partition.metadata says."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        clock: Clock,
+        *,
+        config_of: Callable[[str], LogConfig],
+        producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+        unique_name: Callable[[], str] = _unique_name,
+    ) -> None:
+        self.path = path
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.topic_ids: dict[TopicPartition, Uuid] = {}
+        self.was_clean = False
+        self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        self._disk = disk
+        self._clock = clock
+        self._config_of = config_of
+        self._producer_expiration_ms = producer_expiration_ms
+        self._unique_name = unique_name
+        self._condemned: list[str] = []
+        make_dirs(disk, path)
+        try:
+            self._lock = disk.lock(self._file(names.LOCK))
+        except BlockingIOError as problem:
+            raise DirectoryInUse(f"{path} is in use by another process (it holds {names.LOCK})") from problem
+        try:
+            self._begin()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _begin(self) -> None:
+        self._recovery_points = read_offsets(self._disk, self._file(names.RECOVERY_POINTS))
+        self._log_start_offsets = read_offsets(self._disk, self._file(names.LOG_START_OFFSETS))
+        self._high_watermarks = read_offsets(self._disk, self._file(names.HIGH_WATERMARKS))
+        marker = self._file(names.CLEAN_SHUTDOWN)
+        self.was_clean = self._disk.exists(marker)
+        if self.was_clean:
+            self.broker_epoch = _broker_epoch(read_file(self._disk, marker))
+            # From here on a crash is a crash, so the marker goes before anything else is written.
+            self._disk.remove(marker)
+            self._disk.sync_dir(self.path)
+
+    def _file(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    # Partitions
+
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions that have a directory here, open or not; the metadata log, which has an owner of its own, is not
+        among them."""
+        found = (names.parse_partition_dir(name) for name in self._disk.list_dir(self.path))
+        return [
+            partition
+            for partition, mark in filter(None, found)
+            if not mark and partition.topic != names.CLUSTER_METADATA_TOPIC
+        ]
+
+    def open_all(self, progress: Callable[[TopicPartition, int, int], None] | None = None) -> None:
+        """Opens every partition; after an unclean stop this recovers them. `progress` hears of each, with count and total."""
+        self._condemned += self._left_behind()
+        partitions = [partition for partition in self.partitions() if self._disk.is_dir(self._dir(partition))]
+        for count, partition in enumerate(partitions, 1):
+            self._open(partition)
+            if progress:
+                progress(partition, count, len(partitions))
+
+    def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
+        """Begins a partition. Durable when it returns; a crash before that leaves a directory without records, or none."""
+        assert partition not in self.logs
+        directory = self._dir(partition)
+        make_dirs(self._disk, directory)
+        replace_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
+        return self._open(partition)
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Takes a partition out. Its directory is renamed at once, and removed by `remove_condemned`."""
+        log = self.logs.pop(partition)
+        self.topic_ids.pop(partition, None)
+        self._recovery_points.pop(partition, None)
+        self._log_start_offsets.pop(partition, None)
+        self._high_watermarks.pop(partition, None)
+        log.release()
+        condemned = self._file(names.marked_dir(partition, self._unique_name(), names.DELETE_DIR))
+        self._disk.rename(log.directory, condemned)
+        self._disk.sync_dir(self.path)
+        self._condemned.append(condemned)
+
+    def remove_condemned(self) -> None:
+        """Removes the directories of deleted partitions."""
+        while self._condemned:
+            directory = self._condemned.pop()
+            for name in self._disk.list_dir(directory):
+                self._disk.remove(f"{directory}/{name}")
+            self._disk.remove_dir(directory)
+
+    def _left_behind(self) -> list[str]:
+        return [
+            self._file(name)
+            for name in self._disk.list_dir(self.path)
+            if (parsed := names.parse_partition_dir(name)) and parsed[1] == names.DELETE_DIR
+        ]
+
+    def _open(self, partition: TopicPartition) -> PartitionLog:
+        log = PartitionLog.open(
+            self._disk,
+            self._dir(partition),
+            partition,
+            self._config_of(partition.topic),
+            self._clock,
+            log_start_offset=self._log_start_offsets.get(partition, 0),
+            recovery_point=self._recovery_points.get(partition, 0),
+            clean=self.was_clean,
+            producer_expiration_ms=self._producer_expiration_ms,
+            lower_recovery_point=lambda offset: self._lower_recovery_point(partition, offset),
+        )
+        log.advance_high_watermark(
+            min(max(self._high_watermarks.get(partition, 0), log.log_start_offset), log.log_end_offset)
+        )
+        self.logs[partition] = log
+        topic_id = read_topic_id(self._disk, log.directory)
+        if topic_id is not None:
+            self.topic_ids[partition] = topic_id
+        return log
+
+    def _dir(self, partition: TopicPartition) -> str:
+        return self._file(names.partition_dir(partition))
+
+    # Checkpoints
+
+    def checkpoint(self) -> None:
+        """Writes down recovery points, log start offsets and high watermarks."""
+        self._write_recovery_points({partition: log.recovery_point for partition, log in self.logs.items()})
+        self._log_start_offsets = {
+            partition: log.log_start_offset
+            for partition, log in self.logs.items()
+            if log.log_start_offset > log.segments[0].base_offset
+        }
+        write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), self._log_start_offsets)
+        self._high_watermarks = {partition: log.high_watermark for partition, log in self.logs.items()}
+        write_offsets(self._disk, self._file(names.HIGH_WATERMARKS), self._high_watermarks)
+
+    def _lower_recovery_point(self, partition: TopicPartition, offset: int) -> None:
+        if self._recovery_points.get(partition, 0) > offset:
+            self._write_recovery_points({**self._recovery_points, partition: offset})
+
+    def _write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
+        write_offsets(self._disk, self._file(names.RECOVERY_POINTS), offsets)
+        self._recovery_points = offsets
+
+    def flush(self) -> None:
+        """Makes every partition durable and says so in the recovery points."""
+        for log in self.logs.values():
+            log.flush()
+        self.checkpoint()
+
+    # The end
+
+    def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
+        """A clean stop: every log closed, the checkpoints written, and last the marker that says so."""
+        for log in self.logs.values():
+            log.close()
+        self.checkpoint()
+        marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        replace_file(self._disk, self._file(names.CLEAN_SHUTDOWN), marker.encode())
+        self.logs.clear()
+        self._lock.release()
+
+    def abandon(self) -> None:
+        """Lets go of a directory whose disk has failed: closes files and lock, writes nothing."""
+        for log in self.logs.values():
+            try:
+                log.release()
+            except OSError:
+                continue  # The disk has failed; the descriptors go with the process.
+        self.logs.clear()
+        self._lock.release()
+
+
+def _broker_epoch(content: bytes) -> int:
+    try:
+        return int(json.loads(content or b"{}").get("brokerEpoch", UNKNOWN_BROKER_EPOCH))
+    except (ValueError, AttributeError) as problem:
+        raise CorruptFile(f"{names.CLEAN_SHUTDOWN}: {problem}") from problem

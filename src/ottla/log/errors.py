@@ -1,0 +1,19 @@
+"""What can be wrong with what is on the disk."""
+
+from ottla.base.errors import StorageError
+
+
+class CorruptFile(StorageError):
+    """A file of the data directory whose content cannot be what was written. The message names the file."""
+
+
+class DirectoryInUse(StorageError):
+    """Another process holds the directory's lock."""
+
+
+class OffsetOutOfRange(StorageError):
+    """An offset outside of what the log holds."""
+
+    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        super().__init__(f"offset {offset} is not within {log_start_offset} to {log_end_offset}")
+        self.offset = offset

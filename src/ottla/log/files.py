@@ -1,0 +1,38 @@
+"""Whole files and directories, made durable step by step."""
+
+from ottla.base.ports import Disk
+
+_TEMPORARY = ".tmp"
+
+
+def replace_file(disk: Disk, path: str, content: bytes) -> None:
+    """Makes `content` the file's content: write beside it, fsync, rename, fsync of the directory."""
+    temporary = path + _TEMPORARY
+    file = disk.open(temporary, create=True)
+    try:
+        file.truncate(0)
+        file.write_at(0, content)
+        file.sync()
+    finally:
+        file.close()
+    disk.rename(temporary, path)
+    disk.sync_dir(path.rpartition("/")[0])
+
+
+def read_file(disk: Disk, path: str) -> bytes:
+    file = disk.open(path)
+    try:
+        return file.read_at(0, file.size())
+    finally:
+        file.close()
+
+
+def make_dirs(disk: Disk, path: str) -> None:
+    """Makes a directory, and those above it, that a power cut does not take away again."""
+    missing: list[str] = []
+    while path and not disk.is_dir(path):
+        missing.append(path)
+        path = path.rpartition("/")[0]
+    for directory in reversed(missing):
+        disk.make_dirs(directory)
+        disk.sync_dir(directory.rpartition("/")[0] or "/")

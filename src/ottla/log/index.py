@@ -1,0 +1,191 @@
+"""Sparse indexes of a segment: from offset to file position, and from timestamp to offset.
+
+Theory of operation: every `index.interval.bytes` of log get one entry in each. Entries are fixed in width and
+sorted, so a lookup is a bisection, and everything they say can be rebuilt by scanning the segment. That is why an
+index is not durable entry by entry: the newest entries live in `_tail` and are written a few kilobytes at a time. After
+a crash the segments past the recovery point get their indexes rebuilt; before the recovery point moves past the end
+of a segment, its indexes are written and synced (`flush`).
+
+Both kinds keep Kafka's rules to the byte: relative offsets in 32 bits, an offset entry carries the *last* offset of a
+batch and the position where that batch begins, time entries rise strictly in timestamp.
+"""
+
+from bisect import bisect_right
+from struct import Struct
+
+from ottla.base.ports import Disk, File
+from ottla.log.errors import CorruptFile
+
+MAX_RELATIVE_OFFSET = 0x7FFFFFFF
+_TAIL_BYTES = 4096
+
+
+class _SparseIndex:
+    """Fixed-width entries, sorted; the first `_stored` bytes are in the file, the rest in `_tail`.
+
+    Opening costs no more than a look at the file's size: most segments are never read again.
+    """
+
+    __slots__ = ("_base_offset", "_disk", "_file", "_known_last", "_path", "_stored", "_tail")
+    _entry: Struct
+
+    def __init__(self, disk: Disk, path: str, base_offset: int) -> None:
+        self._disk = disk
+        self._path = path
+        self._base_offset = base_offset
+        self._file: File | None = None
+        self._stored = disk.size(path) if disk.exists(path) else 0
+        self._tail = bytearray()
+        if self._stored % self._entry.size:
+            raise CorruptFile(f"{path}: {self._stored} bytes are not a whole number of {self._entry.size}-byte entries")
+        self._known_last: tuple[int, ...] | None = None
+
+    def __len__(self) -> int:
+        return (self._stored + len(self._tail)) // self._entry.size
+
+    @property
+    def size(self) -> int:
+        return self._stored + len(self._tail)
+
+    def is_full(self, max_bytes: int, spare_entries: int = 0) -> bool:
+        return len(self) >= max_bytes // self._entry.size - spare_entries
+
+    def flush(self) -> None:
+        """Writes what is only in memory and syncs the file, creating it if need be."""
+        self._spill()
+        self._opened().sync()
+
+    def create(self) -> None:
+        """Makes the file exist, empty if it is new."""
+        self._opened()
+
+    def close(self) -> None:
+        if self._tail:
+            self._spill()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def forget(self) -> None:
+        """Closes without writing: the segment is on its way out."""
+        self._tail.clear()
+        self.close()
+
+    def moved(self, path: str) -> None:
+        self._path = path
+
+    def clear(self) -> None:
+        self._keep(0)
+
+    @property
+    def _last(self) -> tuple[int, ...] | None:
+        if self._known_last is None and self.size:
+            self._known_last = self._raw(len(self) - 1)
+        return self._known_last
+
+    def _append_raw(self, *fields: int) -> None:
+        self._tail += self._entry.pack(*fields)
+        self._known_last = fields
+        if len(self._tail) >= _TAIL_BYTES:
+            self._spill()
+
+    def _raw(self, slot: int) -> tuple[int, ...]:
+        position = slot * self._entry.size
+        if position >= self._stored:
+            return self._entry.unpack_from(self._tail, position - self._stored)
+        data = self._opened().read_at(position, self._entry.size)
+        if len(data) < self._entry.size:
+            raise CorruptFile(f"{self._path}: entry {slot} is beyond the end of the file")
+        return self._entry.unpack(data)
+
+    def _floor_slot(self, target: int, field: int) -> int:
+        """The last slot whose `field` is at most `target`; -1 when there is none."""
+        last = self._last
+        if last is not None and last[field] <= target:
+            return len(self) - 1
+        return bisect_right(range(len(self)), target, key=lambda slot: self._raw(slot)[field]) - 1
+
+    def _keep(self, entries: int) -> None:
+        size = entries * self._entry.size
+        if size < self._stored:
+            self._opened().truncate(size)
+            self._stored = size
+            self._tail.clear()
+        else:
+            del self._tail[size - self._stored :]
+        self._known_last = None
+
+    def _spill(self) -> None:
+        self._opened().write_at(self._stored, self._tail)
+        self._stored += len(self._tail)
+        self._tail.clear()
+
+    def _opened(self) -> File:
+        if self._file is None:
+            self._file = self._disk.open(self._path, create=True)
+        return self._file
+
+
+class OffsetIndex(_SparseIndex):
+    """From offset to the position of a batch at or before it."""
+
+    __slots__ = ()
+    _entry = Struct(">ii")
+
+    @property
+    def last_offset(self) -> int:
+        last = self._last
+        return self._base_offset + (last[0] if last else 0)
+
+    def append(self, offset: int, position: int) -> None:
+        relative = offset - self._base_offset
+        assert 0 <= relative <= MAX_RELATIVE_OFFSET, f"offset {offset} does not fit the segment {self._base_offset}"
+        last = self._last
+        assert last is None or relative > last[0], f"{self._path}: offset {offset} is not after the last"
+        self._append_raw(relative, position)
+
+    def entry(self, slot: int) -> tuple[int, int]:
+        relative, position = self._raw(slot)
+        return self._base_offset + relative, position
+
+    def position_before(self, offset: int) -> int:
+        """A position from which a scan forward meets `offset`."""
+        slot = self._floor_slot(offset - self._base_offset, 0)
+        return self._raw(slot)[1] if slot >= 0 else 0
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops the entries of `offset` and after."""
+        self._keep(self._floor_slot(offset - self._base_offset - 1, 0) + 1)
+
+
+class TimeIndex(_SparseIndex):
+    """From timestamp to the last offset of the batch that first reached it."""
+
+    __slots__ = ()
+    _entry = Struct(">qi")
+
+    @property
+    def last_entry(self) -> tuple[int, int]:
+        """(timestamp, offset) of the last entry; (-1, base offset) when there is none."""
+        timestamp, relative = self._last or (-1, 0)
+        return timestamp, self._base_offset + relative
+
+    def maybe_append(self, timestamp: int, offset: int) -> None:
+        """Adds an entry if it tells of a later time than the last one does."""
+        last_timestamp, last_offset = self.last_entry
+        assert offset >= last_offset, f"{self._path}: offset {offset} is before the last"
+        if timestamp > last_timestamp:
+            self._append_raw(timestamp, offset - self._base_offset)
+
+    def entry(self, slot: int) -> tuple[int, int]:
+        timestamp, relative = self._raw(slot)
+        return timestamp, self._base_offset + relative
+
+    def offset_before(self, timestamp: int) -> int:
+        """An offset from which a scan forward meets the first record at or after `timestamp`."""
+        slot = self._floor_slot(timestamp, 0)
+        return self.entry(slot)[1] if slot >= 0 else self._base_offset
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops the entries of `offset` and after."""
+        self._keep(self._floor_slot(offset - self._base_offset - 1, 1) + 1)

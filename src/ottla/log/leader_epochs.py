@@ -1,0 +1,104 @@
+"""Which leader wrote which part of the log: epochs and the offsets at which they began (KIP-101, KIP-279).
+
+Kept in memory, sorted in both epoch and offset; the file is rewritten when the log is flushed. What a crash takes away
+is found again in the headers of the batches, and entries beyond the end of the log are dropped when it is opened.
+"""
+
+from bisect import bisect_right
+
+from ottla.base.ports import Disk
+from ottla.log import names
+from ottla.log.checkpoint import format_leader_epochs, parse_leader_epochs
+from ottla.log.files import read_file, replace_file
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+
+class LeaderEpochs:
+    """The leader epochs of one partition."""
+
+    __slots__ = ("_dirty", "_disk", "_entries", "_path")
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._path = f"{directory}/{names.LEADER_EPOCHS}"
+        self._entries: list[tuple[int, int]] = []
+        self._dirty = not disk.exists(self._path)
+        if not self._dirty:
+            for epoch, start in parse_leader_epochs(read_file(disk, self._path), self._path):
+                self.assign(epoch, start)
+            self._dirty = False
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """(epoch, start offset) pairs, rising in both."""
+        return list(self._entries)
+
+    @property
+    def latest(self) -> int:
+        return self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Notes that `epoch` begins at `start_offset`; entries that contradict it were never committed, and go."""
+        assert epoch >= 0 and start_offset >= 0, f"epoch {epoch} at {start_offset}"
+        entries = self._entries
+        if entries and entries[-1][0] == epoch and entries[-1][1] <= start_offset:
+            return
+        while entries and (entries[-1][0] >= epoch or entries[-1][1] >= start_offset):
+            entries.pop()
+        entries.append((epoch, start_offset))
+        self._dirty = True
+
+    def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """The largest known epoch up to `epoch`, and the offset at which the next one began.
+
+        What OffsetForLeaderEpoch answers; (-1, -1) when this log knows nothing of that time.
+        """
+        if epoch == UNDEFINED_EPOCH:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if epoch == self.latest:
+            return epoch, log_end_offset
+        above = bisect_right(self._entries, epoch, key=_epoch)
+        if above == len(self._entries):
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        return (self._entries[above - 1][0] if above else epoch), self._entries[above][1]
+
+    def epoch_at(self, offset: int) -> int:
+        slot = bisect_right(self._entries, offset, key=_start) - 1
+        return self._entries[slot][0] if slot >= 0 else UNDEFINED_EPOCH
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Drops epochs that begin at or after `end_offset`."""
+        kept = bisect_right(self._entries, end_offset - 1, key=_start)
+        if kept < len(self._entries):
+            del self._entries[kept:]
+            self._dirty = True
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Drops epochs that ended before `start_offset`; the one that spans it now begins there."""
+        slot = bisect_right(self._entries, start_offset, key=_start) - 1
+        if slot >= 0 and self._entries[0] != (self._entries[slot][0], start_offset):
+            self._entries[: slot + 1] = [(self._entries[slot][0], start_offset)]
+            self._dirty = True
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self._dirty = True
+
+    def flush(self) -> None:
+        """Makes the file tell what memory knows, durably. May run beside the other methods."""
+        if self._dirty:
+            self._dirty = False
+            replace_file(self._disk, self._path, format_leader_epochs(self.entries))
+
+    def moved(self, directory: str) -> None:
+        self._path = f"{directory}/{names.LEADER_EPOCHS}"
+
+
+def _epoch(entry: tuple[int, int]) -> int:
+    return entry[0]
+
+
+def _start(entry: tuple[int, int]) -> int:
+    return entry[1]

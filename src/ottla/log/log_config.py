@@ -1,0 +1,48 @@
+"""The topic settings that the log acts on, as plain values with Kafka's defaults."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Fields carry the names of the topic settings, with underscores for dots."""
+
+    cleanup_policy: tuple[str, ...] = ("delete",)
+    file_delete_delay_ms: int = 60_000
+    index_interval_bytes: int = 4096
+    retention_bytes: int = -1
+    retention_ms: int = 7 * _DAY_MS
+    segment_bytes: int = 1 << 30
+    segment_index_bytes: int = 10 << 20
+    segment_jitter_ms: int = 0
+    segment_ms: int = 7 * _DAY_MS
+
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in self.cleanup_policy
+
+    @property
+    def deletes_old(self) -> bool:
+        return "delete" in self.cleanup_policy
+
+    def roll_ms(self, partition: str, base_offset: int) -> int:
+        """`segment.ms` less this segment's share of `segment.jitter.ms`.
+
+        The share spreads the rolls of many partitions. It comes from the segment's name and not from chance, so that a
+        run can be repeated.
+        """
+        jitter_ms = min(self.segment_jitter_ms, self.segment_ms)
+        return self.segment_ms - (crc32(f"{partition}/{base_offset}".encode()) % jitter_ms if jitter_ms else 0)
+
+    @classmethod
+    def of_settings(cls, values: Mapping[str, Any]) -> "LogConfig":
+        """From parsed topic settings by their dotted names; what is not among them has its default."""
+        fields = {name: values[name.replace("_", ".")] for name in cls.__slots__ if name.replace("_", ".") in values}
+        if "cleanup_policy" in fields:
+            fields["cleanup_policy"] = tuple(fields["cleanup_policy"])
+        return cls(**fields)

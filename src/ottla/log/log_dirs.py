@@ -1,0 +1,95 @@
+"""All log directories of a node (`log.dirs`). One that fails goes offline; the others go on."""
+
+from collections.abc import Callable, Sequence
+
+from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.ports import Clock, Disk
+from ottla.log.directory import LogDirectory
+from ottla.log.errors import CorruptFile
+from ottla.log.log_config import LogConfig
+from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
+
+
+class LogDirs:
+    """The directories that are in use, by path, and those that are offline, with the reason."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        paths: Sequence[str],
+        clock: Clock,
+        *,
+        config_of: Callable[[str], LogConfig],
+        producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+    ) -> None:
+        """Takes the lock of every directory. One that another process uses is an error; one that fails goes offline."""
+        self.online: dict[str, LogDirectory] = {}
+        self.offline: dict[str, OSError] = {}
+        try:
+            for path in paths:
+                try:
+                    self.online[path] = LogDirectory(
+                        disk,
+                        path,
+                        clock,
+                        config_of=config_of,
+                        producer_expiration_ms=producer_expiration_ms,
+                    )
+                except OSError as problem:
+                    self.offline[path] = problem
+        except BaseException:
+            self.abandon()
+            raise
+
+    def open_all(self, progress: Callable[[TopicPartition, int, int], None] | None = None) -> None:
+        """Opens every partition of every directory; the same partition in two of them is an error."""
+        for path, directory in list(self.online.items()):
+            try:
+                directory.open_all(progress)
+            except OSError as problem:
+                self.take_offline(path, problem)
+        homes: dict[TopicPartition, str] = {}
+        for path, directory in self.online.items():
+            for partition in directory.logs:
+                if partition in homes:
+                    raise CorruptFile(f"{partition} is in {homes[partition]} and in {path}")
+                homes[partition] = path
+
+    def get(self, partition: TopicPartition) -> PartitionLog | None:
+        for directory in self.online.values():
+            if log := directory.logs.get(partition):
+                return log
+        return None
+
+    def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
+        """Begins a partition in the directory that has the fewest."""
+        directory = min(self.online.values(), key=lambda candidate: len(candidate.logs))
+        return directory.create(partition, topic_id)
+
+    def take_offline(self, path: str, problem: OSError) -> list[TopicPartition]:
+        """Stops using a directory; returns the partitions that are gone with it."""
+        directory = self.online.pop(path)
+        self.offline[path] = problem
+        lost = list(directory.logs)
+        directory.abandon()
+        return lost
+
+    def checkpoint(self) -> None:
+        for path, directory in list(self.online.items()):
+            try:
+                directory.checkpoint()
+            except OSError as problem:
+                self.take_offline(path, problem)
+
+    def close(self) -> None:
+        for path, directory in list(self.online.items()):
+            try:
+                directory.close()
+            except OSError as problem:
+                self.take_offline(path, problem)
+        self.online.clear()
+
+    def abandon(self) -> None:
+        for directory in self.online.values():
+            directory.abandon()
+        self.online.clear()

@@ -1,0 +1,530 @@
+"""The log of one partition: a row of segments that is appended to at one end and deleted from at the other.
+
+Offsets, in the order in which they always are:
+
+    log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset
+                        recovery_point <= log_end_offset: all before it survives a power cut
+
+Threads: one thread owns the log and calls everything. Only what a `Flush` does in `run` may be done elsewhere, beside
+appends and reads. A failing disk raises `OSError` and leaves the log as it was before the call, as far as it is known;
+whoever owns the directory takes it offline.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ottla.base.ids import TopicPartition
+from ottla.base.ports import Clock, Disk, File
+from ottla.log import names
+from ottla.log.errors import OffsetOutOfRange
+from ottla.log.files import make_dirs
+from ottla.log.leader_epochs import LeaderEpochs
+from ottla.log.log_config import LogConfig
+from ottla.log.producer_rebuild import rebuild_producers
+from ottla.log.producer_snapshots import ProducerSnapshots
+from ottla.log.producer_state import AppendOrigin, ProducerState
+from ottla.log.recovery import Recovery
+from ottla.log.retention import beyond_size, beyond_start, beyond_time
+from ottla.log.segment import Segment
+from ottla.log.transaction_index import AbortedTransaction
+from ottla.records.batch import BatchHeader, assign, batches
+from ottla.records.control import EndTransactionMarker, parse_end_transaction_marker
+from ottla.wire.errors import ErrorCode
+
+DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
+
+
+class Appended(NamedTuple):
+    """What became of an append. With an error nothing was written; a repetition has the offsets of the first time."""
+
+    error: ErrorCode
+    base_offset: int = -1
+    last_offset: int = -1
+    repeated: bool = False
+
+
+class FileSlice(NamedTuple):
+    """A part of a segment's file, to be sent as it is. It begins with a batch; the last batch in it may be cut."""
+
+    file: File | None
+    position: int
+    size: int
+
+
+class TimestampAndOffset(NamedTuple):
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+def _no_lowering(_offset: int) -> None:
+    """A log on its own has no checkpoint to lower."""
+
+
+class PartitionLog:
+    """See the module. Made by `PartitionLog.open`; `close` leaves what a clean stop leaves."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        partition: TopicPartition,
+        config: LogConfig,
+        clock: Clock,
+        loaded: Recovery,
+        lower_recovery_point: Callable[[int], None],
+        producer_expiration_ms: int,
+    ) -> None:
+        self.partition = partition
+        self.directory = directory
+        self.config = config
+        self.segments = loaded.segments
+        self.epochs: LeaderEpochs = loaded.epochs
+        self.producers: ProducerState = loaded.state
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        self.high_watermark = loaded.log_start_offset
+        self._disk = disk
+        self._clock = clock
+        self._snapshots: ProducerSnapshots = loaded.snapshots
+        self._lower_recovery_point = lower_recovery_point
+        self._producer_expiration_ms = producer_expiration_ms
+        self._deleted: list[tuple[int, Segment, str | None]] = []
+        self._names_unsynced = True
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        partition: TopicPartition,
+        config: LogConfig,
+        clock: Clock,
+        *,
+        log_start_offset: int = 0,
+        recovery_point: int = 0,
+        clean: bool = False,
+        producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+        lower_recovery_point: Callable[[int], None] = _no_lowering,
+        progress: Callable[[Segment], None] | None = None,
+    ) -> "PartitionLog":
+        """Opens the log in `directory`, or begins one; `clean` says that the last stop was.
+
+        `lower_recovery_point` must make the lower recovery point durable before it returns. It is called before
+        anything below the recovery point is cut away.
+        """
+        make_dirs(disk, directory)
+        loaded = Recovery(
+            disk,
+            directory,
+            partition,
+            config,
+            clock,
+            log_start_offset=log_start_offset,
+            recovery_point=recovery_point,
+            clean=clean,
+            producer_expiration_ms=producer_expiration_ms,
+            progress=progress,
+        )
+        loaded.load()
+        return cls(disk, directory, partition, config, clock, loaded, lower_recovery_point, producer_expiration_ms)
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    # Appending
+
+    def append_as_leader(
+        self, data: bytearray | memoryview, leader_epoch: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> Appended:
+        """Assigns offsets to validated batches, in place, and writes them. Producers are held to order and epoch."""
+        headers: list[BatchHeader] = []
+        marker = None
+        offset = self.log_end_offset
+        for position, header in batches(data):
+            if header.producer_id >= 0:
+                assert position == 0, "batches of producers come one at a time"
+                if header.is_control:
+                    marker = parse_end_transaction_marker(data, position, header)
+                    assert marker is not None, "a control batch of a producer is a transaction marker"
+                    error, noted = self.producers.check_marker(header, marker), None
+                else:
+                    error, noted = self.producers.check(header, origin)
+                if noted:
+                    return Appended(ErrorCode.NONE, noted.first_offset, noted.last_offset, repeated=True)
+                if error:
+                    return Appended(error)
+            assign(data, position, offset, leader_epoch)
+            headers.append(header._replace(base_offset=offset, partition_leader_epoch=leader_epoch))
+            offset += header.last_offset_delta + 1
+        return self._append(data, headers, marker)
+
+    def append_as_follower(self, data: bytes | bytearray | memoryview) -> Appended:
+        """Writes batches as the leader wrote them. They begin at or after the end of this log."""
+        headers: list[BatchHeader] = []
+        offset = self.log_end_offset
+        for _, header in batches(data):
+            if header.base_offset < offset:
+                raise OffsetOutOfRange(header.base_offset, offset, offset)
+            headers.append(header)
+            offset = header.next_offset
+        return self._append(data, headers, None)
+
+    def _append(
+        self, data: bytes | bytearray | memoryview, headers: list[BatchHeader], marker: EndTransactionMarker | None
+    ) -> Appended:
+        if not headers:
+            return Appended(ErrorCode.NONE, self.log_end_offset, self.log_end_offset - 1)
+        if len(data) > self.config.segment_bytes:
+            return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
+        first, last = headers[0], headers[-1]
+        segment = self._segment_for(len(data), first.base_offset, last, headers)
+        start = segment.size
+        segment.append(data, headers)
+        self.log_end_offset = last.next_offset
+        position = 0
+        for header in headers:
+            if header.partition_leader_epoch > self.epochs.latest:
+                self.epochs.assign(header.partition_leader_epoch, header.base_offset)
+            if header.producer_id >= 0:
+                batch_marker = marker
+                if header.is_control and marker is None and header.record_count > 0:
+                    batch_marker = parse_end_transaction_marker(data, position, header)
+                self._note(header, batch_marker, segment)
+            position += header.size
+        assert segment.size == start + len(data), "headers and bytes of an append do not agree"
+        return Appended(ErrorCode.NONE, first.base_offset, last.last_offset)
+
+    def _segment_for(self, size: int, base_offset: int, last: BatchHeader, headers: list[BatchHeader]) -> Segment:
+        config = self.config
+        active = self.segments[-1]
+        max_timestamp = last.max_timestamp if len(headers) == 1 else max(header.max_timestamp for header in headers)
+        if active.should_roll(
+            size,
+            last.last_offset,
+            max_timestamp,
+            self._clock.now_ms(),
+            max_bytes=config.segment_bytes,
+            max_ms=config.roll_ms(str(self.partition), active.base_offset)
+            if config.segment_jitter_ms
+            else config.segment_ms,
+            index_bytes=config.segment_index_bytes,
+        ):
+            return self.roll(base_offset)
+        return active
+
+    def _note(self, header: BatchHeader, marker: EndTransactionMarker | None, segment: Segment) -> None:
+        if not header.is_control:
+            self.producers.note(header)
+        elif marker is not None:
+            completed = self.producers.note_marker(header, marker)
+            if completed and completed.aborted:
+                segment.transaction_index.append(self.producers.aborted(completed))
+
+    def begin_leader_epoch(self, epoch: int) -> None:
+        """This node leads from here on: its epoch begins at the end of the log, even if nothing is ever written."""
+        if epoch > self.epochs.latest:
+            self.epochs.assign(epoch, self.log_end_offset)
+
+    def roll(self, next_offset: int | None = None) -> Segment:
+        """Ends the active segment and begins one at the end of the log, or at `next_offset` if that is later."""
+        active = self.active
+        base_offset = max(self.log_end_offset, next_offset or 0)
+        if active.size == 0:
+            if active.base_offset == base_offset:
+                return active
+            self.segments.pop()
+            active.delete()
+        else:
+            active.become_inactive()
+            if self.recovery_point >= base_offset:
+                # The recovery point is about to be past the end of this segment, so its indexes must be durable.
+                active.flush(indexes=True)
+        self._snapshots.take(base_offset, self.producers, self.log_start_offset)
+        segment = self._new_segment(base_offset)
+        segment.create()
+        self._names_unsynced = True
+        self.segments.append(segment)
+        return segment
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        return Segment(
+            self._disk,
+            self.directory,
+            base_offset,
+            index_interval_bytes=self.config.index_interval_bytes,
+            created_ms=self._clock.now_ms(),
+        )
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, upper_bound: int, *, min_one_batch: bool = False) -> FileSlice:
+        """At most `max_bytes` of batches from the one that holds `offset`, none of them at or after `upper_bound`.
+
+        With `min_one_batch` the first batch is whole even if it is larger than `max_bytes` (KIP-74).
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
+        if offset >= upper_bound:
+            return FileSlice(None, 0, 0)
+        for slot in range(self._slot_of(offset), len(self.segments)):
+            segment = self.segments[slot]
+            if segment.base_offset >= upper_bound:
+                break
+            found = segment.find(offset)
+            if found:
+                position, header = found
+                end = segment.size if self._end_of(slot) <= upper_bound else segment.position_of_end(upper_bound)
+                wanted = max(max_bytes, header.size) if min_one_batch else max_bytes
+                return FileSlice(segment.file, position, max(min(wanted, end - position), 0))
+        return FileSlice(None, 0, 0)
+
+    def aborted_transactions(self, from_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """The aborted transactions that a reader of [from_offset, upper_bound) must leave out."""
+        found: list[AbortedTransaction] = []
+        for segment in self.segments[self._slot_of(from_offset) :]:
+            some, complete = segment.transaction_index.collect(from_offset, upper_bound)
+            found += some
+            if complete:
+                break
+        return found
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
+        """The first record at or after `timestamp` (offsetsForTimes)."""
+        for segment in self.segments:
+            if segment.largest_timestamp() >= timestamp:
+                return self._at_timestamp(segment, timestamp)
+        return None
+
+    def offset_of_max_timestamp(self) -> TimestampAndOffset | None:
+        """The first of the records with the largest timestamp (KIP-734)."""
+        newest = max(self.segments, key=lambda segment: segment.max_timestamp[0])
+        timestamp, _ = newest.max_timestamp
+        return self._at_timestamp(newest, timestamp) if timestamp >= 0 else None
+
+    def _at_timestamp(self, segment: Segment, timestamp: int) -> TimestampAndOffset | None:
+        found = segment.find_timestamp(timestamp, self.log_start_offset)
+        return TimestampAndOffset(found[0], found[1], self.epochs.epoch_at(found[1])) if found else None
+
+    def _slot_of(self, offset: int) -> int:
+        return max(bisect_right(self.segments, offset, key=_base_offset) - 1, 0)
+
+    def _end_of(self, slot: int) -> int:
+        return self.segments[slot + 1].base_offset if slot + 1 < len(self.segments) else self.log_end_offset
+
+    # Watermarks
+
+    def advance_high_watermark(self, high_watermark: int) -> None:
+        assert high_watermark <= self.log_end_offset, "the high watermark cannot pass the end of the log"
+        self.high_watermark = high_watermark
+        self.producers.on_high_watermark(high_watermark)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to here every transaction is decided, and the decision replicated."""
+        unstable = self.producers.first_unstable_offset
+        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+
+    def advance_log_start_offset(self, offset: int) -> bool:
+        """DeleteRecords and retention: what is before `offset` is gone. Files follow with `apply_retention`."""
+        if offset > self.high_watermark:
+            raise OffsetOutOfRange(offset, self.log_start_offset, self.high_watermark)
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        self.producers.on_high_watermark(offset)
+        return True
+
+    # Deleting
+
+    def apply_retention(self) -> int:
+        """Takes segments out of the log that settings or the log start offset no longer keep; returns how many.
+
+        Their files get the suffix .deleted at once, and go with `remove_deleted` after `file.delete.delay.ms`, so that
+        readers that were handed a part of them can finish.
+        """
+        expired = self._delete_first(beyond_start(self.segments, self.log_start_offset))
+        if self.config.deletes_old:
+            expired += self._delete_first(beyond_size(self.segments, self.config.retention_bytes, self.size))
+            expired += self._delete_first(beyond_time(self.segments, self.config.retention_ms, self._clock.now_ms()))
+        return expired
+
+    def _delete_first(self, wanted: int) -> int:
+        """Deletes the first `wanted` segments, as far as the high watermark has passed them."""
+        count = 0
+        while count < wanted and self._end_of(count) <= self.high_watermark:
+            count += 1
+        if count == len(self.segments):
+            if self.active.size == 0:
+                count -= 1
+            else:
+                self.roll()
+        if count == 0:
+            return 0
+        leaving = self.segments[:count]
+        self.advance_log_start_offset(self.segments[count].base_offset)
+        del self.segments[:count]
+        for segment in leaving:
+            self._retire(segment)
+        return count
+
+    def _retire(self, segment: Segment) -> None:
+        segment.rename(names.DELETED)
+        snapshot = self._snapshots.retire(segment.base_offset)
+        self._deleted.append((self._clock.now_ms() + self.config.file_delete_delay_ms, segment, snapshot))
+
+    def remove_deleted(self, *, at_once: bool = False) -> None:
+        """Removes the files whose delay is over."""
+        now_ms = self._clock.now_ms()
+        waiting: list[tuple[int, Segment, str | None]] = []
+        for due_ms, segment, snapshot in self._deleted:
+            if due_ms > now_ms and not at_once:
+                waiting.append((due_ms, segment, snapshot))
+                continue
+            segment.delete()
+            if snapshot and self._disk.exists(snapshot):
+                self._disk.remove(snapshot)
+        self._deleted = waiting
+
+    # Truncating
+
+    def truncate_to(self, offset: int) -> bool:
+        """Cuts away the batch that holds `offset` and all after it, durably: a follower that must agree with its leader.
+
+        The recovery point is lowered first, so that a crash at any moment is followed by a scan of what is left. Segments
+        go newest first, so that what is left is always one row.
+        """
+        assert offset >= 0
+        if offset >= self.log_end_offset:
+            self.epochs.truncate_from_end(self.log_end_offset)
+            return False
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully(offset)
+            return True
+        self._set_recovery_point(offset)
+        while self.active.base_offset > offset:
+            self._retire(self.segments.pop())
+        self.active.truncate_to(offset)
+        self._disk.sync_dir(self.directory)
+        self.log_end_offset = self.active.next_offset()
+        self.epochs.truncate_from_end(self.log_end_offset)
+        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        self._rebuild_producers()
+        if self.high_watermark > self.log_end_offset:
+            self.advance_high_watermark(self.log_end_offset)
+        return True
+
+    def truncate_fully(self, offset: int) -> None:
+        """Empties the log, which begins anew at `offset`: a follower whose leader has nothing older."""
+        self._set_recovery_point(min(offset, self.log_start_offset))
+        while self.segments:
+            self._retire(self.segments.pop())
+        for old in self._snapshots.offsets:
+            self._snapshots.remove(old)
+        segment = self._new_segment(offset)
+        segment.create()
+        self._disk.sync_dir(self.directory)
+        self.segments.append(segment)
+        self.epochs.clear()
+        self.producers.clear()
+        self.log_start_offset = self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.advance_high_watermark(offset)
+
+    def _set_recovery_point(self, offset: int) -> None:
+        if offset < self.recovery_point:
+            self._lower_recovery_point(offset)
+            self.recovery_point = offset
+
+    def _rebuild_producers(self) -> None:
+        silent_since_ms = self._clock.now_ms() - self._producer_expiration_ms
+        self.producers = rebuild_producers(
+            self._snapshots, self.segments, self.log_start_offset, self.log_end_offset, silent_since_ms
+        )
+        self.producers.on_high_watermark(self.high_watermark)
+
+    # Keeping
+
+    def start_flush(self) -> "Flush":
+        """What is to be synced for all that is in the log now to survive. See `Flush`."""
+        first = self._slot_of(min(self.recovery_point, self.log_end_offset))
+        names_unsynced, self._names_unsynced = self._names_unsynced, False
+        return Flush(self, self.segments[first:], self.log_end_offset, names_unsynced)
+
+    def flush(self) -> None:
+        """Returns once all that is in the log would survive a power cut."""
+        job = self.start_flush()
+        job.run()
+        job.finish()
+
+    def close(self) -> None:
+        """Makes everything durable and leaves the directory as a clean stop does."""
+        self.active.become_inactive()
+        self._snapshots.take(self.log_end_offset, self.producers, self.log_start_offset)
+        self.active.cut(self.active.size)
+        self.flush()
+        self.active.flush(indexes=True)
+        self.remove_deleted(at_once=True)
+        self.release()
+
+    def release(self) -> None:
+        """Closes the files, and nothing else: for a log whose disk has failed."""
+        for segment in self.segments:
+            segment.close()
+
+    def delete(self) -> None:
+        """Removes every file of the log, and its directory."""
+        self.remove_deleted(at_once=True)
+        self.release()
+        for name in self._disk.list_dir(self.directory):
+            self._disk.remove(f"{self.directory}/{name}")
+        self._disk.remove_dir(self.directory)
+
+    def moved(self, directory: str) -> None:
+        """The directory has been renamed; open files stay open."""
+        self.directory = directory
+        self.epochs.moved(directory)
+        self._snapshots.moved(directory)
+        for segment in self.segments:
+            segment.moved(directory)
+
+
+class Flush:
+    """Syncing, in three steps: begun by the log's owner, run by any thread, finished by the owner."""
+
+    def __init__(self, log: PartitionLog, segments: list[Segment], end_offset: int, names_unsynced: bool) -> None:
+        self._log = log
+        self._segments = segments
+        self._end_offset = end_offset
+        self._names_unsynced = names_unsynced
+
+    def run(self) -> None:
+        """Syncs. Only the segments that are no longer active need their indexes: the active one is always scanned."""
+        newest = self._segments[-1]
+        for segment in self._segments:
+            segment.flush(indexes=segment is not newest)
+        log = self._log
+        log._snapshots.flush()
+        log.epochs.flush()
+        if self._names_unsynced:
+            log._disk.sync_dir(log.directory)
+
+    def finish(self) -> None:
+        """Moves the recovery point. If the log was rolled meanwhile, the newest segment's indexes were left out."""
+        log = self._log
+        offset = self._end_offset
+        if log.active is not self._segments[-1] and offset >= log.active.base_offset:
+            offset = self._segments[-1].base_offset
+        log.recovery_point = max(log.recovery_point, min(offset, log.log_end_offset))
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -1,0 +1,245 @@
+"""Opening a partition's directory: from whatever a stop, clean or not, has left, to a log that is whole.
+
+Theory of operation. After a clean stop everything is as it was closed, and is taken as it is. Otherwise:
+
+1. Files on their way out (`.deleted`) and copies never finished (`.cleaned`) are removed; swaps that had begun (`.swap`)
+   are carried through, because their content was durable before the first of them got its name.
+2. Segments that end before the recovery point are trusted: they were synced, indexes included. All later ones are
+   scanned batch by batch (length, checksum, rising offsets), their indexes, leader epochs and producer state rebuilt.
+   The first thing that is wrong ends the log: the file is cut there, and later segments are dropped, newest first, so that a
+   crash during recovery leaves nothing that recovery could not have met.
+3. A gap between two such segments means that the end of the first one was lost, unless the topic is compacted, where
+   gaps are normal.
+
+Nothing here advances the recovery point: only a flush does.
+"""
+
+from collections.abc import Callable
+
+from ottla.base.ids import TopicPartition
+from ottla.base.ports import Clock, Disk
+from ottla.log import names
+from ottla.log.errors import CorruptFile
+from ottla.log.leader_epochs import LeaderEpochs
+from ottla.log.log_config import LogConfig
+from ottla.log.producer_rebuild import note_written, rebuild_producers
+from ottla.log.producer_snapshots import ProducerSnapshots
+from ottla.log.producer_state import ProducerState
+from ottla.log.scan import scan_batches
+from ottla.log.segment import Segment
+from ottla.records.batch import CorruptBatch, checksum_matches
+
+
+class Recovery:
+    """One opening of one directory. `load` leaves its findings in the attributes."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        partition: TopicPartition,
+        config: LogConfig,
+        clock: Clock,
+        *,
+        log_start_offset: int,
+        recovery_point: int,
+        clean: bool,
+        producer_expiration_ms: int,
+        progress: Callable[[Segment], None] | None = None,
+    ) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._partition = partition
+        self._config = config
+        self._clock = clock
+        self._clean = clean
+        self._producer_expiration_ms = producer_expiration_ms
+        self._progress = progress
+        self.log_start_offset = log_start_offset
+        self.recovery_point = recovery_point
+        self.log_end_offset = log_start_offset
+        self.segments: list[Segment] = []
+        self.truncated_bytes = 0
+
+    def load(self) -> None:
+        self._finish_swaps()
+        self.epochs = LeaderEpochs(self._disk, self._directory)
+        self.snapshots = ProducerSnapshots(self._disk, self._directory)
+        self.state = ProducerState()
+        damaged = self._open_segments()
+        trusted = self._trusted_segments(damaged)
+        self._load_producers(trusted)
+        self._recover_from(trusted)
+        self._settle_end()
+        self.epochs.truncate_from_end(self.log_end_offset)
+        self.epochs.truncate_from_start(self.log_start_offset)
+        self.snapshots.drop_strays([segment.base_offset for segment in self.segments])
+        for segment in self.segments:
+            segment.close()
+
+    # 1. What was under way
+
+    def _finish_swaps(self) -> None:
+        found = self._disk.list_dir(self._directory)
+        unfinished = min((_base(name) for name in found if name.endswith(names.CLEANED)), default=None)
+        swaps: list[str] = []
+        for name in found:
+            leaving = name.endswith(names.DELETED) and ".checkpoint" not in name
+            stale = name.endswith(names.SWAP) and unfinished is not None and _base(name) >= unfinished
+            if leaving or stale or name.endswith(names.CLEANED):
+                self._disk.remove(f"{self._directory}/{name}")
+            elif name.endswith(names.SWAP):
+                swaps.append(name)
+        if swaps:
+            self._drop_replaced(swaps)
+            for name in swaps:
+                path = f"{self._directory}/{name}"
+                self._disk.rename(path, path.removesuffix(names.SWAP))
+            self._disk.sync_dir(self._directory)
+
+    def _drop_replaced(self, swaps: list[str]) -> None:
+        """Removes the segments that the swapped-in ones stand for."""
+        incoming = [
+            self._segment(_base(name), suffix=names.SWAP) for name in swaps if name.endswith(names.LOG + names.SWAP)
+        ]
+        if not incoming:
+            return
+        low = min(segment.base_offset for segment in incoming)
+        high = max(segment.next_offset() for segment in incoming)
+        for segment in incoming:
+            segment.close()
+        for name in self._disk.list_dir(self._directory):
+            base = names.leading_offset(name)
+            if base is not None and low <= base < high and not name.endswith(names.SWAP):
+                self._disk.remove(f"{self._directory}/{name}")
+
+    # 2. The segments
+
+    def _open_segments(self) -> set[int]:
+        """Opens every segment; returns the base offsets of those whose indexes are missing or cannot be read."""
+        found = set(self._disk.list_dir(self._directory))
+        bases = sorted(base for name in found if (base := names.offset_of(name, names.LOG)) is not None)
+        for name in found:
+            base = names.leading_offset(name)
+            if base is not None and base not in bases and name[20:] in names.SEGMENT_SUFFIXES:
+                self._disk.remove(f"{self._directory}/{name}")
+        damaged: set[int] = set()
+        for base in bases:
+            if names.file_name(base, names.INDEX) not in found or names.file_name(base, names.TIME_INDEX) not in found:
+                damaged.add(base)
+            try:
+                segment = self._segment(base)
+            except CorruptFile:
+                damaged.add(base)
+                self._remove_indexes(base)
+                segment = self._segment(base)
+            self.segments.append(segment)
+        if bases:
+            self.log_start_offset = max(self.log_start_offset, bases[0])
+        return damaged
+
+    def _remove_indexes(self, base: int) -> None:
+        for kind in (names.INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX):
+            path = f"{self._directory}/{names.file_name(base, kind)}"
+            if self._disk.exists(path):
+                self._disk.remove(path)
+
+    def _segment(self, base: int, suffix: str = "") -> Segment:
+        return Segment(
+            self._disk,
+            self._directory,
+            base,
+            index_interval_bytes=self._config.index_interval_bytes,
+            created_ms=self._clock.now_ms(),
+            suffix=suffix,
+        )
+
+    def _trusted_segments(self, damaged: set[int]) -> int:
+        """How many segments, from the oldest, can be taken as they are."""
+        bases = [segment.base_offset for segment in self.segments]
+        trusted = len(bases)
+        if not self._clean:
+            trusted = max(sum(base <= self.recovery_point for base in bases) - 1, 0)
+        return min([trusted, *(slot for slot, base in enumerate(bases) if base in damaged)])
+
+    def _load_producers(self, trusted: int) -> None:
+        """The producer state as of the end of the trusted segments."""
+        if not self.segments or (self._clean and not self.snapshots.offsets):
+            return  # Every clean stop leaves a snapshot; none means that there never was a producer to remember.
+        all_trusted = trusted == len(self.segments)
+        end = self.segments[-1].next_offset() if all_trusted else self.segments[trusted].base_offset
+        silent_since_ms = self._clock.now_ms() - self._producer_expiration_ms
+        self.state = rebuild_producers(
+            self.snapshots, self.segments[:trusted], self.log_start_offset, end, silent_since_ms
+        )
+
+    def _recover_from(self, trusted: int) -> None:
+        expected = self.segments[trusted].base_offset if trusted < len(self.segments) else None
+        for slot in range(trusted, len(self.segments)):
+            segment = self.segments[slot]
+            gap = expected != segment.base_offset and not self._config.is_compacted
+            if gap:
+                self._drop_segments(slot)
+                return
+            if self._progress:
+                self._progress(segment)
+            self.snapshots.take(segment.base_offset, self.state, self.log_start_offset)
+            valid, expected = self._recover_segment(segment)
+            lost = segment.size - valid
+            segment.cut(valid)
+            if lost:
+                self.truncated_bytes += lost
+                self._drop_segments(slot + 1)
+                return
+
+    def _recover_segment(self, segment: Segment) -> tuple[int, int]:
+        """Rebuilds what is derived from the segment's batches; returns where they stop being sound, and the next offset."""
+        segment.reset_indexes()
+        valid, next_offset = 0, segment.base_offset
+        try:
+            for position, header, data in scan_batches(segment.file, 0, segment.size):
+                sound = header.base_offset >= next_offset and segment.fits(header.last_offset)
+                if not sound or not checksum_matches(data, 0, header):
+                    break
+                segment.index(header, position)
+                if header.partition_leader_epoch > self.epochs.latest:
+                    self.epochs.assign(header.partition_leader_epoch, header.base_offset)
+                if header.producer_id >= 0:
+                    completed = note_written(self.state, header, segment, position)
+                    if completed and completed.aborted:
+                        segment.transaction_index.append(self.state.aborted(completed))
+                valid, next_offset = position + header.size, header.next_offset
+        except CorruptBatch:
+            pass  # The end of what was written.
+        segment.become_inactive()
+        return valid, next_offset
+
+    def _drop_segments(self, first: int) -> None:
+        while len(self.segments) > first:
+            segment = self.segments.pop()
+            self.truncated_bytes += segment.size
+            self.snapshots.remove(segment.base_offset)
+            segment.delete()
+
+    # 3. The ends
+
+    def _settle_end(self) -> None:
+        if self.segments:
+            self.log_end_offset = self.segments[-1].next_offset()
+            if self.log_end_offset < self.log_start_offset:
+                self._drop_segments(0)
+                self.epochs.clear()
+                self.state.clear()
+        if not self.segments:
+            self.log_end_offset = self.log_start_offset
+            segment = self._segment(self.log_start_offset)
+            segment.create()
+            self.segments.append(segment)
+        self.recovery_point = self.log_end_offset if self._clean else min(self.recovery_point, self.log_end_offset)
+
+
+def _base(name: str) -> int:
+    base = names.leading_offset(name)
+    if base is None:
+        raise CorruptFile(f"{name}: not the name of a segment's file")
+    return base

@@ -1,0 +1,78 @@
+"""Walking through the batches of a segment file, in two gaits.
+
+`scan_headers` reads headers and skips over records, for finding a place; `scan_batches` reads everything, for
+checking and copying. Neither trusts a length: one that runs past `end` is a `CorruptBatch`, before anything is read.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+
+from ottla.base.ports import File
+from ottla.records.batch import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    BatchHeader,
+    CorruptBatch,
+    peek_header,
+    read_header,
+)
+
+_LENGTH = Struct(">i")
+_HEADER_WINDOW = 4096
+_WINDOW = 1 << 20
+# Nothing shorter than an empty entry of the oldest format is a batch.
+_MIN_LENGTH = 14
+
+
+def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of every batch from `position` to `end`. Checksums are not looked at."""
+    window, start = b"", position
+    while position < end:
+        if position + HEADER_SIZE > start + len(window):
+            window, start = file.read_at(position, min(_HEADER_WINDOW, end - position)), position
+        at = position - start
+        size = _batch_size(window, at, position, end)
+        if window[at + MAGIC_POSITION] == 2:
+            header = peek_header(window, at)
+        else:
+            header = read_header(file.read_at(position, size))
+        yield position, header
+        position += size
+
+
+def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    """Position, header and bytes of every batch from `position` to `end`.
+
+    The bytes are a view of a buffer that the next step reuses: whoever keeps them copies them.
+    """
+    buffer = bytearray(_WINDOW)
+    filled, start = 0, position
+    while position < end:
+        at = position - start
+        if filled - at <= MAGIC_POSITION:
+            filled, start, at = _fill(file, buffer, position, end), position, 0
+        size = _batch_size(buffer, at, position, end)
+        if at + size > filled:
+            if size > len(buffer):
+                buffer = bytearray(size)
+            filled, start, at = _fill(file, buffer, position, end), position, 0
+            if size > filled:
+                raise CorruptBatch(f"batch at {position} says it has {size} bytes; {filled} are there")
+        view = memoryview(buffer)[at : at + size]
+        yield position, read_header(view), view
+        position += size
+
+
+def _fill(file: File, buffer: bytearray, position: int, end: int) -> int:
+    return file.read_into(position, memoryview(buffer)[: end - position])
+
+
+def _batch_size(window: bytes | bytearray, at: int, position: int, end: int) -> int:
+    if len(window) - at <= MAGIC_POSITION or end - position <= MAGIC_POSITION:
+        raise CorruptBatch(f"{end - position} bytes at {position} are too few for a batch")
+    (length,) = _LENGTH.unpack_from(window, at + 8)
+    if length < _MIN_LENGTH or position + LOG_OVERHEAD + length > end:
+        size = LOG_OVERHEAD + length
+        raise CorruptBatch(f"batch at {position} says it has {size} bytes; {end - position} are there")
+    return LOG_OVERHEAD + length

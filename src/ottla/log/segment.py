@@ -1,0 +1,278 @@
+"""One segment of a partition's log: a file of batches, its sparse indexes, and the aborted transactions in it.
+
+Only the newest segment of a log, the active one, is appended to. The others change only by being deleted or replaced,
+so they may be read and synced from any thread.
+
+What Kafka does to the byte, and so do we: an index entry is due when more than `index.interval.bytes` have been written
+since the last one, and is written for the batch that comes next; the time index gets the largest timestamp so far at
+the same moments, and once more when the segment stops being active.
+"""
+
+from collections.abc import Iterable
+
+from ottla.base.ports import Buffer, Disk, File
+from ottla.log import names
+from ottla.log.index import MAX_RELATIVE_OFFSET, OffsetIndex, TimeIndex
+from ottla.log.scan import scan_headers
+from ottla.log.transaction_index import TransactionIndex
+from ottla.records.batch import NO_TIMESTAMP, BatchHeader
+from ottla.records.reader import read_records
+
+_MAX_FILE_SIZE = 0x7FFFFFFF
+
+
+class Segment:
+    """A base offset and its files. `size` is where the next batch goes."""
+
+    __slots__ = (
+        "_bytes_since_index_entry",
+        "_directory",
+        "_disk",
+        "_file",
+        "_first_timestamp",
+        "_index_interval_bytes",
+        "_known_max_timestamp",
+        "_suffix",
+        "base_offset",
+        "created_ms",
+        "offset_index",
+        "size",
+        "time_index",
+        "transaction_index",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        *,
+        index_interval_bytes: int,
+        created_ms: int = 0,
+        suffix: str = "",
+    ) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._suffix = suffix
+        self._index_interval_bytes = index_interval_bytes
+        self._bytes_since_index_entry = 0
+        self._file: File | None = None
+        self.base_offset = base_offset
+        self.created_ms = created_ms
+        path = self.path(names.LOG)
+        self.size = disk.size(path) if disk.exists(path) else 0
+        self.offset_index = OffsetIndex(disk, self.path(names.INDEX), base_offset)
+        self.time_index = TimeIndex(disk, self.path(names.TIME_INDEX), base_offset)
+        self.transaction_index = TransactionIndex(disk, self.path(names.TRANSACTION_INDEX))
+        self._known_max_timestamp: tuple[int, int] | None = None
+        self._first_timestamp: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Segment({self.path(names.LOG)}, {self.size} bytes)"
+
+    def path(self, kind: str) -> str:
+        return f"{self._directory}/{names.file_name(self.base_offset, kind)}{self._suffix}"
+
+    @property
+    def file(self) -> File:
+        if self._file is None:
+            self._file = self._disk.open(self.path(names.LOG), create=True)
+        return self._file
+
+    def create(self) -> None:
+        """Makes the files exist, as a new segment's do before its first batch."""
+        self.file  # noqa: B018 - opening creates
+        self.offset_index.create()
+        self.time_index.create()
+
+    # Appending
+
+    def append(self, data: Buffer, batches: Iterable[BatchHeader]) -> None:
+        """Writes whole batches, whose headers these are. If the disk fails, the segment is as it was before."""
+        position = self.size
+        self.file.write_at(position, data)
+        if position == 0:
+            self._first_timestamp = None
+        for header in batches:
+            self.index(header, position)
+            position += header.size
+        self.size = position
+
+    def index(self, header: BatchHeader, position: int) -> None:
+        """Notes the batch at `position` in the indexes, if an entry is due."""
+        last_offset = header.last_offset
+        if header.max_timestamp > self.max_timestamp[0]:
+            self._known_max_timestamp = header.max_timestamp, last_offset
+        if self._bytes_since_index_entry > self._index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.maybe_append(*self.max_timestamp)
+            self._bytes_since_index_entry = 0
+        self._bytes_since_index_entry += header.size
+
+    def fits(self, last_offset: int) -> bool:
+        """Whether an offset can be written relative to this segment's base."""
+        return 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+
+    def should_roll(
+        self,
+        incoming: int,
+        last_offset: int,
+        max_timestamp: int,
+        now_ms: int,
+        *,
+        max_bytes: int,
+        max_ms: int,
+        index_bytes: int,
+    ) -> bool:
+        """Whether `incoming` more bytes belong into a new segment (segment.bytes, segment.ms, segment.index.bytes)."""
+        if self.size > min(max_bytes, _MAX_FILE_SIZE) - incoming:
+            return True
+        if self.size > 0 and self.waited_ms(now_ms, max_timestamp) > max_ms:
+            return True
+        if self.offset_index.is_full(index_bytes) or self.time_index.is_full(index_bytes, spare_entries=1):
+            return True
+        return not self.fits(last_offset)
+
+    def waited_ms(self, now_ms: int, max_timestamp: int) -> int:
+        """How long the segment has been active, by the time of its records if they have one."""
+        first = self.first_timestamp
+        return max_timestamp - first if first >= 0 else now_ms - self.created_ms
+
+    @property
+    def first_timestamp(self) -> int:
+        """The largest timestamp of the first batch; -1 if there is none."""
+        if self._first_timestamp is None:
+            first = next(scan_headers(self.file, 0, self.size), None)
+            if first is None:
+                return NO_TIMESTAMP
+            self._first_timestamp = first[1].max_timestamp
+        return self._first_timestamp
+
+    # Reading
+
+    def find(self, offset: int) -> tuple[int, BatchHeader] | None:
+        """Position and header of the first batch that ends at or after `offset`."""
+        for position, header in scan_headers(self.file, self.offset_index.position_before(offset), self.size):
+            if header.last_offset >= offset:
+                return position, header
+        return None
+
+    def find_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int] | None:
+        """Timestamp and offset of the first record at or after both `timestamp` and `from_offset`."""
+        start = self.offset_index.position_before(max(self.time_index.offset_before(timestamp), from_offset))
+        for position, header in scan_headers(self.file, start, self.size):
+            if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
+                for record in read_records(self.file.read_at(position, header.size)):
+                    if record.timestamp >= timestamp and record.offset >= from_offset:
+                        return record.timestamp, record.offset
+        return None
+
+    def position_of_end(self, offset: int) -> int:
+        """Where the batches before `offset` end; `offset` is where a batch begins, or beyond the end."""
+        found = self.find(offset)
+        return found[0] if found else self.size
+
+    def next_offset(self) -> int:
+        """The offset after the last batch."""
+        offset = self.base_offset
+        start = self.offset_index.position_before(self.offset_index.last_offset)
+        for _, header in scan_headers(self.file, start, self.size):
+            offset = header.next_offset
+        return offset
+
+    @property
+    def max_timestamp(self) -> tuple[int, int]:
+        """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if there is none."""
+        if self._known_max_timestamp is None:
+            self._known_max_timestamp = self.time_index.last_entry
+        return self._known_max_timestamp
+
+    def largest_timestamp(self) -> int:
+        """What retention by time goes by: the records' time, or the file's if they have none."""
+        timestamp, _ = self.max_timestamp
+        return timestamp if timestamp >= 0 else self._disk.modified_ms(self.path(names.LOG))
+
+    # Changing what is there
+
+    def become_inactive(self) -> None:
+        """The last entry of the time index, so that a lookup sees the largest timestamp. May be called again."""
+        if self.max_timestamp[0] >= 0:
+            self.time_index.maybe_append(*self.max_timestamp)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops the batch that holds `offset` and all after it. On the disk when it returns: see ARCHITECTURE.md."""
+        found = self.find(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        if found:
+            self.cut(found[0])
+        self._bytes_since_index_entry = 0
+        self._first_timestamp = None
+        self._read_max_timestamp()
+
+    def cut(self, size: int) -> None:
+        """Ends the file at `size`, durably: what is appended next must never meet the old bytes after a crash."""
+        if size < self.file.size():
+            self.file.truncate(size)
+            self.file.sync()
+        self.size = size
+
+    def reset_indexes(self) -> None:
+        """Forgets all that the indexes say, before they are rebuilt from the log."""
+        self.offset_index.clear()
+        self.time_index.clear()
+        self.transaction_index.clear()
+        self._bytes_since_index_entry = 0
+        self._known_max_timestamp = NO_TIMESTAMP, self.base_offset
+
+    def _read_max_timestamp(self) -> None:
+        """The largest timestamp, from the time index and the batches after its last entry."""
+        latest = self.time_index.last_entry
+        for _, header in scan_headers(self.file, self.offset_index.position_before(latest[1]), self.size):
+            if header.max_timestamp > latest[0]:
+                latest = header.max_timestamp, header.last_offset
+        self._known_max_timestamp = latest
+
+    # Keeping and dropping
+
+    def flush(self, *, indexes: bool) -> None:
+        """Makes the batches durable, and the indexes too if asked: a segment that is not active needs both."""
+        self.file.sync()
+        if indexes:
+            self.offset_index.flush()
+            self.time_index.flush()
+            self.transaction_index.flush()
+
+    def close(self) -> None:
+        self.offset_index.close()
+        self.time_index.close()
+        self.transaction_index.close()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def rename(self, suffix: str) -> None:
+        """Moves the files to names with another suffix (.deleted, .swap or none). Open files stay open."""
+        for kind in names.SEGMENT_SUFFIXES:
+            source = self.path(kind)
+            if self._disk.exists(source):
+                self._disk.rename(source, f"{source.removesuffix(self._suffix)}{suffix}")
+        self._suffix = suffix
+        self.moved(self._directory)
+
+    def moved(self, directory: str) -> None:
+        """The directory has been renamed."""
+        self._directory = directory
+        self.offset_index.moved(self.path(names.INDEX))
+        self.time_index.moved(self.path(names.TIME_INDEX))
+        self.transaction_index.moved(self.path(names.TRANSACTION_INDEX))
+
+    def delete(self) -> None:
+        """Removes the files. Those already gone are no error: a crash may have come between them."""
+        self.offset_index.forget()
+        self.time_index.forget()
+        self.close()
+        for kind in names.SEGMENT_SUFFIXES:
+            if self._disk.exists(self.path(kind)):
+                self._disk.remove(self.path(kind))

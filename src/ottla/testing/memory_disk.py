@@ -1,0 +1,342 @@
+"""A disk in memory that forgets, tears and fails like a real one.
+
+Theory of operation: the disk counts every call that a real one could fail in. `crash_at(n)` makes the n-th call the
+last: it raises `Crashed`, and so does every call after it. `survivor(random)` is then the disk as the next start finds
+it. What was synced is there. Of everything else, chance decides:
+
+- writes to a file since its last sync persist or not each on its own, in whole or up to a torn point, and what lies
+  between them reads as zeros;
+- names in a directory (creations, renames, removals) since its last sync persist up to some point, in order, each
+  directory on its own, as journalling file systems do it.
+
+A file's content and its name are separate: a synced file whose name is lost is lost. `fail_at(n, errno)` makes one call
+fail and the disk go on; a write that fails may have written any part of its data.
+"""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Protocol
+
+from ottla.base.ports import Buffer
+
+
+class Crashed(BaseException):
+    """The machine stopped here. Not an `Exception`, so that no handler can go on after it."""
+
+
+class _Change(Protocol):
+    def apply(self, data: bytearray) -> None: ...
+
+
+class _Write:
+    __slots__ = ("data", "position")
+
+    def __init__(self, position: int, data: bytes) -> None:
+        self.position = position
+        self.data = data
+
+    def apply(self, data: bytearray) -> None:
+        if len(data) < self.position:
+            data.extend(bytes(self.position - len(data)))
+        data[self.position : self.position + len(self.data)] = self.data
+
+    def torn(self, random: Random) -> "_Write":
+        return _Write(self.position, self.data[: random.randrange(len(self.data) + 1)])
+
+
+class _Truncate:
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def apply(self, data: bytearray) -> None:
+        if self.size < len(data):
+            del data[self.size :]
+        else:
+            data.extend(bytes(self.size - len(data)))
+
+
+class _Content:
+    """A file's bytes, whatever names lead to it."""
+
+    __slots__ = ("changes", "data", "modified_ms", "synced")
+
+    def __init__(self, synced: bytes = b"") -> None:
+        self.synced = synced
+        self.data = bytearray(synced)
+        self.changes: list[_Change] = []
+        self.modified_ms = 0
+
+    def change(self, change: _Change) -> None:
+        change.apply(self.data)
+        self.changes.append(change)
+
+    def sync(self) -> None:
+        self.synced = bytes(self.data)
+        self.changes.clear()
+
+    def after_crash(self, random: Random) -> "_Content":
+        data = bytearray(self.synced)
+        for change in self.changes:
+            fate = random.random()
+            if isinstance(change, _Write) and fate < 0.2:
+                change.torn(random).apply(data)
+            elif fate < 0.7:
+                change.apply(data)
+        return _Content(bytes(data))
+
+
+class _Directory:
+    """The names in a directory, as running programs see them and as a power cut would leave them."""
+
+    __slots__ = ("changes", "entries", "synced")
+
+    def __init__(self) -> None:
+        self.entries: dict[str, _Content | _Directory] = {}
+        self.synced: dict[str, _Content | _Directory] = {}
+        self.changes: list[dict[str, _Content | _Directory]] = []
+
+    def change(self, entries: dict[str, "_Content | _Directory"]) -> None:
+        self.entries = entries
+        self.changes.append(entries)
+
+    def sync(self) -> None:
+        self.synced = self.entries
+        self.changes.clear()
+
+    def after_crash(self, random: Random, seen: dict[int, _Content]) -> "_Directory":
+        survivors = random.choice([self.synced, *self.changes])
+        directory = _Directory()
+        for name, entry in survivors.items():
+            if isinstance(entry, _Directory):
+                directory.entries[name] = entry.after_crash(random, seen)
+            else:
+                if id(entry) not in seen:
+                    seen[id(entry)] = entry.after_crash(random)
+                directory.entries[name] = seen[id(entry)]
+        directory.synced = directory.entries
+        return directory
+
+
+class MemoryFile:
+    def __init__(self, disk: "MemoryDisk", content: _Content) -> None:
+        self._disk = disk
+        self._content = content
+        self._open = True
+
+    def read_at(self, position: int, size: int) -> bytes:
+        self._alive()
+        return bytes(self._content.data[position : position + size])
+
+    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
+        data = self.read_at(position, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        self._alive()
+        write = _Write(position, bytes(data))
+        with self._disk.step("write", partly=lambda random: self._content.change(write.torn(random))):
+            self._content.change(write)
+            self._content.modified_ms = self._disk.now_ms
+
+    def size(self) -> int:
+        self._alive()
+        return len(self._content.data)
+
+    def truncate(self, size: int) -> None:
+        self._alive()
+        with self._disk.step("truncate"):
+            self._content.change(_Truncate(size))
+
+    def sync(self) -> None:
+        self._alive()
+        with self._disk.step("sync"):
+            self._content.sync()
+
+    def fileno(self) -> int:
+        raise OSError(errno.ENOTSUP, "a file in memory has no descriptor")
+
+    def close(self) -> None:
+        self._alive()
+        self._open = False
+        self._disk.open_files -= 1
+
+    def _alive(self) -> None:
+        if not self._open:
+            raise OSError(errno.EBADF, "the file is closed")
+        self._disk.check_running()
+
+
+class _MemoryLock:
+    def __init__(self, disk: "MemoryDisk", path: str) -> None:
+        self._disk = disk
+        self._path = path
+
+    def release(self) -> None:
+        self._disk.locks.discard(self._path)
+
+
+class MemoryDisk:
+    """See the module's theory of operation. `calls` counts what can crash or fail; `open_files` finds leaks."""
+
+    def __init__(self, random: Random | None = None, root: _Directory | None = None) -> None:
+        self.calls = 0
+        self.open_files = 0
+        self.now_ms = 0
+        self.locks: set[str] = set()
+        self._random = random or Random(0)
+        self._root = root or _Directory()
+        self._crash_at = -1
+        self._crashed = False
+        self._failures: dict[int, int] = {}
+        self._fail_from: tuple[int, int] | None = None
+
+    def crash_at(self, call: int) -> None:
+        self._crash_at = call
+
+    def fail_at(self, call: int, error: int) -> None:
+        """The n-th call fails with this errno; the others succeed."""
+        self._failures[call] = error
+
+    def fail_from(self, call: int, error: int) -> None:
+        """Every call from the n-th on fails: a full disk, or a dead one."""
+        self._fail_from = (call, error)
+
+    def repair(self) -> None:
+        self._failures.clear()
+        self._fail_from = None
+
+    def survivor(self, random: Random) -> "MemoryDisk":
+        """The disk as the next start finds it after a power cut now."""
+        return MemoryDisk(random, self._root.after_crash(random, {}))
+
+    def survivor_of_kill(self) -> "MemoryDisk":
+        """The disk as the next start finds it when only the process died: nothing is lost."""
+        return MemoryDisk(self._random, self._root)
+
+    @contextmanager
+    def step(self, operation: str, partly: object = None) -> Iterator[None]:
+        self.check_running()
+        self.calls += 1
+        error = self._failures.get(self.calls)
+        if error is None and self._fail_from and self.calls >= self._fail_from[0]:
+            error = self._fail_from[1]
+        crashes = self.calls == self._crash_at
+        if (crashes or error is not None) and callable(partly):
+            partly(self._random)
+        if crashes:
+            self._crashed = True
+            raise Crashed(f"at call {self.calls}, {operation}")
+        if error is not None:
+            raise OSError(error, f"injected at call {self.calls}, {operation}")
+        yield
+
+    def check_running(self) -> None:
+        if self._crashed:
+            raise Crashed("the machine has already stopped")
+
+    def open(self, path: str, *, create: bool = False) -> MemoryFile:
+        parent, name = self._parent(path)
+        entry = parent.entries.get(name)
+        if entry is None and create:
+            with self.step(f"create {name}"):
+                entry = _Content()
+                entry.modified_ms = self.now_ms
+                parent.change({**parent.entries, name: entry})
+        if not isinstance(entry, _Content):
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        self.check_running()
+        self.open_files += 1
+        return MemoryFile(self, entry)
+
+    def exists(self, path: str) -> bool:
+        return self._find(path) is not None
+
+    def is_dir(self, path: str) -> bool:
+        return isinstance(self._find(path), _Directory)
+
+    def size(self, path: str) -> int:
+        return len(self._file(path).data)
+
+    def modified_ms(self, path: str) -> int:
+        return self._file(path).modified_ms
+
+    def list_dir(self, path: str) -> list[str]:
+        return sorted(self._directory(path).entries)
+
+    def make_dirs(self, path: str) -> None:
+        directory = self._root
+        for name in path.strip("/").split("/"):
+            entry = directory.entries.get(name)
+            if entry is None:
+                with self.step(f"mkdir {name}"):
+                    entry = _Directory()
+                    directory.change({**directory.entries, name: entry})
+            if not isinstance(entry, _Directory):
+                raise NotADirectoryError(errno.ENOTDIR, "not a directory", path)
+            directory = entry
+
+    def rename(self, source: str, target: str) -> None:
+        parent, name = self._parent(source)
+        target_parent, target_name = self._parent(target)
+        if name not in parent.entries:
+            raise FileNotFoundError(errno.ENOENT, "no such file", source)
+        assert parent is target_parent, "renames stay within a directory: only those are atomic after a power cut"
+        with self.step(f"rename {name} to {target_name}"):
+            entries = dict(parent.entries)
+            entries[target_name] = entries.pop(name)
+            parent.change(entries)
+
+    def remove(self, path: str) -> None:
+        self._file(path)
+        self._unlink(path)
+
+    def remove_dir(self, path: str) -> None:
+        if self._directory(path).entries:
+            raise OSError(errno.ENOTEMPTY, "directory not empty", path)
+        self._unlink(path)
+
+    def sync_dir(self, path: str) -> None:
+        directory = self._directory(path)
+        with self.step("sync_dir"):
+            directory.sync()
+
+    def lock(self, path: str) -> _MemoryLock:
+        if path in self.locks:
+            raise BlockingIOError(errno.EAGAIN, f"{path} is locked")
+        self.open(path, create=True).close()
+        self.locks.add(path)
+        return _MemoryLock(self, path)
+
+    def _unlink(self, path: str) -> None:
+        parent, name = self._parent(path)
+        with self.step(f"remove {name}"):
+            parent.change({key: entry for key, entry in parent.entries.items() if key != name})
+
+    def _parent(self, path: str) -> tuple[_Directory, str]:
+        directory, _, name = path.rpartition("/")
+        return self._directory(directory), name
+
+    def _find(self, path: str) -> _Content | _Directory | None:
+        entry: _Content | _Directory | None = self._root
+        for name in path.strip("/").split("/") if path.strip("/") else []:
+            if not isinstance(entry, _Directory):
+                return None
+            entry = entry.entries.get(name)
+        return entry
+
+    def _file(self, path: str) -> _Content:
+        entry = self._find(path)
+        if not isinstance(entry, _Content):
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        return entry
+
+    def _directory(self, path: str) -> _Directory:
+        entry = self._find(path)
+        if not isinstance(entry, _Directory):
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        return entry
