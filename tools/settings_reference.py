@@ -4,7 +4,6 @@ python tools/settings_reference.py           writes the page
 python tools/settings_reference.py --check   says whether it is fresh, and writes nothing
 """
 
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -106,16 +105,9 @@ def dynamic_cell(scope: Scope, row: Setting) -> str:
     return row.dynamic.value if scope is Scope.BROKER and row.dynamic is not Dynamic.READ_ONLY else ""
 
 
-def main(arguments: list[str]) -> int:
-    if arguments == ["--check"]:
-        fresh = PAGE.exists() and PAGE.read_text() == page()
-        print("docs/settings.md is fresh" if fresh else "docs/settings.md is stale: run `make generate`")
-        return 0 if fresh else 1
-    PAGE.parent.mkdir(exist_ok=True)
+def main() -> None:
     PAGE.write_text(page())
-    print("wrote docs/settings.md")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()
