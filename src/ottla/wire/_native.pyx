@@ -1,0 +1,396 @@
+# cython: language_level=3
+"""The compiled decoder: walks a plan of a struct's fields and fills new objects, without Python code per field.
+
+It is the twin of the decoders that `decoding` generates and accepts exactly the same bytes; `plans` makes the plans.
+Objects are allocated without calling their constructor, and values are stored at their slots' offsets. An object under
+construction has empty slots, which its deallocation allows for, so an error half-way leaks nothing.
+
+Rules that keep it safe: every read is preceded by `need`, every count by a check against the bytes left.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_Clear
+from cpython.float cimport PyFloat_FromDouble
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from ottla.wire.faults import (
+    InvalidTextError,
+    OversizeError,
+    TagSizeError,
+    TruncatedError,
+    UnexpectedNullError,
+    VarintError,
+)
+
+cdef extern from *:
+    """
+    #include <structmember.h>
+    #define SLOT_OFFSET(descriptor) (((PyMemberDescrObject *)(descriptor))->d_member->offset)
+    #define ALLOCATE(type) (((PyTypeObject *)(type))->tp_alloc((PyTypeObject *)(type), 0))
+    """
+    Py_ssize_t SLOT_OFFSET(object descriptor)
+    object ALLOCATE(object type)
+    # As Cython would declare them these two take and give owned objects; here they must not.
+    void DECREF "Py_DECREF"(PyObject *value)
+    PyObject *DECODE_UTF8 "PyUnicode_DecodeUTF8"(const char *at, Py_ssize_t size, const char *errors)
+
+cdef enum Kind:
+    BOOL, INT8, INT16, UINT16, INT32, INT64, FLOAT64, UUID, STRING, BYTES, RECORDS, STRUCT
+
+KINDS = {
+    "bool": BOOL, "int8": INT8, "int16": INT16, "uint16": UINT16, "int32": INT32, "int64": INT64,
+    "float64": FLOAT64, "uuid": UUID, "string": STRING, "bytes": BYTES, "records": RECORDS,
+}
+cdef Py_ssize_t[8] WIDTHS = [1, 1, 2, 2, 4, 8, 8, 16]
+cdef Py_ssize_t MAX_STRING_BYTES = 0x7FFF
+
+cdef struct Reader:
+    const unsigned char *base
+    Py_ssize_t position
+    Py_ssize_t size
+    PyObject *buffer  # borrowed
+    PyObject *view  # owned: a view of the whole buffer, of which records are slices; made for the first of them
+
+cdef struct FieldPlan:
+    Kind kind
+    bint is_array
+    bint nullable
+    bint compact
+    bint tagged
+    uint32_t tag
+    Py_ssize_t offset
+    Py_ssize_t least_size  # of a struct that is an element
+    PyObject *struct  # borrowed from `StructPlan.kept`
+
+
+cdef class StructPlan:
+    """How to read one struct in one version.
+
+    `fields` and `tagged` are tuples of (attribute, kind, is_array, nullable, compact, tag, struct plan, least size), in
+    wire order; `defaults` are (attribute, value) pairs for what may not be on the wire, where a value is an
+    immutable object, the type `list` for a new list, or a plan for a new struct.
+    """
+
+    cdef object cls
+    cdef bint flexible
+    cdef FieldPlan *fields
+    cdef Py_ssize_t field_count
+    cdef Py_ssize_t tagged_count
+    cdef Py_ssize_t *default_offsets
+    cdef tuple default_values
+    cdef Py_ssize_t unknown_tags_offset
+    cdef list kept
+
+    def __cinit__(self, type cls, bint flexible, fields, tagged, defaults):
+        self.cls = cls
+        self.flexible = flexible
+        self.kept = []
+        self.field_count = len(fields)
+        self.tagged_count = len(tagged)
+        self.fields = <FieldPlan *> PyMem_Calloc(len(fields) + len(tagged) + 1, sizeof(FieldPlan))
+        self.default_offsets = <Py_ssize_t *> PyMem_Calloc(len(defaults) + 1, sizeof(Py_ssize_t))
+        if self.fields == NULL or self.default_offsets == NULL:
+            raise MemoryError
+        cdef Py_ssize_t index
+        for index, given in enumerate((*fields, *tagged)):
+            self.set_field(&self.fields[index], given, index >= len(fields))
+        self.default_values = tuple(value for _, value in defaults)
+        for index, (attribute, _) in enumerate(defaults):
+            self.default_offsets[index] = SLOT_OFFSET(cls.__dict__[attribute])
+        self.unknown_tags_offset = SLOT_OFFSET(cls.__dict__["unknown_tags"])
+
+    cdef set_field(self, FieldPlan *field, tuple given, bint tagged):
+        attribute, kind, is_array, nullable, compact, tag, struct, least_size = given
+        field.kind = STRUCT if struct is not None else KINDS[kind]
+        field.is_array = is_array
+        field.nullable = nullable
+        field.compact = compact
+        field.tagged = tagged
+        field.tag = max(tag, 0)
+        field.offset = SLOT_OFFSET(self.cls.__dict__[attribute])
+        field.least_size = least_size
+        if struct is not None:
+            self.kept.append(<StructPlan?> struct)
+            field.struct = <PyObject *> struct
+
+    def __dealloc__(self):
+        PyMem_Free(self.fields)
+        PyMem_Free(self.default_offsets)
+
+    def decode(self, buffer, Py_ssize_t position):
+        """The struct that starts at `position` of `buffer`, and the position after it."""
+        cdef Py_buffer view
+        cdef Reader reader
+        reader.buffer = <PyObject *> buffer
+        reader.view = NULL
+        PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+        try:
+            reader.base = <const unsigned char *> view.buf
+            reader.size = view.len
+            reader.position = position
+            value = read_struct(&reader, self)
+            return value, reader.position
+        finally:
+            if reader.view != NULL:
+                DECREF(reader.view)
+            PyBuffer_Release(&view)
+
+
+cdef inline void store(object target, Py_ssize_t offset, object value):
+    """Puts a value into a slot. Overwrites only what `set_defaults` put there: a tagged field's default."""
+    cdef PyObject **slot = <PyObject **> (<char *> <PyObject *> target + offset)
+    cdef PyObject *old = slot[0]
+    Py_INCREF(value)
+    slot[0] = <PyObject *> value
+    if old != NULL:
+        DECREF(old)
+
+
+cdef object set_defaults(object target, StructPlan plan):
+    cdef Py_ssize_t index
+    for index in range(len(plan.default_values)):
+        value = <object> plan.default_values[index]
+        if value is list:
+            value = []
+        elif type(value) is StructPlan:
+            value = set_defaults(ALLOCATE((<StructPlan> value).cls), <StructPlan> value)
+        store(target, plan.default_offsets[index], value)
+    return target
+
+
+cdef object read_struct(Reader *reader, StructPlan plan):
+    cdef Py_ssize_t index
+    target = ALLOCATE(plan.cls)
+    set_defaults(target, plan)
+    for index in range(plan.field_count):
+        store(target, plan.fields[index].offset, read_field(reader, &plan.fields[index]))
+    if plan.flexible:
+        need(reader, 1)
+        if reader.base[reader.position] == 0:
+            reader.position += 1
+        else:
+            read_tags(reader, plan, target)
+    return target
+
+
+cdef object read_tags(Reader *reader, StructPlan plan, object target):
+    cdef Py_ssize_t count = read_varint(reader)
+    cdef Py_ssize_t index, size, end
+    cdef uint32_t tag
+    cdef FieldPlan *field
+    check_count(reader, count, 2)
+    unknown = []
+    for _ in range(count):
+        tag = <uint32_t> read_varint(reader)
+        size = read_varint(reader)
+        need(reader, size)
+        end = reader.position + size
+        for index in range(plan.field_count, plan.field_count + plan.tagged_count):
+            field = &plan.fields[index]
+            if field.tag == tag:
+                store(target, field.offset, read_field(reader, field))
+                break
+        else:
+            unknown.append((tag, read_bytes(reader, size)))
+        if reader.position != end:
+            raise TagSizeError(f"tag {tag} announced {size} bytes and ends elsewhere", reader.position)
+    store(target, plan.unknown_tags_offset, tuple(unknown))
+
+
+cdef object read_field(Reader *reader, FieldPlan *field):
+    cdef Py_ssize_t length
+    if field.is_array:
+        length = read_length(reader, field.compact, False)
+        if length == -1:
+            return null(reader, field)
+        return read_array(reader, field, length)
+    if field.kind < STRING:
+        need(reader, WIDTHS[<int> field.kind])
+        return read_fixed(reader, field.kind)
+    if field.kind == STRUCT:
+        if field.nullable and not read_presence(reader, field.tagged):
+            return None
+        return read_struct(reader, <StructPlan> field.struct)
+    length = read_length(reader, field.compact, field.kind == STRING)
+    if length == -1:
+        return null(reader, field)
+    if field.kind == STRING:
+        return read_text(reader, length)
+    if field.kind == BYTES:
+        return read_bytes(reader, length)
+    return read_view(reader, length)
+
+
+cdef object read_array(Reader *reader, FieldPlan *field, Py_ssize_t count):
+    cdef Py_ssize_t index
+    cdef list structs
+    if field.kind == STRUCT:
+        check_count(reader, count, field.least_size)
+        structs = []
+        for index in range(count):
+            structs.append(read_struct(reader, <StructPlan> field.struct))
+        return structs
+    if field.kind == STRING:
+        check_count(reader, count, 1 if field.compact else 2)
+        texts = []
+        for index in range(count):
+            length = read_length(reader, field.compact, True)
+            if length == -1:
+                raise UnexpectedNullError("null where the schema allows none", reader.position)
+            texts.append(read_text(reader, length))
+        return tuple(texts)
+    check_count(reader, count, WIDTHS[<int> field.kind])
+    numbers = PyTuple_New(count)
+    for index in range(count):
+        value = read_fixed(reader, field.kind)
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(numbers, index, value)
+    return numbers
+
+
+cdef inline uint64_t big_endian(const unsigned char *at, int width) noexcept:
+    cdef uint64_t value = 0
+    cdef int index
+    for index in range(width):
+        value = value << 8 | at[index]
+    return value
+
+
+cdef object read_fixed(Reader *reader, Kind kind):
+    """A value of fixed width, for which there must be bytes enough."""
+    cdef const unsigned char *at = reader.base + reader.position
+    cdef uint64_t bits
+    cdef double number
+    reader.position += WIDTHS[<int> kind]
+    if kind == INT32:
+        return <int32_t> big_endian(at, 4)
+    if kind == INT64:
+        return <int64_t> big_endian(at, 8)
+    if kind == INT16:
+        return <int16_t> big_endian(at, 2)
+    if kind == INT8:
+        return <int8_t> at[0]
+    if kind == BOOL:
+        return True if at[0] else False
+    if kind == UINT16:
+        return <uint16_t> big_endian(at, 2)
+    if kind == UUID:
+        return PyBytes_FromStringAndSize(<const char *> at, 16)
+    bits = big_endian(at, 8)
+    memcpy(&number, &bits, 8)
+    return PyFloat_FromDouble(number)
+
+
+cdef object read_text(Reader *reader, Py_ssize_t size):
+    cdef PyObject *text
+    if size > MAX_STRING_BYTES:
+        raise OversizeError(f"a string of {size} bytes", reader.position)
+    need(reader, size)
+    text = DECODE_UTF8(<const char *> reader.base + reader.position, size, NULL)
+    if text == NULL:
+        PyErr_Clear()
+        raise_invalid_text(reader, size)
+    reader.position += size
+    value = <object> text
+    DECREF(text)
+    return value
+
+
+cdef int raise_invalid_text(Reader *reader, Py_ssize_t size) except -1:
+    start = reader.position
+    try:
+        read_bytes(reader, size).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidTextError("a string is not UTF-8", start + error.start) from None
+    raise MemoryError
+
+
+cdef object read_bytes(Reader *reader, Py_ssize_t size):
+    need(reader, size)
+    content = PyBytes_FromStringAndSize(<const char *> reader.base + reader.position, size)
+    reader.position += size
+    return content
+
+
+cdef object read_view(Reader *reader, Py_ssize_t size):
+    need(reader, size)
+    if reader.view == NULL:
+        whole = memoryview(<object> reader.buffer)
+        Py_INCREF(whole)
+        reader.view = <PyObject *> whole
+    view = (<object> reader.view)[reader.position:reader.position + size]
+    reader.position += size
+    return view
+
+
+cdef object null(Reader *reader, FieldPlan *field):
+    if not field.nullable:
+        raise UnexpectedNullError("null where the schema allows none", reader.position)
+    return None
+
+
+cdef bint read_presence(Reader *reader, bint tagged) except -1:
+    """The marker of a nullable struct (KIP-893): a signed byte or, in a tagged field, an unsigned varint."""
+    if tagged:
+        return read_varint(reader) != 0
+    need(reader, 1)
+    reader.position += 1
+    return <int8_t> reader.base[reader.position - 1] >= 0
+
+
+cdef Py_ssize_t read_length(Reader *reader, bint compact, bint is_text) except -2:
+    """A length or count; -1 for null."""
+    cdef Py_ssize_t length
+    if compact:
+        return read_varint(reader) - 1
+    if is_text:
+        need(reader, 2)
+        length = <int16_t> big_endian(reader.base + reader.position, 2)
+        reader.position += 2
+    else:
+        need(reader, 4)
+        length = <int32_t> big_endian(reader.base + reader.position, 4)
+        reader.position += 4
+    if length < -1:
+        raise OversizeError(f"a negative size of {length}", reader.position)
+    return length
+
+
+cdef Py_ssize_t read_varint(Reader *reader) except -1:
+    cdef uint64_t value = 0
+    cdef int index
+    cdef unsigned char byte
+    for index in range(5):
+        need(reader, 1)
+        byte = reader.base[reader.position]
+        reader.position += 1
+        value |= <uint64_t> (byte & 127) << 7 * index
+        if byte < 128:
+            if value >> 32:
+                raise VarintError("a varint has more than 32 bits", reader.position - 5)
+            return value
+    raise VarintError("a varint has more than 5 bytes", reader.position - 5)
+
+
+cdef inline int need(Reader *reader, Py_ssize_t size) except -1:
+    if size > reader.size - reader.position:
+        too_short(reader, size)
+    return 0
+
+
+cdef int too_short(Reader *reader, Py_ssize_t size) except -1:
+    left = max(0, reader.size - reader.position)
+    raise TruncatedError(f"{size} bytes are needed and {left} are left", reader.position)
+
+
+cdef inline int check_count(Reader *reader, Py_ssize_t count, Py_ssize_t least_size) except -1:
+    if count > (reader.size - reader.position) // least_size:
+        left = reader.size - reader.position
+        raise OversizeError(f"a count of {count} with {left} bytes left", reader.position)
+    return 0

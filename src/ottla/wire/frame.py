@@ -1,0 +1,152 @@
+"""Requests and responses as they cross a connection: a size, a header of the right version, a message.
+
+A frame is what the four-byte size announces, without it: readers strip the size, and what is encoded here starts with
+it, ready to be sent. The header's version follows from whether the message's version is flexible (KIP-482), except that
+the response to ApiVersions always has the oldest header: a client that asks does not know yet what the node speaks.
+"""
+
+from struct import Struct
+from typing import Any, NamedTuple
+
+from ottla.base.ports import Buffer
+from ottla.wire import messages
+from ottla.wire.apis import ApiKey
+from ottla.wire.codec import Piece, decode_from, encode_into, join, join_around
+from ottla.wire.faults import TrailingBytesError, TruncatedError, UnsupportedVersionError
+from ottla.wire.message import Decoder, Message
+from ottla.wire.messages import RequestHeader, ResponseHeader
+from ottla.wire.schema import request_names
+from ottla.wire.writing import payload_size
+
+_SIZE = Struct(">i")
+_KEY_AND_VERSION = Struct(">hh")
+_PLAIN_REQUEST, _FLEXIBLE_REQUEST = 1, 2
+_PLAIN_RESPONSE, _FLEXIBLE_RESPONSE = 0, 1
+
+
+class Request(NamedTuple):
+    header: RequestHeader
+    message: Message
+
+
+class UnsupportedRequestError(UnsupportedVersionError):
+    """A request whose header can be read but whose API or version is unknown. The header allows for the one polite
+    reply there is: to ApiVersions, version 0 with UNSUPPORTED_VERSION and the versions that would do.
+    """
+
+    def __init__(self, header: RequestHeader) -> None:
+        super().__init__(f"the API with key {header.request_api_key}", header.request_api_version)
+        self.header = header
+
+
+def request_header_version(api_key: int, version: int) -> int:
+    return _FLEXIBLE_REQUEST if version in request_type(api_key)._schema.flexible else _PLAIN_REQUEST
+
+
+def response_header_version(api_key: int, version: int) -> int:
+    if api_key == ApiKey.API_VERSIONS:
+        return _PLAIN_RESPONSE
+    return _FLEXIBLE_RESPONSE if version in response_type(api_key)._schema.flexible else _PLAIN_RESPONSE
+
+
+def request_type(api_key: int) -> type[Message]:
+    """The class of an API's requests; raises `KeyError` for a key that is none."""
+    return getattr(messages, request_names()[api_key])  # type: ignore[no-any-return]
+
+
+def response_type(api_key: int) -> type[Message]:
+    return getattr(messages, request_names()[api_key].removesuffix("Request") + "Response")  # type: ignore[no-any-return]
+
+
+def decode_request(frame: Buffer) -> Request:
+    """Header and message. Raises `UnsupportedRequestError` when the API or its version is unknown."""
+    decoders = _request_decoders.get(bytes(frame[:4])) or _find_request_decoders(frame)
+    header, start = decoders[0](frame, 0)
+    message, end = decoders[1](frame, start)
+    if end != len(frame):
+        raise TrailingBytesError(f"{type(message).__name__} ends {len(frame) - end} bytes early", end)
+    return Request(header, message)
+
+
+_request_decoders: dict[bytes, tuple[Decoder, Decoder]] = {}
+"""First four bytes of a frame (API key and version) to the decoders of header and message; only of those that exist."""
+
+
+def _find_request_decoders(frame: Buffer) -> tuple[Decoder, Decoder]:
+    if len(frame) < _KEY_AND_VERSION.size:
+        raise TruncatedError("a request without a header", 0)
+    api_key, version = _KEY_AND_VERSION.unpack_from(frame)
+    try:
+        header_decoder = RequestHeader._decoders[request_header_version(api_key, version)]
+        decoders = header_decoder, request_type(api_key)._decoders[version]
+    except KeyError:
+        header, _ = decode_from(RequestHeader, frame, 0, _PLAIN_REQUEST)
+        raise UnsupportedRequestError(header) from None
+    _request_decoders[bytes(frame[:4])] = decoders
+    return decoders
+
+
+def encode_request(message: Message, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    header = _request_header(message, version, correlation_id, client_id)
+    return _whole(header, request_header_version(message._schema.api_key, version), message, version)
+
+
+def encode_request_parts(message: Message, version: int, correlation_id: int, client_id: str | None) -> list[Piece]:
+    """The same as parts, records payloads uncopied; see `codec.encode_parts`."""
+    header = _request_header(message, version, correlation_id, client_id)
+    return _parts(header, request_header_version(message._schema.api_key, version), message, version)
+
+
+def decode_response(message: type[Message], frame: Buffer, version: int) -> tuple[int, Any]:
+    """Correlation id and message of a response to a request of that `version`."""
+    header_version = response_header_version(message._schema.api_key, version)
+    header, start = decode_from(ResponseHeader, frame, 0, header_version)
+    value, end = decode_from(message, frame, start, version)
+    if end != len(frame):
+        raise TrailingBytesError(f"{message.__name__} ends {len(frame) - end} bytes early", end)
+    return header.correlation_id, value
+
+
+def correlation_id_of(response_frame: Buffer) -> int:
+    """Which request a response answers: what tells its API and version, and so how to decode the rest."""
+    if len(response_frame) < _SIZE.size:
+        raise TruncatedError("a response without a header", 0)
+    return _SIZE.unpack_from(response_frame)[0]  # type: ignore[no-any-return]
+
+
+def encode_response(message: Message, version: int, correlation_id: int) -> bytes:
+    header = ResponseHeader(correlation_id=correlation_id)
+    return _whole(header, response_header_version(message._schema.api_key, version), message, version)
+
+
+def encode_response_parts(message: Message, version: int, correlation_id: int) -> list[Piece]:
+    """The same as parts, records payloads uncopied; see `codec.encode_parts`."""
+    header = ResponseHeader(correlation_id=correlation_id)
+    return _parts(header, response_header_version(message._schema.api_key, version), message, version)
+
+
+def _request_header(message: Message, version: int, correlation_id: int, client_id: str | None) -> RequestHeader:
+    return RequestHeader(
+        request_api_key=message._schema.api_key,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+
+
+def _whole(header: Message, header_version: int, message: Message, version: int) -> bytes:
+    pieces: list[Any] = []
+    encode_into(header, header_version, pieces, [])
+    encode_into(message, version, pieces, [])
+    frame = join(message, version, pieces)
+    return _SIZE.pack(len(frame)) + frame
+
+
+def _parts(header: Message, header_version: int, message: Message, version: int) -> list[Piece]:
+    pieces: list[Any] = []
+    payloads: list[int] = []
+    encode_into(header, header_version, pieces, payloads)
+    encode_into(message, version, pieces, payloads)
+    parts: list[Any] = join_around(message, version, pieces, payloads)
+    parts[0] = _SIZE.pack(sum(map(payload_size, parts))) + parts[0]  # the first part holds the header: bytes
+    return parts
