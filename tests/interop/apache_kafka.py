@@ -63,7 +63,7 @@ MAIN_CLASSES = {
 }
 
 
-class ApacheKafkaFailed(RuntimeError):
+class ApacheKafkaError(RuntimeError):
     """A node or a tool did not do what was asked; the message carries what it printed."""
 
 
@@ -74,7 +74,7 @@ def libraries(version: str = VERSION) -> Path:
     ready, jars = home / "ready", home / "libs"
     if not ready.exists():
         if shutil.which("mvn") is None:
-            raise ApacheKafkaFailed(
+            raise ApacheKafkaError(
                 f"Apache Kafka {version} is not in {home}, and there is no `mvn` to download it with"
             )
         home.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def java(
     cwd: Path | None = None,
     timeout_s: float = TOOL_TIMEOUT_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs Java with Kafka's jars on the class path; raises `ApacheKafkaFailed` on a bad exit unless told not to."""
+    """Runs Java with Kafka's jars on the class path; raises `ApacheKafkaError` on a bad exit unless told not to."""
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
     command = [
         "java",
@@ -106,7 +106,7 @@ def java(
     ]
     done = subprocess.run(command, input=input, capture_output=True, text=True, cwd=cwd, timeout=timeout_s)
     if check and done.returncode != 0:
-        raise ApacheKafkaFailed(f"{' '.join(arguments)} exited with {done.returncode}\n{done.stdout}{done.stderr}")
+        raise ApacheKafkaError(f"{' '.join(arguments)} exited with {done.returncode}\n{done.stdout}{done.stderr}")
     return done
 
 
@@ -197,7 +197,7 @@ class ApacheKafka:
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._accepts_connections():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise ApacheKafkaFailed(f"the node did not start\n{self._end_of_log()}")
+                raise ApacheKafkaError(f"the node did not start\n{self._end_of_log()}")
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -245,7 +245,7 @@ class ApacheKafka:
         except subprocess.TimeoutExpired as expired:
             self._process.kill()
             self._process.wait()
-            raise ApacheKafkaFailed(f"the node did not stop on {how.name}\n{self._end_of_log()}") from expired
+            raise ApacheKafkaError(f"the node did not stop on {how.name}\n{self._end_of_log()}") from expired
         finally:
             self._process = None
 

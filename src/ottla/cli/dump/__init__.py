@@ -1,0 +1,14 @@
+"""Prints what is in the files of a data directory, ours or Apache Kafka's, in the words of Kafka's own tool.
+
+Theory of operation: each kind of file has one function that takes its path and yields lines; nothing is read before
+the line that needs it, so a segment of any size is printed in the memory of its largest batch. Nothing is ever written:
+files are opened through `ReadOnlyDisk`. What is wrong with a file without making it unreadable (an index entry that
+points elsewhere) goes into `Findings`, and is told once all files are printed. What makes it unreadable is an
+`OttlaError` that names file and position; the other files are still printed.
+
+    arguments   the command line                               findings    what does not fit together
+    options     what to print, the same for all files          indexes     .index and .timeindex, held against their log
+    batches     .log, and .checkpoint snapshots of metadata    state       .txnindex, .snapshot, checkpoints, properties
+    control     control records in words                       files       which function prints which file
+    decoders    keys and values in words                       kafka_json  messages in Kafka's JSON
+"""
