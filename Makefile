@@ -3,6 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check fmt bench interop docs fuzz generate clean
 
+SHELL  := bash
 VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
@@ -90,17 +91,18 @@ endif
 	@touch $@
 
 ifdef UV
-INSTALL := $(UV) pip install --quiet --python $(BIN)/python
+install = $(UV) pip install --python $(BIN)/python $(1)
 else
-INSTALL := $(BIN)/python -m pip install --quiet
+# Of all that pip says, the names of what it fetches.
+install = set -o pipefail; $(BIN)/python -m pip install $(1) | sed -n 's/^ *Collecting \([A-Za-z0-9._-]*\).*/    \1/p'
 endif
 
 $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 	$(say) "installing ottla, in place"
-	@$(INSTALL) --editable '.[arrow]'
+	@$(call install,--editable '.[arrow]')
 	@touch $@
 
 $(VENV)/.test $(VENV)/.check $(VENV)/.bench $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
 	$(say) "installing what 'make $*' needs"
-	@$(INSTALL) --group $*
+	@$(call install,--group $*)
 	@touch $@

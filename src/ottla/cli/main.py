@@ -1,5 +1,6 @@
 """The `ottla` command. A sub-command's module is imported when it is asked for, so that every command starts fast."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Final, NamedTuple, Protocol, cast
@@ -50,10 +51,12 @@ def main(arguments: list[str] | None = None) -> int:
 def run(name: str, rest: list[str]) -> int:
     command = cast(Main, import_module(COMMANDS[name].module).main)
     try:
-        return command(rest) or 0
+        status = command(rest) or 0
+        sys.stdout.flush()
+        return status
     except BrokenPipeError:
-        # The reader, `head` perhaps, has seen enough. Nothing more may be written, not even at exit.
-        sys.stderr.close()
+        # The reader, `head` perhaps, has seen enough. Python flushes once more at exit, to where nobody minds.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return 130
