@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import ottla
 from ottla.config.bounds import Between, Bound, Items, OneOf
 from ottla.config.scopes import Scope, sections, settings
 from ottla.config.setting import REQUIRED, Dynamic, Setting
@@ -138,3 +139,13 @@ def test_secrets_have_no_default_that_could_leak() -> None:
         for row in settings(scope).values():
             if row.type is Type.PASSWORD:
                 assert row.default is None
+
+
+def test_a_setting_is_marked_as_acted_on_only_if_something_reads_it() -> None:
+    source = Path(ottla.__file__).parent
+    read = "\n".join(path.read_text() for part in ("log", "records") for path in sorted((source / part).glob("*.py")))
+    for scope in Scope:
+        for row in settings(scope).values():
+            if row.acted_on:
+                assert scope is Scope.TOPIC, "there is no node yet that reads others"
+                assert row.name.replace(".", "_") in read, row.name
