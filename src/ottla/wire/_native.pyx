@@ -127,6 +127,8 @@ cdef class StructPlan:
         """The struct that starts at `position` of `buffer`, and the position after it."""
         cdef Py_buffer view
         cdef Reader reader
+        if position < 0:
+            raise ValueError(f"a negative position: {position}")
         reader.buffer = <PyObject *> buffer
         reader.view = NULL
         PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
