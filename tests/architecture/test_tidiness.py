@@ -88,3 +88,10 @@ def test_every_link_between_our_pages_leads_somewhere() -> None:
         if "://" not in target and not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_the_file_map_names_files_that_are_there() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`((?:base|config|wire|records|log|testing|cli)/[\w./]*)`", page))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (ROOT / "src" / "ottla" / name).exists()] == []

@@ -82,12 +82,12 @@ class Values(Mapping[str, Value]):
         assert isinstance(value, bool), f"{key} is not a flag"
         return value
 
-    def int(self, key: str) -> int:
+    def integer(self, key: str) -> int:
         value = self[key]
         assert isinstance(value, int), f"{key} is not a whole number"
         return value
 
-    def float(self, key: str) -> float:
+    def number(self, key: str) -> float:
         value = self[key]
         assert isinstance(value, float), f"{key} is not a number"
         return value

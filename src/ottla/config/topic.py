@@ -22,7 +22,7 @@ def resolve_topic(overrides: Mapping[str, str], broker: Values | None = None) ->
     _refuse_unknown(overrides)
     topic = parse(Scope.TOPIC, overrides).values
     resolved = Values({row.name: sources(row, topic, broker)[0].value for row in table.values()}, table)
-    shortest_ms, longest_ms = resolved.int("min.compaction.lag.ms"), resolved.int("max.compaction.lag.ms")
+    shortest_ms, longest_ms = resolved.integer("min.compaction.lag.ms"), resolved.integer("max.compaction.lag.ms")
     if shortest_ms > longest_ms:
         bound = f"at most max.compaction.lag.ms, which is {longest_ms}"
         raise ConfigError((Problem("min.compaction.lag.ms", str(shortest_ms), bound),))

@@ -16,12 +16,12 @@ def parse_broker(**properties: str) -> Parsed:
 
 def test_given_values_are_typed_and_the_rest_are_defaults() -> None:
     values = parse_broker(num_io_threads=" 16 ", log_preallocate="TRUE", log_dirs="/a, /b").values
-    assert values.int("num.io.threads") == 16
+    assert values.integer("num.io.threads") == 16
     assert values.flag("log.preallocate") is True
     assert values.list("log.dirs") == ("/a", "/b")
-    assert values.int("num.network.threads") == 3
+    assert values.integer("num.network.threads") == 3
     assert values.text("compression.type") == "producer"
-    assert values.float("log.cleaner.min.cleanable.ratio") == 0.5
+    assert values.number("log.cleaner.min.cleanable.ratio") == 0.5
     assert "num.io.threads" in values.given
     assert "num.network.threads" not in values.given
 
@@ -56,7 +56,7 @@ def test_an_unknown_key_is_warned_about_by_name_and_left_out() -> None:
 
 def test_a_setting_that_is_not_acted_on_is_accepted_and_warned_about_once() -> None:
     parsed = parse_broker(replica_lag_time_max_ms="5")
-    assert parsed.values.int("replica.lag.time.max.ms") == 5
+    assert parsed.values.integer("replica.lag.time.max.ms") == 5
     assert [w.key for w in parsed.warnings].count("replica.lag.time.max.ms") == 1
 
 
@@ -66,7 +66,7 @@ def test_defaults_bring_no_warnings() -> None:
 
 def test_a_setting_of_one_listener_is_checked_by_the_settings_own_row() -> None:
     values = parse_broker(listener_name_internal_max_connections="7").values
-    assert values.int("listener.name.internal.max.connections") == 7
+    assert values.integer("listener.name.internal.max.connections") == 7
     with pytest.raises(ConfigError, match=r"listener\.name\.internal\.max\.connections=-1: it must be at least 0"):
         parse_broker(listener_name_internal_max_connections="-1")
 
@@ -91,7 +91,7 @@ def test_reading_a_setting_as_another_type_is_a_bug() -> None:
     with pytest.raises(AssertionError, match=r"listeners is not text"):
         values.text("listeners")
     with pytest.raises(KeyError):
-        values.int("no.such.setting")
+        values.integer("no.such.setting")
 
 
 def test_values_are_a_mapping_of_all_settings() -> None:

@@ -25,25 +25,25 @@ def test_the_logs_own_defaults_are_the_same() -> None:
 
 def test_a_topics_own_setting_comes_before_its_brokers() -> None:
     on = broker(log_segment_bytes="2097152")
-    assert resolve_topic({}, on).int("segment.bytes") == 2097152
-    assert resolve_topic({"segment.bytes": "1048576"}, on).int("segment.bytes") == 1048576
+    assert resolve_topic({}, on).integer("segment.bytes") == 2097152
+    assert resolve_topic({"segment.bytes": "1048576"}, on).integer("segment.bytes") == 1048576
 
 
 def test_retention_is_asked_for_in_milliseconds_then_minutes_then_hours() -> None:
-    assert resolve_topic({}, broker(log_retention_hours="2")).int("retention.ms") == 7_200_000
+    assert resolve_topic({}, broker(log_retention_hours="2")).integer("retention.ms") == 7_200_000
     both = broker(log_retention_hours="2", log_retention_minutes="3")
-    assert resolve_topic({}, both).int("retention.ms") == 180_000
+    assert resolve_topic({}, both).integer("retention.ms") == 180_000
     all_three = broker(log_retention_hours="2", log_retention_minutes="3", log_retention_ms="4")
-    assert resolve_topic({}, all_three).int("retention.ms") == 4
+    assert resolve_topic({}, all_three).integer("retention.ms") == 4
 
 
 @pytest.mark.parametrize("unit", ["ms", "minutes", "hours"])
 def test_a_brokers_negative_retention_time_is_never(unit: str) -> None:
-    assert resolve_topic({}, broker(**{f"log_retention_{unit}": "-5"})).int("retention.ms") == -1
+    assert resolve_topic({}, broker(**{f"log_retention_{unit}": "-5"})).integer("retention.ms") == -1
 
 
 def test_flush_time_falls_back_to_the_schedulers() -> None:
-    assert resolve_topic({}, broker(log_flush_scheduler_interval_ms="9")).int("flush.ms") == 9
+    assert resolve_topic({}, broker(log_flush_scheduler_interval_ms="9")).integer("flush.ms") == 9
 
 
 def test_every_source_is_told_in_the_order_in_which_it_counts() -> None:
