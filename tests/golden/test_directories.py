@@ -4,8 +4,8 @@ What is not the same, and why:
 
 - Checkpoints that list partitions do so in the order of a Java hash map; we compare what they say.
 - `.kafka_cleanshutdown` carries the broker's epoch, which only a node has.
-- A clean stop of Kafka's, followed by a start, leaves the snapshot of that stop until some later start finds it to belong to no
-  segment. Our next start is that later start, so those go one start earlier.
+- A clean stop of Kafka's, followed by a start, leaves the snapshot of that stop until some later start finds it to
+  belong to no segment. Our next start is that later start, so those go one start earlier.
 """
 
 import shutil
@@ -53,7 +53,9 @@ def config_of(topic: str) -> LogConfig:
 
 def clock_of(name: str) -> FixedClock:
     """A moment after the directory was written: producers of 2023 have expired, those of that day have not."""
-    newest = max(header.max_timestamp for _, header in batches((GOLDEN / name / "append-time-0" / log_file(0)).read_bytes()))
+    newest = max(
+        header.max_timestamp for _, header in batches((GOLDEN / name / "append-time-0" / log_file(0)).read_bytes())
+    )
     return FixedClock(newest + 60_000)
 
 
@@ -65,7 +67,9 @@ def partitions(name: str) -> list[str]:
     return sorted(
         path.name
         for path in (GOLDEN / name).iterdir()
-        if path.is_dir() and not path.name.endswith("-delete") and not path.name.startswith(names.CLUSTER_METADATA_TOPIC)
+        if path.is_dir()
+        and not path.name.endswith("-delete")
+        and not path.name.startswith(names.CLUSTER_METADATA_TOPIC)
     )
 
 
@@ -115,7 +119,9 @@ def test_a_clean_directory_is_opened_and_closed_without_changing_a_byte(tmp_path
         # A snapshot that was there before is a later start's to remove; see the module.
         assert_same_files(path / name, kafkas, except_for=stray_snapshots(kafkas))
     for name in PER_DIRECTORY:
-        assert parse_offsets((path / name).read_bytes(), name) == parse_offsets((GOLDEN / "clean" / name).read_bytes(), name)
+        assert parse_offsets((path / name).read_bytes(), name) == parse_offsets(
+            (GOLDEN / "clean" / name).read_bytes(), name
+        )
     assert (path / names.CLEAN_SHUTDOWN).read_bytes() == (GOLDEN / "clean" / names.CLEAN_SHUTDOWN).read_bytes()
 
 

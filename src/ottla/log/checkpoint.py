@@ -15,6 +15,7 @@ from ottla.log import names
 from ottla.log.errors import CorruptFile
 from ottla.log.files import read_file, replace_file
 
+
 def format_checkpoint(entries: Iterable[str]) -> bytes:
     lines = list(entries)
     return "".join(f"{line}\n" for line in ("0", str(len(lines)), *lines)).encode()

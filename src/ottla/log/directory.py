@@ -81,8 +81,7 @@ class LogDirectory:
     # Partitions
 
     def partitions(self) -> list[TopicPartition]:
-        """The partitions that have a directory here, open or not; the metadata log, which has an owner of its own, is not
-        among them."""
+        """The partitions that have a directory here, open or not, but for the metadata log, which has its own owner."""
         found = (names.parse_partition_dir(name) for name in self._disk.list_dir(self.path))
         return [
             partition
@@ -91,7 +90,7 @@ class LogDirectory:
         ]
 
     def open_all(self, progress: Callable[[TopicPartition, int, int], None] | None = None) -> None:
-        """Opens every partition; after an unclean stop this recovers them. `progress` hears of each, with count and total."""
+        """Opens every partition; after an unclean stop this recovers them. `progress` hears of each."""
         self._condemned += self._left_behind()
         partitions = [partition for partition in self.partitions() if self._disk.is_dir(self._dir(partition))]
         for count, partition in enumerate(partitions, 1):
@@ -100,7 +99,7 @@ class LogDirectory:
                 progress(partition, count, len(partitions))
 
     def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
-        """Begins a partition. Durable when it returns; a crash before that leaves a directory without records, or none."""
+        """Begins a partition. Durable when it returns; a crash before that leaves an empty partition, or none."""
         assert partition not in self.logs
         directory = self._dir(partition)
         make_dirs(self._disk, directory)

@@ -10,20 +10,21 @@ appends and reads. A failing disk raises `OSError` and leaves the log as it was 
 whoever owns the directory takes it offline.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.base.ports import Clock, Disk, File
+from ottla.base.ports import Clock, Disk
 from ottla.log import names
 from ottla.log.errors import OffsetOutOfRange
 from ottla.log.files import make_dirs
+from ottla.log.flush import Flush
 from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.log_config import LogConfig
+from ottla.log.outcomes import Appended, FileSlice, TimestampAndOffset
 from ottla.log.producer_rebuild import rebuild_producers
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producer_state import AppendOrigin, ProducerState
+from ottla.log.reading import aborted_transactions, end_of, first_at, latest, read, slot_of
 from ottla.log.recovery import Recovery
 from ottla.log.retention import beyond_size, beyond_start, beyond_time
 from ottla.log.segment import Segment
@@ -33,29 +34,6 @@ from ottla.records.control import EndTransactionMarker, parse_end_transaction_ma
 from ottla.wire.errors import ErrorCode
 
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
-
-
-class Appended(NamedTuple):
-    """What became of an append. With an error nothing was written; a repetition has the offsets of the first time."""
-
-    error: ErrorCode
-    base_offset: int = -1
-    last_offset: int = -1
-    repeated: bool = False
-
-
-class FileSlice(NamedTuple):
-    """A part of a segment's file, to be sent as it is. It begins with a batch; the last batch in it may be cut."""
-
-    file: File | None
-    position: int
-    size: int
-
-
-class TimestampAndOffset(NamedTuple):
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 def _no_lowering(_offset: int) -> None:
@@ -272,52 +250,22 @@ class PartitionLog:
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
-        if offset >= upper_bound:
-            return FileSlice(None, 0, 0)
-        for slot in range(self._slot_of(offset), len(self.segments)):
-            segment = self.segments[slot]
-            if segment.base_offset >= upper_bound:
-                break
-            found = segment.find(offset)
-            if found:
-                position, header = found
-                end = segment.size if self._end_of(slot) <= upper_bound else segment.position_of_end(upper_bound)
-                wanted = max(max_bytes, header.size) if min_one_batch else max_bytes
-                return FileSlice(segment.file, position, max(min(wanted, end - position), 0))
-        return FileSlice(None, 0, 0)
+        return read(self.segments, self.log_end_offset, offset, max_bytes, upper_bound, min_one_batch=min_one_batch)
 
     def aborted_transactions(self, from_offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """The aborted transactions that a reader of [from_offset, upper_bound) must leave out."""
-        found: list[AbortedTransaction] = []
-        for segment in self.segments[self._slot_of(from_offset) :]:
-            some, complete = segment.transaction_index.collect(from_offset, upper_bound)
-            found += some
-            if complete:
-                break
-        return found
+        return aborted_transactions(self.segments, from_offset, upper_bound)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """The first record at or after `timestamp` (offsetsForTimes)."""
-        for segment in self.segments:
-            if segment.largest_timestamp() >= timestamp:
-                return self._at_timestamp(segment, timestamp)
-        return None
+        return self._with_epoch(first_at(self.segments, timestamp, self.log_start_offset))
 
     def offset_of_max_timestamp(self) -> TimestampAndOffset | None:
         """The first of the records with the largest timestamp (KIP-734)."""
-        newest = max(self.segments, key=lambda segment: segment.max_timestamp[0])
-        timestamp, _ = newest.max_timestamp
-        return self._at_timestamp(newest, timestamp) if timestamp >= 0 else None
+        return self._with_epoch(latest(self.segments, self.log_start_offset))
 
-    def _at_timestamp(self, segment: Segment, timestamp: int) -> TimestampAndOffset | None:
-        found = segment.find_timestamp(timestamp, self.log_start_offset)
+    def _with_epoch(self, found: tuple[int, int] | None) -> TimestampAndOffset | None:
         return TimestampAndOffset(found[0], found[1], self.epochs.epoch_at(found[1])) if found else None
-
-    def _slot_of(self, offset: int) -> int:
-        return max(bisect_right(self.segments, offset, key=_base_offset) - 1, 0)
-
-    def _end_of(self, slot: int) -> int:
-        return self.segments[slot + 1].base_offset if slot + 1 < len(self.segments) else self.log_end_offset
 
     # Watermarks
 
@@ -360,7 +308,7 @@ class PartitionLog:
     def _delete_first(self, wanted: int) -> int:
         """Deletes the first `wanted` segments, as far as the high watermark has passed them."""
         count = 0
-        while count < wanted and self._end_of(count) <= self.high_watermark:
+        while count < wanted and end_of(self.segments, count, self.log_end_offset) <= self.high_watermark:
             count += 1
         if count == len(self.segments):
             if self.active.size == 0:
@@ -397,10 +345,10 @@ class PartitionLog:
     # Truncating
 
     def truncate_to(self, offset: int) -> bool:
-        """Cuts away the batch that holds `offset` and all after it, durably: a follower that must agree with its leader.
+        """Cuts away the batch that holds `offset` and all after it, durably: a follower must agree with its leader.
 
-        The recovery point is lowered first, so that a crash at any moment is followed by a scan of what is left. Segments
-        go newest first, so that what is left is always one row.
+        The recovery point is lowered first, so that a crash at any moment is followed by a scan of what is left.
+        Segments go newest first, so that what is left is always one row.
         """
         assert offset >= 0
         if offset >= self.log_end_offset:
@@ -453,17 +401,30 @@ class PartitionLog:
 
     # Keeping
 
-    def start_flush(self) -> "Flush":
-        """What is to be synced for all that is in the log now to survive. See `Flush`."""
-        first = self._slot_of(min(self.recovery_point, self.log_end_offset))
+    def start_flush(self) -> Flush:
+        """What is to be synced for all that is in the log now to survive; `finish_flush` takes it when it has run."""
         names_unsynced, self._names_unsynced = self._names_unsynced, False
-        return Flush(self, self.segments[first:], self.log_end_offset, names_unsynced)
+        return Flush(
+            segments=self.segments[slot_of(self.segments, self.recovery_point) :],
+            end_offset=self.log_end_offset,
+            snapshots=self._snapshots,
+            epochs=self.epochs,
+            sync_names=(lambda: self._disk.sync_dir(self.directory)) if names_unsynced else None,
+        )
+
+    def finish_flush(self, flush: Flush) -> None:
+        """Moves the recovery point to where it now is true; a log that was truncated meanwhile has less of it."""
+        offset = flush.end_offset
+        if self.active is not flush.segments[-1] and offset >= self.active.base_offset:
+            # Rolled meanwhile: the segment that was active then has been synced without its indexes.
+            offset = flush.segments[-1].base_offset
+        self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
 
     def flush(self) -> None:
         """Returns once all that is in the log would survive a power cut."""
-        job = self.start_flush()
-        job.run()
-        job.finish()
+        flush = self.start_flush()
+        flush.run()
+        self.finish_flush(flush)
 
     def close(self) -> None:
         """Makes everything durable and leaves the directory as a clean stop does."""
@@ -495,36 +456,3 @@ class PartitionLog:
         self._snapshots.moved(directory)
         for segment in self.segments:
             segment.moved(directory)
-
-
-class Flush:
-    """Syncing, in three steps: begun by the log's owner, run by any thread, finished by the owner."""
-
-    def __init__(self, log: PartitionLog, segments: list[Segment], end_offset: int, names_unsynced: bool) -> None:
-        self._log = log
-        self._segments = segments
-        self._end_offset = end_offset
-        self._names_unsynced = names_unsynced
-
-    def run(self) -> None:
-        """Syncs. Only the segments that are no longer active need their indexes: the active one is always scanned."""
-        newest = self._segments[-1]
-        for segment in self._segments:
-            segment.flush(indexes=segment is not newest)
-        log = self._log
-        log._snapshots.flush()
-        log.epochs.flush()
-        if self._names_unsynced:
-            log._disk.sync_dir(log.directory)
-
-    def finish(self) -> None:
-        """Moves the recovery point. If the log was rolled meanwhile, the newest segment's indexes were left out."""
-        log = self._log
-        offset = self._end_offset
-        if log.active is not self._segments[-1] and offset >= log.active.base_offset:
-            offset = self._segments[-1].base_offset
-        log.recovery_point = max(log.recovery_point, min(offset, log.log_end_offset))
-
-
-def _base_offset(segment: Segment) -> int:
-    return segment.base_offset

@@ -58,7 +58,7 @@ class ProducerSnapshots:
     def load(self, state: ProducerState, log_start_offset: int, up_to: int, silent_since_ms: int) -> int:
         """Loads the newest sound snapshot within (log_start_offset, up_to]; returns the offset that `state` is of.
 
-        Snapshots outside of that range speak of what is no longer in the log, and go; so do those that do not read back.
+        Snapshots outside of that range speak of what is no longer in the log, and go; so do damaged ones.
         """
         for offset in self.offsets:
             if not log_start_offset < offset <= up_to:

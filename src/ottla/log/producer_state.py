@@ -3,7 +3,7 @@
 Theory of operation (KIP-98, KIP-360, KIP-890): for each producer id the partition keeps its epoch and the last five
 batches. A batch is checked first (`check`, changes nothing), then written to the log, then noted (`note`); a crash
 between the last two loses nothing, because the state is rebuilt from the log. The state as of an offset is saved in a
-snapshot file when a segment is rolled and when the log is closed, so a rebuild reads only what came after the newest one.
+snapshot file when a segment is rolled and when the log is closed, so a rebuild reads only what came after the newest.
 
     check -> NONE                          append it
           -> NONE, with a `NotedBatch`     a repetition: acknowledge with the offsets of the first time
@@ -214,7 +214,7 @@ class ProducerState:
             self._unreplicated = {first: last for first, last in self._unreplicated.items() if last >= high_watermark}
 
     def expire(self, silent_since_ms: int) -> None:
-        """Forgets producers whose last batch is that old (`producer.id.expiration.ms`) and who have no transaction open."""
+        """Forgets producers that have been silent for `producer.id.expiration.ms` and have no transaction open."""
         for producer in list(self._producers.values()):
             if producer.current_txn_first_offset < 0 and producer.last_timestamp <= silent_since_ms:
                 del self._producers[producer.producer_id]

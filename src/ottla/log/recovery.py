@@ -2,12 +2,12 @@
 
 Theory of operation. After a clean stop everything is as it was closed, and is taken as it is. Otherwise:
 
-1. Files on their way out (`.deleted`) and copies never finished (`.cleaned`) are removed; swaps that had begun (`.swap`)
-   are carried through, because their content was durable before the first of them got its name.
+1. Files on their way out (`.deleted`) and copies never finished (`.cleaned`) are removed; swaps that had begun
+   (`.swap`) are carried through, because their content was durable before the first of them got its name.
 2. Segments that end before the recovery point are trusted: they were synced, indexes included. All later ones are
    scanned batch by batch (length, checksum, rising offsets), their indexes, leader epochs and producer state rebuilt.
-   The first thing that is wrong ends the log: the file is cut there, and later segments are dropped, newest first, so that a
-   crash during recovery leaves nothing that recovery could not have met.
+   The first thing that is wrong ends the log: the file is cut there, and later segments are dropped, newest first, so
+   that a crash during recovery leaves nothing that recovery could not have met.
 3. A gap between two such segments means that the end of the first one was lost, unless the topic is compacted, where
    gaps are normal.
 
@@ -193,7 +193,7 @@ class Recovery:
                 return
 
     def _recover_segment(self, segment: Segment) -> tuple[int, int]:
-        """Rebuilds what is derived from the segment's batches; returns where they stop being sound, and the next offset."""
+        """Rebuilds what is derived from the batches; returns where they stop being sound, and the next offset."""
         segment.reset_indexes()
         valid, next_offset = 0, segment.base_offset
         try:

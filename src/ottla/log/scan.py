@@ -71,7 +71,7 @@ def _fill(file: File, buffer: bytearray, position: int, end: int) -> int:
 def _batch_size(window: bytes | bytearray, at: int, position: int, end: int) -> int:
     if len(window) - at <= MAGIC_POSITION or end - position <= MAGIC_POSITION:
         raise CorruptBatch(f"{end - position} bytes at {position} are too few for a batch")
-    (length,) = _LENGTH.unpack_from(window, at + 8)
+    length: int = _LENGTH.unpack_from(window, at + 8)[0]
     if length < _MIN_LENGTH or position + LOG_OVERHEAD + length > end:
         size = LOG_OVERHEAD + length
         raise CorruptBatch(f"batch at {position} says it has {size} bytes; {end - position} are there")

@@ -1,11 +1,12 @@
 """Crashes at every call to the disk, with any part of what was not synced lost.
 
-One seed is one history of operations on a directory. It is played once to count the calls, and then again for each of them
-with a crash there. After each crash the directory is opened (sometimes crashing again on the way) and must hold up: everything that was flushed is there,
-offsets have no holes and no repetitions, nothing is there that was not written, indexes and producer state agree with
-the log, and it takes appends.
+One seed is one history of operations on a directory. It is played once to count the calls, and then again for each of
+them with a crash there. After each crash the directory is opened (sometimes crashing again on the way) and must hold
+up: everything that was flushed is there, offsets have no holes and no repetitions, nothing is there that was not
+written, indexes and producer state agree with the log, and it takes appends.
 """
 
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -61,7 +62,8 @@ class History:
         batch = self.source.next_batch()
         self.written_by(batch)
         appended = self.log.append_as_leader(batch, self.epoch)
-        assert not appended.error and not appended.repeated
+        assert not appended.error
+        assert not appended.repeated
         self.log.advance_high_watermark(self.log.log_end_offset)
 
     def written_by(self, batch: bytearray) -> None:
@@ -217,10 +219,8 @@ def crash_everywhere(seed: int, operations: int) -> int:
             while chance.random() < 0.5:
                 # Recovery can crash too, and what it leaves must be recovered from.
                 survivor.crash_at(chance.randint(1, 40))
-                try:
+                with suppress(Crashed):
                     LogDirectory(survivor, "/data", history.clock, config_of=lambda topic: CONFIG).open_all()
-                except Crashed:
-                    pass
                 survivor = survivor.survivor(chance)
             history.check(survivor)
         except Exception as problem:
