@@ -36,8 +36,8 @@ SETTINGS = (
 
     # Limits
     Int("max.connections", INT_MAX, at_least(0), MEDIUM,
-        "Connections to this broker; more wait to be accepted. One of another broker is always taken, and the connection "
-        "that has been idle longest is closed for it.", CLUSTER_WIDE),
+        "Connections to this broker; more wait to be accepted. One of another broker is always taken, and the "
+        "connection that has been idle longest is closed for it.", CLUSTER_WIDE),
     Int("max.connections.per.ip", INT_MAX, at_least(0), MEDIUM,
         "Connections from one address; more are closed.", CLUSTER_WIDE),
     Text("max.connections.per.ip.overrides", "", ANY, MEDIUM,
