@@ -38,7 +38,7 @@ SETTINGS = (
          "Age at which the active segment is closed even if it is not full, so that it can be deleted or compacted.",
          synonyms=(Synonym("log.roll.ms"), Synonym("log.roll.hours", HOUR_MS)), acted_on=True),
     Long("segment.jitter.ms", 0, at_least(0), MEDIUM,
-         "Up to this much, different for each segment, is taken off `segment.ms`; so partitions do not roll all at once.",
+         "Up to this much, different for each segment, is taken off `segment.ms`, so that not all logs roll at once.",
          synonyms=(Synonym("log.roll.jitter.ms"), Synonym("log.roll.jitter.hours", HOUR_MS)), acted_on=True),
     Int("segment.index.bytes", 10_485_760, at_least(4), MEDIUM,
         "Largest size of an offset or time index; the segment rolls when one is full.",

@@ -1,9 +1,11 @@
 """The rows say what Apache Kafka 4.3.1 says: the facts, and what it makes of a hundred and eighty texts."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
+from apache_kafka import libraries
 
 import ottla
 from ottla.config.bounds import Between, Bound, Items, OneOf
@@ -93,6 +95,17 @@ def test_texts_are_accepted_and_refused_as_apache_kafka_does(scope: Scope) -> No
                 if ours != verdict and not is_stricter_on_purpose(row, text):
                     differences.append((name, text, f"Kafka {verdict}", f"ours {ours}"))
     assert differences == []
+
+
+@pytest.mark.interop
+def test_apache_kafka_still_says_so() -> None:
+    answers = subprocess.run(
+        ["java", "-cp", f"{libraries()}/*", str(HERE / "KafkaVerdicts.java")],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert json.loads(answers) == VERDICTS
 
 
 def is_stricter_on_purpose(row: Setting, text: str) -> bool:
