@@ -88,7 +88,8 @@ class _Generator:
             f"{place}.unknown_tags",
             *(self._is_set(inner, f"{place}.{inner.attribute}") for inner in field.struct.fields),
         ]
-        return f"({' or '.join(parts)})"
+        unset = f"{place} is None or " if field.nullable else ""
+        return f"({unset}{' or '.join(parts)})"
 
     def _field(self, field: schema.Field, place: str) -> None:
         nullable = self.version in field.nullable

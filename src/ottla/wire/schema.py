@@ -163,8 +163,9 @@ def _versions(text: str) -> range:
 
 def _default(type_name: str, is_array: bool, given: object) -> object:
     """The default as a value. Arrays and structs that do not start as null have `()`: they start empty or fresh."""
-    if given is None or given == "null":
+    if given == "null":
         return None
+    given = "" if given is None else given  # a bare null in Kafka's schema is no default, and so not one of null
     if is_array or type_name not in _ZEROS:
         return ()
     if given == "" or type_name in ("string", "bytes"):

@@ -57,6 +57,12 @@ def test_defaults_are_values() -> None:
     assert fields["session_epoch"] == -1
 
 
+def test_a_bare_null_in_the_facts_is_not_a_default_of_null() -> None:
+    """Kafka reads it as no default, so null is written out: `test_wire_kafka_records` has the bytes."""
+    fields = schema.message_schema("ConsumerGroupMemberMetadataValue").root.fields
+    assert not next(field for field in fields if field.attribute == "classic_member_metadata").defaults_to_null
+
+
 def test_a_common_struct_is_one_struct() -> None:
     quorum = schema.message_schema("DescribeQuorumResponse")
     fields = quorum.structs["PartitionData"].fields
