@@ -11,6 +11,7 @@ batch and the position where that batch begins, time entries rise strictly in ti
 """
 
 from bisect import bisect_right
+from contextlib import suppress
 from struct import Struct
 
 from ottla.base.ports import Disk, File
@@ -87,7 +88,8 @@ class _SparseIndex:
         self._tail += self._entry.pack(*fields)
         self._known_last = fields
         if len(self._tail) >= _TAIL_BYTES:
-            self._spill()
+            with suppress(OSError):  # A full disk does not lose entries: they wait here for `flush`, which insists.
+                self._spill()
 
     def _raw(self, slot: int) -> tuple[int, ...]:
         position = slot * self._entry.size

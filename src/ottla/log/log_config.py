@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from ottla.base.ids import TopicPartition
+
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -30,14 +32,16 @@ class LogConfig:
     def deletes_old(self) -> bool:
         return "delete" in self.cleanup_policy
 
-    def roll_ms(self, partition: str, base_offset: int) -> int:
+    def roll_ms(self, partition: TopicPartition, base_offset: int) -> int:
         """`segment.ms` less this segment's share of `segment.jitter.ms`.
 
         The share spreads the rolls of many partitions. It comes from the segment's name and not from chance, so that a
         run can be repeated.
         """
         jitter_ms = min(self.segment_jitter_ms, self.segment_ms)
-        return self.segment_ms - (crc32(f"{partition}/{base_offset}".encode()) % jitter_ms if jitter_ms else 0)
+        if not jitter_ms:
+            return self.segment_ms
+        return self.segment_ms - crc32(f"{partition}/{base_offset}".encode()) % jitter_ms
 
     @classmethod
     def of_settings(cls, values: Mapping[str, Any]) -> "LogConfig":

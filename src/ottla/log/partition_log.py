@@ -13,7 +13,7 @@ whoever owns the directory takes it offline.
 from collections.abc import Callable
 
 from ottla.base.ids import TopicPartition
-from ottla.base.ports import Clock, Disk
+from ottla.base.ports import Buffer, Clock, Disk
 from ottla.log import names
 from ottla.log.errors import OffsetOutOfRange
 from ottla.log.files import make_dirs
@@ -30,7 +30,7 @@ from ottla.log.retention import beyond_size, beyond_start, beyond_time
 from ottla.log.segment import Segment
 from ottla.log.transaction_index import AbortedTransaction
 from ottla.records.batch import BatchHeader, assign, batches
-from ottla.records.control import EndTransactionMarker, parse_end_transaction_marker
+from ottla.records.control import parse_end_transaction_marker
 from ottla.wire.errors import ErrorCode
 
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
@@ -124,7 +124,6 @@ class PartitionLog:
     ) -> Appended:
         """Assigns offsets to validated batches, in place, and writes them. Producers are held to order and epoch."""
         headers: list[BatchHeader] = []
-        marker = None
         offset = self.log_end_offset
         for position, header in batches(data):
             if header.producer_id >= 0:
@@ -140,11 +139,11 @@ class PartitionLog:
                 if error:
                     return Appended(error)
             assign(data, position, offset, leader_epoch)
-            headers.append(header._replace(base_offset=offset, partition_leader_epoch=leader_epoch))
+            headers.append(header.assigned(offset, leader_epoch))
             offset += header.last_offset_delta + 1
-        return self._append(data, headers, marker)
+        return self._append(data, headers)
 
-    def append_as_follower(self, data: bytes | bytearray | memoryview) -> Appended:
+    def append_as_follower(self, data: Buffer) -> Appended:
         """Writes batches as the leader wrote them. They begin at or after the end of this log."""
         headers: list[BatchHeader] = []
         offset = self.log_end_offset
@@ -153,55 +152,46 @@ class PartitionLog:
                 raise OffsetOutOfRange(header.base_offset, offset, offset)
             headers.append(header)
             offset = header.next_offset
-        return self._append(data, headers, None)
+        return self._append(data, headers)
 
-    def _append(
-        self, data: bytes | bytearray | memoryview, headers: list[BatchHeader], marker: EndTransactionMarker | None
-    ) -> Appended:
+    def _append(self, data: Buffer, headers: list[BatchHeader]) -> Appended:
         if not headers:
             return Appended(ErrorCode.NONE, self.log_end_offset, self.log_end_offset - 1)
         if len(data) > self.config.segment_bytes:
             return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
-        first, last = headers[0], headers[-1]
-        segment = self._segment_for(len(data), first.base_offset, last, headers)
-        start = segment.size
+        segment = self._segment_for(len(data), headers)
         segment.append(data, headers)
-        self.log_end_offset = last.next_offset
+        self.log_end_offset = headers[-1].next_offset
         position = 0
         for header in headers:
             if header.partition_leader_epoch > self.epochs.latest:
                 self.epochs.assign(header.partition_leader_epoch, header.base_offset)
             if header.producer_id >= 0:
-                batch_marker = marker
-                if header.is_control and marker is None and header.record_count > 0:
-                    batch_marker = parse_end_transaction_marker(data, position, header)
-                self._note(header, batch_marker, segment)
+                self._note(header, data, position, segment)
             position += header.size
-        assert segment.size == start + len(data), "headers and bytes of an append do not agree"
-        return Appended(ErrorCode.NONE, first.base_offset, last.last_offset)
+        assert position == len(data), "headers and bytes of an append do not agree"
+        return Appended(ErrorCode.NONE, headers[0].base_offset, headers[-1].last_offset)
 
-    def _segment_for(self, size: int, base_offset: int, last: BatchHeader, headers: list[BatchHeader]) -> Segment:
+    def _segment_for(self, size: int, headers: list[BatchHeader]) -> Segment:
+        """The active segment, or a new one if these batches do not belong into it."""
         config = self.config
         active = self.segments[-1]
-        max_timestamp = last.max_timestamp if len(headers) == 1 else max(header.max_timestamp for header in headers)
         if active.should_roll(
             size,
-            last.last_offset,
-            max_timestamp,
+            headers[-1].last_offset,
+            max([header.max_timestamp for header in headers]),
             self._clock.now_ms(),
             max_bytes=config.segment_bytes,
-            max_ms=config.roll_ms(str(self.partition), active.base_offset)
-            if config.segment_jitter_ms
-            else config.segment_ms,
+            max_ms=config.roll_ms(self.partition, active.base_offset),
             index_bytes=config.segment_index_bytes,
         ):
-            return self.roll(base_offset)
+            return self.roll(headers[0].base_offset)
         return active
 
-    def _note(self, header: BatchHeader, marker: EndTransactionMarker | None, segment: Segment) -> None:
+    def _note(self, header: BatchHeader, data: Buffer, position: int, segment: Segment) -> None:
         if not header.is_control:
             self.producers.note(header)
-        elif marker is not None:
+        elif marker := parse_end_transaction_marker(data, position, header):
             completed = self.producers.note_marker(header, marker)
             if completed and completed.aborted:
                 segment.transaction_index.append(self.producers.aborted(completed))
@@ -213,22 +203,21 @@ class PartitionLog:
 
     def roll(self, next_offset: int | None = None) -> Segment:
         """Ends the active segment and begins one at the end of the log, or at `next_offset` if that is later."""
-        active = self.active
+        old = self.active
         base_offset = max(self.log_end_offset, next_offset or 0)
-        if active.size == 0:
-            if active.base_offset == base_offset:
-                return active
-            self.segments.pop()
-            active.delete()
-        else:
-            active.become_inactive()
-            if self.recovery_point >= base_offset:
-                # The recovery point is about to be past the end of this segment, so its indexes must be durable.
-                active.flush(indexes=True)
+        if old.size == 0 and old.base_offset == base_offset:
+            return old
+        old.become_inactive()
+        if self.recovery_point >= base_offset:
+            # The recovery point is about to be past the end of this segment, so its indexes must be durable.
+            old.flush(indexes=True)
         self._snapshots.take(base_offset, self.producers, self.log_start_offset)
         segment = self._new_segment(base_offset)
         segment.create()
         self._names_unsynced = True
+        if old.size == 0:
+            self.segments.pop()
+            old.delete()
         self.segments.append(segment)
         return segment
 

@@ -272,6 +272,7 @@ class Segment:
         """Removes the files. Those already gone are no error: a crash may have come between them."""
         self.offset_index.forget()
         self.time_index.forget()
+        self.transaction_index.forget()
         self.close()
         for kind in names.SEGMENT_SUFFIXES:
             if self._disk.exists(self.path(kind)):

@@ -2,9 +2,13 @@
 
 34 bytes an entry, in the order in which the abort markers were written. The file exists only once there is an entry.
 Each entry carries the last stable offset at the time: a reader whose range ends below it needs to look no further.
+
+Like the sparse indexes this one can be rebuilt from the log. So an entry that a full disk refuses stays in memory for
+now, and `flush` is what insists.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from struct import Struct
 from typing import NamedTuple
 
@@ -34,27 +38,25 @@ def parse_entries(data: bytes, path: str) -> Iterator[AbortedTransaction]:
 class TransactionIndex:
     """The `.txnindex` of one segment. Entries are few, so they are read from the file when asked for."""
 
-    __slots__ = ("_disk", "_file", "_path", "_size")
+    __slots__ = ("_disk", "_file", "_path", "_size", "_unwritten")
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
         self._path = path
         self._file: File | None = None
+        self._unwritten = bytearray()
         self._size = disk.size(path) if disk.exists(path) else 0
         if self._size % _ENTRY.size:
             raise CorruptFile(f"{path}: {self._size} bytes are not a whole number of {_ENTRY.size}-byte entries")
 
-    def __bool__(self) -> bool:
-        return self._size > 0
-
     def append(self, aborted: AbortedTransaction) -> None:
-        self._opened().write_at(self._size, _ENTRY.pack(_VERSION, *aborted))
-        self._size += _ENTRY.size
+        self._unwritten += _ENTRY.pack(_VERSION, *aborted)
+        with suppress(OSError):
+            self._write()
 
     def entries(self) -> list[AbortedTransaction]:
-        if not self._size:
-            return []
-        return list(parse_entries(self._opened().read_at(0, self._size), self._path))
+        written = self._opened().read_at(0, self._size) if self._size else b""
+        return list(parse_entries(written + self._unwritten, self._path))
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
         """The aborted transactions that touch [fetch_offset, upper_bound), and whether later segments can have none."""
@@ -68,27 +70,43 @@ class TransactionIndex:
 
     def truncate_to(self, offset: int) -> None:
         """Drops the transactions whose marker is at `offset` or after."""
-        kept = sum(1 for aborted in self.entries() if aborted.last_offset < offset)
-        if kept * _ENTRY.size < self._size:
-            self._size = kept * _ENTRY.size
-            self._opened().truncate(self._size)
+        kept = sum(_ENTRY.size for aborted in self.entries() if aborted.last_offset < offset)
+        del self._unwritten[max(kept - self._size, 0) :]
+        if kept < self._size:
+            self._opened().truncate(kept)
+            self._size = kept
 
     def clear(self) -> None:
+        self._unwritten.clear()
         if self._size:
             self._opened().truncate(0)
             self._size = 0
 
     def flush(self) -> None:
-        if self._file is not None:
-            self._file.sync()
+        """Writes what is only in memory and syncs the file, if there is one."""
+        self._write()
+        if self._size:
+            self._opened().sync()
+
+    def forget(self) -> None:
+        """Closes without writing: the segment is on its way out."""
+        self._unwritten.clear()
+        self.close()
 
     def close(self) -> None:
+        self._write()
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def moved(self, path: str) -> None:
         self._path = path
+
+    def _write(self) -> None:
+        if self._unwritten:
+            self._opened().write_at(self._size, self._unwritten)
+            self._size += len(self._unwritten)
+            self._unwritten.clear()
 
     def _opened(self) -> File:
         if self._file is None:

@@ -17,112 +17,15 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
-from typing import Protocol
 
 from ottla.base.ports import Buffer
+from ottla.testing.crash_model import Content, Crashed, Directory, Truncate, Write
 
-
-class Crashed(BaseException):
-    """The machine stopped here. Not an `Exception`, so that no handler can go on after it."""
-
-
-class _Change(Protocol):
-    def apply(self, data: bytearray) -> None: ...
-
-
-class _Write:
-    __slots__ = ("data", "position")
-
-    def __init__(self, position: int, data: bytes) -> None:
-        self.position = position
-        self.data = data
-
-    def apply(self, data: bytearray) -> None:
-        if len(data) < self.position:
-            data.extend(bytes(self.position - len(data)))
-        data[self.position : self.position + len(self.data)] = self.data
-
-    def torn(self, random: Random) -> "_Write":
-        return _Write(self.position, self.data[: random.randrange(len(self.data) + 1)])
-
-
-class _Truncate:
-    __slots__ = ("size",)
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def apply(self, data: bytearray) -> None:
-        if self.size < len(data):
-            del data[self.size :]
-        else:
-            data.extend(bytes(self.size - len(data)))
-
-
-class _Content:
-    """A file's bytes, whatever names lead to it."""
-
-    __slots__ = ("changes", "data", "modified_ms", "synced")
-
-    def __init__(self, synced: bytes = b"") -> None:
-        self.synced = synced
-        self.data = bytearray(synced)
-        self.changes: list[_Change] = []
-        self.modified_ms = 0
-
-    def change(self, change: _Change) -> None:
-        change.apply(self.data)
-        self.changes.append(change)
-
-    def sync(self) -> None:
-        self.synced = bytes(self.data)
-        self.changes.clear()
-
-    def after_crash(self, random: Random) -> "_Content":
-        data = bytearray(self.synced)
-        for change in self.changes:
-            fate = random.random()
-            if isinstance(change, _Write) and fate < 0.2:
-                change.torn(random).apply(data)
-            elif fate < 0.7:
-                change.apply(data)
-        return _Content(bytes(data))
-
-
-class _Directory:
-    """The names in a directory, as running programs see them and as a power cut would leave them."""
-
-    __slots__ = ("changes", "entries", "synced")
-
-    def __init__(self) -> None:
-        self.entries: dict[str, _Content | _Directory] = {}
-        self.synced: dict[str, _Content | _Directory] = {}
-        self.changes: list[dict[str, _Content | _Directory]] = []
-
-    def change(self, entries: dict[str, "_Content | _Directory"]) -> None:
-        self.entries = entries
-        self.changes.append(entries)
-
-    def sync(self) -> None:
-        self.synced = self.entries
-        self.changes.clear()
-
-    def after_crash(self, random: Random, seen: dict[int, _Content]) -> "_Directory":
-        survivors = random.choice([self.synced, *self.changes])
-        directory = _Directory()
-        for name, entry in survivors.items():
-            if isinstance(entry, _Directory):
-                directory.entries[name] = entry.after_crash(random, seen)
-            else:
-                if id(entry) not in seen:
-                    seen[id(entry)] = entry.after_crash(random)
-                directory.entries[name] = seen[id(entry)]
-        directory.synced = directory.entries
-        return directory
+__all__ = ["Crashed", "MemoryDisk", "MemoryFile"]
 
 
 class MemoryFile:
-    def __init__(self, disk: "MemoryDisk", content: _Content) -> None:
+    def __init__(self, disk: "MemoryDisk", content: Content) -> None:
         self._disk = disk
         self._content = content
         self._open = True
@@ -138,7 +41,7 @@ class MemoryFile:
 
     def write_at(self, position: int, data: Buffer) -> None:
         self._alive()
-        write = _Write(position, bytes(data))
+        write = Write(position, bytes(data))
         with self._disk.step("write", partly=lambda random: self._content.change(write.torn(random))):
             self._content.change(write)
             self._content.modified_ms = self._disk.now_ms
@@ -150,7 +53,7 @@ class MemoryFile:
     def truncate(self, size: int) -> None:
         self._alive()
         with self._disk.step("truncate"):
-            self._content.change(_Truncate(size))
+            self._content.change(Truncate(size))
 
     def sync(self) -> None:
         self._alive()
@@ -183,13 +86,13 @@ class _MemoryLock:
 class MemoryDisk:
     """See the module's theory of operation. `calls` counts what can crash or fail; `open_files` finds leaks."""
 
-    def __init__(self, random: Random | None = None, root: _Directory | None = None) -> None:
+    def __init__(self, random: Random | None = None, root: Directory | None = None) -> None:
         self.calls = 0
         self.open_files = 0
         self.now_ms = 0
         self.locks: set[str] = set()
         self._random = random or Random(0)
-        self._root = root or _Directory()
+        self._root = root or Directory()
         self._crash_at = -1
         self._crashed = False
         self._failures: dict[int, int] = {}
@@ -244,10 +147,10 @@ class MemoryDisk:
         entry = parent.entries.get(name)
         if entry is None and create:
             with self.step(f"create {name}"):
-                entry = _Content()
+                entry = Content()
                 entry.modified_ms = self.now_ms
                 parent.change({**parent.entries, name: entry})
-        if not isinstance(entry, _Content):
+        if not isinstance(entry, Content):
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         self.check_running()
         self.open_files += 1
@@ -257,7 +160,7 @@ class MemoryDisk:
         return self._find(path) is not None
 
     def is_dir(self, path: str) -> bool:
-        return isinstance(self._find(path), _Directory)
+        return isinstance(self._find(path), Directory)
 
     def size(self, path: str) -> int:
         return len(self._file(path).data)
@@ -274,9 +177,9 @@ class MemoryDisk:
             entry = directory.entries.get(name)
             if entry is None:
                 with self.step(f"mkdir {name}"):
-                    entry = _Directory()
+                    entry = Directory()
                     directory.change({**directory.entries, name: entry})
-            if not isinstance(entry, _Directory):
+            if not isinstance(entry, Directory):
                 raise NotADirectoryError(errno.ENOTDIR, "not a directory", path)
             directory = entry
 
@@ -317,26 +220,26 @@ class MemoryDisk:
         with self.step(f"remove {name}"):
             parent.change({key: entry for key, entry in parent.entries.items() if key != name})
 
-    def _parent(self, path: str) -> tuple[_Directory, str]:
+    def _parent(self, path: str) -> tuple[Directory, str]:
         directory, _, name = path.rpartition("/")
         return self._directory(directory), name
 
-    def _find(self, path: str) -> _Content | _Directory | None:
-        entry: _Content | _Directory | None = self._root
+    def _find(self, path: str) -> Content | Directory | None:
+        entry: Content | Directory | None = self._root
         for name in path.strip("/").split("/") if path.strip("/") else []:
-            if not isinstance(entry, _Directory):
+            if not isinstance(entry, Directory):
                 return None
             entry = entry.entries.get(name)
         return entry
 
-    def _file(self, path: str) -> _Content:
+    def _file(self, path: str) -> Content:
         entry = self._find(path)
-        if not isinstance(entry, _Content):
+        if not isinstance(entry, Content):
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         return entry
 
-    def _directory(self, path: str) -> _Directory:
+    def _directory(self, path: str) -> Directory:
         entry = self._find(path)
-        if not isinstance(entry, _Directory):
+        if not isinstance(entry, Directory):
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return entry

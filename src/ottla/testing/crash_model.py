@@ -1,0 +1,106 @@
+"""What a power cut leaves of a disk: files whose last writes are lost or torn, directories with their last names gone.
+
+`ottla.testing.memory_disk` is the disk that is built of these, and says by which rules chance decides.
+"""
+
+from random import Random
+from typing import Protocol
+
+
+class Crashed(BaseException):
+    """The machine stopped here. Not an `Exception`, so that no handler can go on after it."""
+
+
+class Change(Protocol):
+    def apply(self, data: bytearray) -> None: ...
+
+
+class Write:
+    __slots__ = ("data", "position")
+
+    def __init__(self, position: int, data: bytes) -> None:
+        self.position = position
+        self.data = data
+
+    def apply(self, data: bytearray) -> None:
+        if len(data) < self.position:
+            data.extend(bytes(self.position - len(data)))
+        data[self.position : self.position + len(self.data)] = self.data
+
+    def torn(self, random: Random) -> "Write":
+        return Write(self.position, self.data[: random.randrange(len(self.data) + 1)])
+
+
+class Truncate:
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def apply(self, data: bytearray) -> None:
+        if self.size < len(data):
+            del data[self.size :]
+        else:
+            data.extend(bytes(self.size - len(data)))
+
+
+class Content:
+    """A file's bytes, whatever names lead to it."""
+
+    __slots__ = ("changes", "data", "modified_ms", "synced")
+
+    def __init__(self, synced: bytes = b"") -> None:
+        self.synced = synced
+        self.data = bytearray(synced)
+        self.changes: list[Change] = []
+        self.modified_ms = 0
+
+    def change(self, change: Change) -> None:
+        change.apply(self.data)
+        self.changes.append(change)
+
+    def sync(self) -> None:
+        self.synced = bytes(self.data)
+        self.changes.clear()
+
+    def after_crash(self, random: Random) -> "Content":
+        data = bytearray(self.synced)
+        for change in self.changes:
+            fate = random.random()
+            if isinstance(change, Write) and fate < 0.2:
+                change.torn(random).apply(data)
+            elif fate < 0.7:
+                change.apply(data)
+        return Content(bytes(data))
+
+
+class Directory:
+    """The names in a directory, as running programs see them and as a power cut would leave them."""
+
+    __slots__ = ("changes", "entries", "synced")
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Content | Directory] = {}
+        self.synced: dict[str, Content | Directory] = {}
+        self.changes: list[dict[str, Content | Directory]] = []
+
+    def change(self, entries: dict[str, "Content | Directory"]) -> None:
+        self.entries = entries
+        self.changes.append(entries)
+
+    def sync(self) -> None:
+        self.synced = self.entries
+        self.changes.clear()
+
+    def after_crash(self, random: Random, seen: dict[int, Content]) -> "Directory":
+        survivors = random.choice([self.synced, *self.changes])
+        directory = Directory()
+        for name, entry in survivors.items():
+            if isinstance(entry, Directory):
+                directory.entries[name] = entry.after_crash(random, seen)
+            else:
+                if id(entry) not in seen:
+                    seen[id(entry)] = entry.after_crash(random)
+                directory.entries[name] = seen[id(entry)]
+        directory.synced = directory.entries
+        return directory
