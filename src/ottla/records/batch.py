@@ -17,118 +17,109 @@ Format v2 (KIP-98), big endian, 61 bytes before the records:
     53  base_sequence           int32
     57  record_count            int32
 
-The CRC does not cover the first two assigned fields, so assigning offsets costs two small writes.
+The CRC does not cover the first two assigned fields, so assigning offsets costs two small writes. Entries of
+the older formats have their magic at the same place, which is how they are told apart; `ottla.records.legacy`
+reads those.
 """
 
 from collections.abc import Iterator
-from enum import IntEnum
 from struct import Struct
-from typing import NamedTuple
 
 from crc32c import crc32c
 
-from ottla.base.errors import ProtocolError
 from ottla.base.ports import Buffer
+from ottla.records import legacy
+from ottla.records.header import (
+    ATTRIBUTES_POSITION,
+    CRC_POSITION,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Compression,
+    CorruptBatch,
+    TimestampType,
+)
 
-LOG_OVERHEAD = 12
-HEADER_SIZE = 61
-MAGIC_POSITION = 16
-CRC_POSITION = 17
-ATTRIBUTES_POSITION = 21
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_TIMESTAMP = -1
-NO_LEADER_EPOCH = -1
+__all__ = [
+    "ATTRIBUTES_POSITION",
+    "CRC_POSITION",
+    "HEADER_SIZE",
+    "LOG_OVERHEAD",
+    "MAGIC_POSITION",
+    "NO_LEADER_EPOCH",
+    "NO_PRODUCER_EPOCH",
+    "NO_PRODUCER_ID",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "BatchHeader",
+    "Compression",
+    "CorruptBatch",
+    "TimestampType",
+    "assign",
+    "batches",
+    "checksum_matches",
+    "complete_batches",
+    "peek_header",
+    "read_header",
+    "set_max_timestamp",
+    "write_header",
+]
+
+MAGIC = 2
 
 _HEADER = Struct(">qiibIhiqqqhii")
-_BASE_OFFSET_AND_LENGTH = Struct(">qi")
 _BASE_OFFSET = Struct(">q")
+_LENGTH = Struct(">i")
 _LEADER_EPOCH = Struct(">i")
-
-
-class Compression(IntEnum):
-    NONE = 0
-    GZIP = 1
-    SNAPPY = 2
-    LZ4 = 3
-    ZSTD = 4
-
-
-class TimestampType(IntEnum):
-    CREATE_TIME = 0
-    LOG_APPEND_TIME = 1
-
-
-class BatchHeader(NamedTuple):
-    """Every field of a batch's header. Batches of the older formats (magic 0 and 1) are shown in the same terms."""
-
-    base_offset: int
-    batch_length: int
-    partition_leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    record_count: int
-
-    @property
-    def size(self) -> int:
-        return LOG_OVERHEAD + self.batch_length
-
-    @property
-    def last_offset(self) -> int:
-        return self.base_offset + self.last_offset_delta
-
-    @property
-    def next_offset(self) -> int:
-        return self.base_offset + self.last_offset_delta + 1
-
-    @property
-    def compression(self) -> int:
-        return self.attributes & 7
-
-    @property
-    def is_log_append_time(self) -> bool:
-        return self.attributes & 8 != 0
-
-    @property
-    def is_transactional(self) -> bool:
-        return self.attributes & 16 != 0
-
-    @property
-    def is_control(self) -> bool:
-        return self.attributes & 32 != 0
-
-    @property
-    def has_delete_horizon(self) -> bool:
-        return self.attributes & 64 != 0
-
-    @property
-    def last_sequence(self) -> int:
-        """Sequences wrap from 2^31-1 to 0."""
-        if self.base_sequence == NO_SEQUENCE:
-            return NO_SEQUENCE
-        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
-
-
-class CorruptBatch(ProtocolError):
-    """Bytes that are not a record batch, or not the one that was written."""
+_CRC = Struct(">I")
+_ATTRIBUTES = Struct(">h")
+_MAX_TIMESTAMP = Struct(">q")
+_LENGTH_POSITION = 8
+_LEADER_EPOCH_POSITION = 12
+_MAX_TIMESTAMP_POSITION = 35
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
-    """The header of the batch at `position`, whose bytes must all be in `data`; nothing but its length is checked."""
+    """The header of the batch at `position`, whose bytes must all be in `data`; only magic and length are checked.
+
+    The base offset and the count of a compressed entry of the older formats are inside it, so it is decompressed.
+    """
     left = len(data) - position
-    if left < HEADER_SIZE:
-        raise CorruptBatch(f"{left} bytes at {position} are too few for a batch header of {HEADER_SIZE}")
+    if left < HEADER_SIZE or data[position + MAGIC_POSITION] != MAGIC:
+        return _read_other_header(data, position, left)
     header = BatchHeader._make(_HEADER.unpack_from(data, position))
     if header.batch_length < HEADER_SIZE - LOG_OVERHEAD or header.size > left:
         raise CorruptBatch(f"batch at {position} says it has {header.size} bytes; {left} are there")
+    return header
+
+
+def _read_other_header(data: Buffer, position: int, left: int) -> BatchHeader:
+    if left > MAGIC_POSITION:
+        magic = data[position + MAGIC_POSITION]
+        if magic < MAGIC:
+            return legacy.read_header(data, position)
+        if magic != MAGIC:
+            raise CorruptBatch(f"batch at {position} has magic {magic}, which no version of Kafka writes")
+    raise CorruptBatch(f"{left} bytes at {position} are too few for a batch header of {HEADER_SIZE}")
+
+
+def peek_header(head: Buffer, position: int = 0) -> BatchHeader:
+    """The header alone, for walking a file without reading its records: only these 61 bytes need be there.
+
+    Only of the current format; its `size` is what the bytes say, and the caller holds it against the file.
+    """
+    if len(head) - position < HEADER_SIZE or head[position + MAGIC_POSITION] != MAGIC:
+        raise CorruptBatch(f"no batch header of magic {MAGIC} at {position}")
+    header = BatchHeader._make(_HEADER.unpack_from(head, position))
+    if header.batch_length < HEADER_SIZE - LOG_OVERHEAD:
+        raise CorruptBatch(f"batch at {position} says it has {header.size} bytes, fewer than its header")
     return header
 
 
@@ -141,11 +132,55 @@ def batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
         position += header.size
 
 
+def complete_batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+    """As `batches`, but the last batch may be cut off, as it is in a fetch response, and is then left out."""
+    position = 0
+    size = len(data)
+    while size - position > MAGIC_POSITION:
+        (length,) = _LENGTH.unpack_from(data, position + _LENGTH_POSITION)
+        if length > size - position - LOG_OVERHEAD:
+            return
+        header = read_header(data, position)
+        yield position, header
+        position += header.size
+
+
 def assign(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
     """Writes what the leader assigns into the batch at `position`; its CRC stays valid."""
     _BASE_OFFSET.pack_into(data, position, base_offset)
-    _LEADER_EPOCH.pack_into(data, position + 12, leader_epoch)
+    _LEADER_EPOCH.pack_into(data, position + _LEADER_EPOCH_POSITION, leader_epoch)
+
+
+def set_max_timestamp(
+    data: bytearray | memoryview, position: int, header: BatchHeader, timestamp_type: TimestampType, max_timestamp: int
+) -> BatchHeader:
+    """Writes timestamp type and maximum, and the CRC that they change; records keep their deltas untouched.
+
+    With `LOG_APPEND_TIME` this is all it takes to stamp every record: readers then take the maximum for each.
+    """
+    attributes = header.attributes & ~LOG_APPEND_TIME_FLAG
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+        attributes |= LOG_APPEND_TIME_FLAG
+    if attributes == header.attributes and max_timestamp == header.max_timestamp:
+        return header
+    _ATTRIBUTES.pack_into(data, position + ATTRIBUTES_POSITION, attributes)
+    _MAX_TIMESTAMP.pack_into(data, position + _MAX_TIMESTAMP_POSITION, max_timestamp)
+    crc = _checksum(data, position, header.size)
+    _CRC.pack_into(data, position + CRC_POSITION, crc)
+    return header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc)
+
+
+def write_header(data: bytearray, header: BatchHeader) -> None:
+    """Fills in the header of a batch whose records are in `data` from byte 61 on; length and CRC are computed."""
+    _HEADER.pack_into(data, 0, *header._replace(batch_length=len(data) - LOG_OVERHEAD, magic=MAGIC, crc=0))
+    _CRC.pack_into(data, CRC_POSITION, _checksum(data, 0, len(data)))
 
 
 def checksum_matches(data: Buffer, position: int, header: BatchHeader) -> bool:
-    return crc32c(memoryview(data)[position + ATTRIBUTES_POSITION : position + header.size]) == header.crc
+    if header.magic < MAGIC:
+        return legacy.checksum_matches(data, position, header)
+    return _checksum(data, position, header.size) == header.crc
+
+
+def _checksum(data: Buffer, position: int, size: int) -> int:
+    return crc32c(memoryview(data)[position + ATTRIBUTES_POSITION : position + size])

@@ -1,0 +1,989 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: freethreading_compatible=True
+"""The kernel, compiled: everything that is done once per record. `_slow` is its twin and its specification.
+
+Nothing here trusts a length. `parse` is the only reader of record bytes: it checks every variable-length
+integer and every span against the end of the record, and the record against the end of the data, before
+anything is touched; it reports a fault and its position, and the caller raises. Headers are walked twice
+(once by `parse`, once to make objects), and checked both times: the bytes may belong to a buffer that someone
+else can write to.
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.ref cimport PyObject
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Scan
+from ottla.records.faults import corrupt as _corrupt
+
+cdef extern from *:
+    """
+    #include <structmember.h>
+    /* Cython reaches attributes through a getter. A member descriptor is what the interpreter specialises
+       attribute access for, which makes reading key, value and headers several times faster. */
+    static PyMemberDef ottla_record_members[4];
+    static int ottla_add_members(PyTypeObject *type, Py_ssize_t offset) {
+        const char *names[3] = {"key", "value", "headers"};
+        for (int i = 0; i < 3; i++) {
+            PyMemberDef *member = &ottla_record_members[i];
+            member->name = names[i];
+            member->type = T_OBJECT_EX;
+            member->offset = offset + i * (Py_ssize_t)sizeof(PyObject *);
+            member->flags = READONLY;
+            PyObject *descriptor = PyDescr_NewMember(type, member);
+            if (descriptor == NULL) return -1;
+            int failed = PyDict_SetItemString(type->tp_dict, names[i], descriptor);
+            Py_DECREF(descriptor);
+            if (failed) return -1;
+        }
+        PyType_Modified(type);
+        return 0;
+    }
+    """
+    int ottla_add_members(type type, Py_ssize_t offset) except -1
+
+
+@cython.final
+@cython.freelist(256)
+@cython.no_gc
+cdef class Record:
+    """A record with its absolute offset and timestamp (milliseconds).
+
+    Not known to the garbage collector: bytes and headers cannot make a cycle, and a consumer may hold millions.
+    """
+
+    cdef readonly int64_t offset
+    cdef readonly int64_t timestamp
+    cdef bytes key
+    cdef bytes value
+    cdef tuple headers
+
+    __match_args__ = ("offset", "timestamp", "key", "value", "headers")
+
+    def __init__(self, int64_t offset, int64_t timestamp, bytes key, bytes value, tuple headers not None=()):
+        self.offset = offset
+        self.timestamp = timestamp
+        self.key = key
+        self.value = value
+        self.headers = headers
+
+    cdef tuple fields(self):
+        return (self.offset, self.timestamp, self.key, self.value, self.headers)
+
+    def __eq__(self, other):
+        if type(other) is not Record:
+            return NotImplemented
+        return self.fields() == (<Record>other).fields()
+
+    def __hash__(self):
+        return hash(self.fields())
+
+    def __repr__(self):
+        return (
+            f"Record(offset={self.offset}, timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, "
+            f"headers={self.headers!r})"
+        )
+
+    def __reduce__(self):
+        return (Record, self.fields())
+
+
+cdef int add_members() except -1:
+    """The three objects follow the two numbers in memory, in the order in which the class names them."""
+    cdef Record probe = Record(0, 0, b"key", b"value", (1,))
+    cdef PyObject **objects = <PyObject **>(<char *>&probe.timestamp + sizeof(int64_t))
+    assert objects[0] == <PyObject *>probe.key
+    assert objects[1] == <PyObject *>probe.value
+    assert objects[2] == <PyObject *>probe.headers
+    return ottla_add_members(Record, <char *>objects - <char *><PyObject *>probe)
+
+
+add_members()
+
+# The faults of ottla.records.faults, by number.
+cdef enum:
+    FIELD_CUT = 1
+    VARINT_TOO_LONG = 2
+    RECORD_LENGTH = 3
+    KEY_LENGTH = 4
+    VALUE_LENGTH = 5
+    HEADER_COUNT = 6
+    HEADER_KEY_LENGTH = 7
+    HEADER_VALUE_LENGTH = 8
+    RECORD_TOO_LONG = 9
+    BYTES_LEFT = 10
+    RECORD_COUNT = 11
+
+cdef enum:
+    SMALLEST_RECORD = 7
+    LARGEST_OVERHEAD = 31  # length, attributes, timestamp, offset, key and value lengths, header count
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+cdef struct Cursor:
+    const uint8_t *data
+    Py_ssize_t position
+    Py_ssize_t end          # of what may be read now: the record, or all the data
+    Py_ssize_t size
+    Py_ssize_t fault_at
+
+cdef struct Parsed:
+    int64_t timestamp_delta
+    int32_t offset_delta
+    Py_ssize_t key
+    Py_ssize_t key_size     # -1 for null, here and below
+    Py_ssize_t value
+    Py_ssize_t value_size
+    Py_ssize_t headers
+    int32_t header_count
+
+
+cdef inline int read_varint(Cursor *cursor, int32_t *result) noexcept nogil:
+    cdef Py_ssize_t position = cursor.position
+    cdef uint32_t raw = 0
+    cdef uint8_t byte
+    cdef int shift = 0
+    while True:
+        if position >= cursor.end:
+            cursor.fault_at = cursor.position
+            return FIELD_CUT
+        byte = cursor.data[position]
+        position += 1
+        raw |= <uint32_t>(byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 28:
+            cursor.fault_at = cursor.position
+            return VARINT_TOO_LONG
+    cursor.position = position
+    result[0] = <int32_t>((raw >> 1) ^ (0 - (raw & 1)))
+    return 0
+
+
+cdef inline int read_varlong(Cursor *cursor, int64_t *result) noexcept nogil:
+    cdef Py_ssize_t position = cursor.position
+    cdef uint64_t raw = 0
+    cdef uint8_t byte
+    cdef int shift = 0
+    while True:
+        if position >= cursor.end:
+            cursor.fault_at = cursor.position
+            return FIELD_CUT
+        byte = cursor.data[position]
+        position += 1
+        raw |= <uint64_t>(byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 63:
+            cursor.fault_at = cursor.position
+            return VARINT_TOO_LONG
+    cursor.position = position
+    result[0] = <int64_t>((raw >> 1) ^ (0 - (raw & 1)))
+    return 0
+
+
+cdef inline int read_span(Cursor *cursor, Py_ssize_t *start, Py_ssize_t *size, int fault) noexcept nogil:
+    """A length and as many bytes; any negative length is null, as in Java."""
+    cdef int32_t length
+    cdef Py_ssize_t at = cursor.position
+    cdef int failed = read_varint(cursor, &length)
+    if failed:
+        return failed
+    start[0] = cursor.position
+    if length < 0:
+        size[0] = -1
+        return 0
+    if length > cursor.end - cursor.position:
+        cursor.fault_at = at
+        return fault
+    size[0] = length
+    cursor.position += length
+    return 0
+
+
+cdef inline int read_header_spans(
+    Cursor *cursor, Py_ssize_t *key, Py_ssize_t *key_size, Py_ssize_t *value, Py_ssize_t *value_size
+) noexcept nogil:
+    cdef Py_ssize_t at = cursor.position
+    cdef int failed = read_span(cursor, key, key_size, HEADER_KEY_LENGTH)
+    if failed:
+        return failed
+    if key_size[0] < 0:
+        cursor.fault_at = at
+        return HEADER_KEY_LENGTH
+    return read_span(cursor, value, value_size, HEADER_VALUE_LENGTH)
+
+
+cdef inline int parse(Cursor *cursor, Parsed *parsed) noexcept nogil:
+    """Reads the record at the cursor and moves past it. On a fault the cursor is of no more use."""
+    cdef int32_t length
+    cdef int failed
+    cdef Py_ssize_t at = cursor.position, key, key_size, value, value_size
+    cdef int32_t index
+    cursor.end = cursor.size
+    failed = read_varint(cursor, &length)
+    if failed:
+        return failed
+    if length < 0 or length > cursor.size - cursor.position:
+        cursor.fault_at = at
+        return RECORD_LENGTH
+    cursor.end = cursor.position + length
+    if length == 0:
+        cursor.fault_at = cursor.position
+        return FIELD_CUT
+    cursor.position += 1  # attributes: none are defined
+    failed = read_varlong(cursor, &parsed.timestamp_delta)
+    if failed:
+        return failed
+    failed = read_varint(cursor, &parsed.offset_delta)
+    if failed:
+        return failed
+    failed = read_span(cursor, &parsed.key, &parsed.key_size, KEY_LENGTH)
+    if failed:
+        return failed
+    failed = read_span(cursor, &parsed.value, &parsed.value_size, VALUE_LENGTH)
+    if failed:
+        return failed
+    at = cursor.position
+    failed = read_varint(cursor, &parsed.header_count)
+    if failed:
+        return failed
+    if parsed.header_count < 0 or parsed.header_count > cursor.end - cursor.position:
+        cursor.fault_at = at
+        return HEADER_COUNT
+    parsed.headers = cursor.position
+    for index in range(parsed.header_count):
+        failed = read_header_spans(cursor, &key, &key_size, &value, &value_size)
+        if failed:
+            return failed
+    if cursor.position != cursor.end:
+        cursor.fault_at = cursor.position
+        return RECORD_TOO_LONG
+    return 0
+
+
+cdef inline void start(Cursor *cursor, Py_buffer *view) noexcept nogil:
+    cursor.data = <const uint8_t *>view.buf
+    cursor.size = view.len
+    cursor.end = view.len
+    cursor.position = 0
+    cursor.fault_at = 0
+
+
+cdef inline bytes span(const uint8_t *data, Py_ssize_t start, Py_ssize_t size):
+    if size < 0:
+        return None
+    return PyBytes_FromStringAndSize(<const char *>data + start, size)
+
+
+cdef tuple read_headers(Cursor *cursor, Py_ssize_t position, Py_ssize_t end, int32_t count, int64_t index):
+    cdef Cursor inner = cursor[0]
+    cdef Py_ssize_t key, key_size, value, value_size
+    cdef int failed
+    cdef int32_t _
+    cdef list headers = []
+    inner.position = position
+    inner.end = end
+    for _ in range(count):
+        failed = read_header_spans(&inner, &key, &key_size, &value, &value_size)
+        if failed:
+            raise _corrupt(failed, index, inner.fault_at)
+        text = PyUnicode_DecodeUTF8(<const char *>inner.data + key, key_size, "replace")
+        headers.append((text, span(inner.data, value, value_size)))
+    return tuple(headers)
+
+
+cdef class RecordReader:
+    """Iterates over the records of one batch. The data stays exported for as long as the iterator lives."""
+
+    cdef Py_buffer view
+    cdef Cursor cursor
+    cdef bint open
+    cdef int64_t base_offset
+    cdef int64_t base_timestamp
+    cdef int64_t log_append_time
+    cdef bint stamped
+    cdef int64_t count
+    cdef int64_t index
+
+    def __cinit__(self, data, int64_t base_offset, int64_t base_timestamp, log_append_time, int64_t count):
+        if count < 0:
+            raise _corrupt(RECORD_COUNT, 0, 0)
+        self.stamped = log_append_time is not None
+        if self.stamped:
+            self.log_append_time = log_append_time
+        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
+        self.open = True
+        start(&self.cursor, &self.view)
+        self.base_offset = base_offset
+        self.base_timestamp = base_timestamp
+        self.count = count
+        self.index = 0
+
+    def __dealloc__(self):
+        if self.open:
+            PyBuffer_Release(&self.view)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Parsed parsed
+        cdef Cursor *cursor = &self.cursor
+        cdef int failed
+        cdef int64_t index = self.index
+        cdef Record record
+        cdef tuple headers
+        if index >= self.count:
+            raise StopIteration
+        failed = parse(cursor, &parsed)
+        if failed:
+            self.index = self.count
+            raise _corrupt(failed, index, cursor.fault_at)
+        if index == self.count - 1 and cursor.position != cursor.size:
+            self.index = self.count
+            raise _corrupt(BYTES_LEFT, index, cursor.position)
+        self.index = index + 1
+        headers = ()
+        if parsed.header_count:
+            headers = read_headers(cursor, parsed.headers, cursor.end, parsed.header_count, index)
+        record = Record.__new__(Record)
+        record.offset = <int64_t>(<uint64_t>self.base_offset + <uint64_t><int64_t>parsed.offset_delta)
+        if self.stamped:
+            record.timestamp = self.log_append_time
+        else:
+            record.timestamp = <int64_t>(<uint64_t>self.base_timestamp + <uint64_t>parsed.timestamp_delta)
+        record.key = span(cursor.data, parsed.key, parsed.key_size)
+        record.value = span(cursor.data, parsed.value, parsed.value_size)
+        record.headers = headers
+        return record
+
+
+def scan(data, int64_t base_timestamp, int64_t count):
+    """What a broker has to know about the records of a batch, all of which are checked on the way."""
+    cdef Py_buffer view
+    cdef Cursor cursor
+    cdef Parsed parsed
+    cdef int failed = 0
+    cdef int64_t index, timestamp, latest = -1, earliest = 0, keyless = -1
+    cdef bint any_timestamp = False, in_sequence = True
+    if count < 0:
+        raise _corrupt(RECORD_COUNT, 0, 0)
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        start(&cursor, &view)
+        with nogil:
+            for index in range(count):
+                failed = parse(&cursor, &parsed)
+                if failed:
+                    break
+                timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>parsed.timestamp_delta)
+                if timestamp > latest:
+                    latest = timestamp
+                if timestamp != -1 and (not any_timestamp or timestamp < earliest):
+                    earliest = timestamp
+                    any_timestamp = True
+                if parsed.key_size < 0 and keyless < 0:
+                    keyless = index
+                if parsed.offset_delta != index:
+                    in_sequence = False
+        if failed:
+            raise _corrupt(failed, index, cursor.fault_at)
+        if cursor.position != cursor.size:
+            raise _corrupt(BYTES_LEFT, max(count - 1, 0), cursor.position)
+    finally:
+        PyBuffer_Release(&view)
+    return Scan(earliest if any_timestamp else None, latest, keyless, in_sequence)
+
+# ---- columns -------------------------------------------------------------------------------------------------------
+
+cdef class Growing:
+    """A buffer that grows."""
+
+    cdef bytearray buffer
+    cdef uint8_t *data
+    cdef Py_ssize_t used
+    cdef Py_ssize_t capacity
+
+    def __cinit__(self):
+        self.buffer = bytearray()
+        self.data = NULL
+        self.used = self.capacity = 0
+
+    cdef inline int reserve(self, Py_ssize_t more) except -1:
+        if self.used + more > self.capacity:
+            self.grow(self.used + more)
+        return 0
+
+    cdef int grow(self, Py_ssize_t least) except -1:
+        cdef Py_ssize_t capacity = max(least, self.capacity * 2, 256)
+        PyByteArray_Resize(self.buffer, capacity)
+        self.data = <uint8_t *>PyByteArray_AS_STRING(self.buffer)
+        self.capacity = capacity
+        return 0
+
+    cdef inline void put_int32(self, int32_t value) noexcept:
+        (<int32_t *>(self.data + self.used))[0] = value
+        self.used += 4
+
+    cdef inline void put_int64(self, int64_t value) noexcept:
+        (<int64_t *>(self.data + self.used))[0] = value
+        self.used += 8
+
+    cdef bytearray finish(self):
+        PyByteArray_Resize(self.buffer, self.used)
+        return self.buffer
+
+
+cdef class GrowingColumn:
+    """A column of byte strings; the bitmap is kept in whole bytes and cut at the end."""
+
+    cdef Growing offsets
+    cdef Growing bytes
+    cdef Growing validity
+    cdef int64_t rows
+    cdef int64_t nulls
+
+    def __cinit__(self):
+        self.offsets = Growing()
+        self.bytes = Growing()
+        self.validity = Growing()
+        self.rows = self.nulls = 0
+        self.offsets.reserve(4)
+        self.offsets.put_int32(0)
+
+    cdef inline int put(self, const uint8_t *data, Py_ssize_t start, Py_ssize_t size) except -1:
+        cdef int64_t row = self.rows
+        if row & 7 == 0:
+            self.validity.reserve(1)
+            self.validity.data[self.validity.used] = 0
+            self.validity.used += 1
+        if size < 0:
+            self.nulls += 1
+        else:
+            self.validity.data[row >> 3] |= <uint8_t>(1 << (row & 7))
+            self.bytes.reserve(size)
+            memcpy(self.bytes.data + self.bytes.used, data + start, size)
+            self.bytes.used += size
+        self.offsets.reserve(4)
+        self.offsets.put_int32(<int32_t>self.bytes.used)
+        self.rows = row + 1
+        return 0
+
+    cdef object finish(self):
+        validity = self.validity.finish() if self.nulls else None
+        return BinaryColumn(self.offsets.finish(), self.bytes.finish(), validity, self.nulls)
+
+
+cdef class ColumnReader:
+    """Decodes batches into columns. After an exception the reader is of no more use."""
+
+    cdef GrowingColumn keys
+    cdef GrowingColumn values
+    cdef GrowingColumn header_keys
+    cdef GrowingColumn header_values
+    cdef Growing header_offsets
+    cdef Growing offsets
+    cdef Growing timestamps
+    cdef Growing timestamp_types
+    cdef readonly int64_t row_count
+    cdef Py_ssize_t taken
+
+    def __cinit__(self):
+        self.keys = GrowingColumn()
+        self.values = GrowingColumn()
+        self.header_keys = GrowingColumn()
+        self.header_values = GrowingColumn()
+        self.header_offsets = Growing()
+        self.header_offsets.reserve(4)
+        self.header_offsets.put_int32(0)
+        self.offsets = Growing()
+        self.timestamps = Growing()
+        self.timestamp_types = Growing()
+        self.row_count = 0
+        self.taken = 0
+
+    def add(
+        self, data, int64_t base_offset, int64_t base_timestamp, log_append_time, int64_t count,
+        int64_t first_offset=0, int64_t end_offset=INT64_MAX,
+    ):
+        """Adds the records of one batch whose offsets are in [`first_offset`, `end_offset`)."""
+        cdef Py_buffer view
+        if count < 0:
+            raise _corrupt(RECORD_COUNT, 0, 0)
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            if self.taken + view.len > INT32_MAX:
+                raise OverflowError("more than 2 GiB of records do not fit into one Arrow batch")
+            self.taken += view.len
+            self.add_view(
+                &view, base_offset, base_timestamp, log_append_time is not None,
+                0 if log_append_time is None else log_append_time, count, first_offset, end_offset,
+            )
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef int add_view(
+        self, Py_buffer *view, int64_t base_offset, int64_t base_timestamp, bint stamped, int64_t log_append_time,
+        int64_t count, int64_t first_offset, int64_t end_offset,
+    ) except -1:
+        cdef Cursor cursor
+        cdef Parsed parsed
+        cdef int failed = 0
+        cdef int64_t index, offset, timestamp
+        cdef Py_ssize_t rows
+        start(&cursor, view)
+        rows = <Py_ssize_t>min(count, view.len // SMALLEST_RECORD + 1)
+        self.offsets.reserve(rows * 8)
+        self.timestamps.reserve(rows * 8)
+        self.timestamp_types.reserve(rows * 4)
+        self.header_offsets.reserve(rows * 4)
+        self.values.bytes.reserve(view.len)
+        for index in range(count):
+            failed = parse(&cursor, &parsed)
+            if failed:
+                raise _corrupt(failed, index, cursor.fault_at)
+            offset = <int64_t>(<uint64_t>base_offset + <uint64_t><int64_t>parsed.offset_delta)
+            if offset < first_offset or offset >= end_offset:
+                continue
+            if stamped:
+                timestamp = log_append_time
+            else:
+                timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>parsed.timestamp_delta)
+            self.offsets.put_int64(offset)
+            self.timestamps.put_int64(microseconds(timestamp))
+            self.timestamp_types.put_int32(stamped)
+            self.keys.put(cursor.data, parsed.key, parsed.key_size)
+            self.values.put(cursor.data, parsed.value, parsed.value_size)
+            if parsed.header_count:
+                self.add_headers(&cursor, &parsed, index)
+            self.header_offsets.put_int32(<int32_t>self.header_keys.rows)
+            self.row_count += 1
+        if cursor.position != cursor.size:
+            raise _corrupt(BYTES_LEFT, max(count - 1, 0), cursor.position)
+        return 0
+
+    cdef int add_headers(self, Cursor *cursor, Parsed *parsed, int64_t index) except -1:
+        cdef Cursor inner = cursor[0]
+        cdef Py_ssize_t key, key_size, value, value_size
+        cdef int failed
+        cdef int32_t _
+        inner.position = parsed.headers
+        for _ in range(parsed.header_count):
+            failed = read_header_spans(&inner, &key, &key_size, &value, &value_size)
+            if failed:
+                raise _corrupt(failed, index, inner.fault_at)
+            if is_ascii(inner.data + key, key_size):
+                self.header_keys.put(inner.data, key, key_size)
+            else:
+                text = PyUnicode_DecodeUTF8(<const char *>inner.data + key, key_size, "replace").encode()
+                self.header_keys.put(<const uint8_t *>PyBytes_AS_STRING(text), 0, PyBytes_GET_SIZE(text))
+                self.taken += 2 * key_size  # a replacement character has three bytes
+            self.header_values.put(inner.data, value, value_size)
+        return 0
+
+    def finish(self):
+        """The columns of all that was added. The reader is of no more use."""
+        headers = HeaderColumn(self.header_offsets.finish(), self.header_keys.finish(), self.header_values.finish())
+        return RecordColumns(
+            self.row_count, self.keys.finish(), self.values.finish(), self.offsets.finish(),
+            self.timestamps.finish(), self.timestamp_types.finish(), headers, self.header_keys.rows,
+        )
+
+
+cdef inline int64_t microseconds(int64_t milliseconds) noexcept nogil:
+    """Times beyond the year 294247 become the last (or first) microsecond that there is."""
+    if milliseconds > INT64_MAX // 1000:
+        return INT64_MAX
+    if milliseconds < -(INT64_MAX // 1000):
+        return INT64_MIN
+    return milliseconds * 1000
+
+
+cdef inline bint is_ascii(const uint8_t *data, Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t index
+    for index in range(size):
+        if data[index] >= 0x80:
+            return False
+    return True
+
+
+cdef class ColumnInput:
+    """A column given by a caller; every offset in it is checked before it is followed."""
+
+    cdef Py_buffer offsets
+    cdef Py_buffer data
+    cdef Py_buffer validity
+    cdef int exported
+    cdef bint has_validity
+    cdef Py_ssize_t first
+    cdef Py_ssize_t rows
+
+    def __cinit__(self, column):
+        self.exported = 0
+        offsets, data, validity, _, first = column
+        if first < 0:
+            raise ValueError("sizes cannot be negative")
+        self.first = first
+        PyObject_GetBuffer(offsets, &self.offsets, PyBUF_SIMPLE)
+        self.exported = 1
+        PyObject_GetBuffer(data, &self.data, PyBUF_SIMPLE)
+        self.exported = 2
+        self.has_validity = validity is not None
+        self.rows = self.offsets.len // 4 - 1
+        if self.has_validity:
+            PyObject_GetBuffer(validity, &self.validity, PyBUF_SIMPLE)
+            self.exported = 3
+            self.rows = min(self.rows, self.validity.len * 8)
+
+    def __dealloc__(self):
+        if self.exported > 0:
+            PyBuffer_Release(&self.offsets)
+        if self.exported > 1:
+            PyBuffer_Release(&self.data)
+        if self.exported > 2:
+            PyBuffer_Release(&self.validity)
+
+    cdef int get(self, Py_ssize_t row, const char **data, Py_ssize_t *size) except -1:
+        cdef int32_t bounds[2]
+        cdef const uint8_t *validity = <const uint8_t *>self.validity.buf
+        row += self.first
+        if row >= self.rows:
+            raise ValueError(f"a column has no row {row}")
+        if self.has_validity and not validity[row >> 3] >> (row & 7) & 1:
+            data[0] = NULL
+            size[0] = -1
+            return 0
+        memcpy(bounds, <const char *>self.offsets.buf + row * 4, 8)
+        if bounds[0] < 0 or bounds[1] < bounds[0] or bounds[1] > self.data.len:
+            raise ValueError(f"row {row} of a column is outside its bytes")
+        data[0] = <const char *>self.data.buf + bounds[0]
+        size[0] = bounds[1] - bounds[0]
+        return 0
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+cdef inline int varint_size(int64_t value) noexcept nogil:
+    cdef uint64_t raw = (<uint64_t>value << 1) ^ <uint64_t>(value >> 63)
+    cdef int size = 1
+    while raw >= 0x80:
+        raw >>= 7
+        size += 1
+    return size
+
+
+cdef inline uint8_t *write_varint(uint8_t *out, int64_t value) noexcept nogil:
+    cdef uint64_t raw = (<uint64_t>value << 1) ^ <uint64_t>(value >> 63)
+    while raw >= 0x80:
+        out[0] = <uint8_t>(raw | 0x80)
+        out += 1
+        raw >>= 7
+    out[0] = <uint8_t>raw
+    return out + 1
+
+
+cdef inline Py_ssize_t sized(Py_ssize_t size) noexcept nogil:
+    return 1 if size < 0 else varint_size(size) + size
+
+
+cdef inline uint8_t *write_span(uint8_t *out, const char *data, Py_ssize_t size) noexcept nogil:
+    if size < 0:
+        return write_varint(out, -1)
+    out = write_varint(out, size)
+    memcpy(out, data, size)
+    return out + size
+
+
+cdef class RecordWriter:
+    """Encodes records behind `reserved` bytes that the caller fills in later.
+
+    With a limit, a record that would make the whole larger is not written, unless it is the first. The base
+    timestamp is that of the first record, unless it is given.
+    """
+
+    cdef bytearray buffer
+    cdef uint8_t *data
+    cdef Py_ssize_t used
+    cdef Py_ssize_t capacity
+    cdef Py_ssize_t limit
+    cdef bint has_base
+    cdef readonly int64_t base_timestamp
+    cdef readonly int64_t max_timestamp
+    cdef readonly int64_t last_offset_delta
+    cdef readonly int64_t record_count
+
+    def __init__(self, Py_ssize_t reserved=0, Py_ssize_t limit=0, base_timestamp=None):
+        if reserved < 0 or limit < 0:
+            raise ValueError("sizes cannot be negative")
+        self.has_base = base_timestamp is not None
+        self.buffer = bytearray(reserved)
+        self.data = <uint8_t *>PyByteArray_AS_STRING(self.buffer)
+        self.used = self.capacity = reserved
+        self.limit = limit
+        self.base_timestamp = self.max_timestamp = self.last_offset_delta = -1
+        if self.has_base:
+            if base_timestamp < -1:
+                raise ValueError(f"a record's timestamp cannot be {base_timestamp}")
+            self.base_timestamp = base_timestamp
+        self.record_count = 0
+
+    @property
+    def size(self):
+        return self.used
+
+    cdef int reserve(self, Py_ssize_t more) except -1:
+        cdef Py_ssize_t capacity
+        if self.used + more <= self.capacity:
+            return 0
+        capacity = max(self.used + more, self.capacity * 2, 1024)
+        PyByteArray_Resize(self.buffer, capacity)
+        self.data = <uint8_t *>PyByteArray_AS_STRING(self.buffer)
+        self.capacity = capacity
+        return 0
+
+    cdef int write(
+        self, int64_t timestamp, int64_t offset_delta,
+        const char *key, Py_ssize_t key_size, const char *value, Py_ssize_t value_size,
+        list headers, Py_ssize_t headers_size,
+    ) except -1:
+        """Writes one record and returns 1, or 0 if it would go beyond the limit. `headers_size` is theirs encoded."""
+        cdef int64_t timestamp_delta
+        cdef Py_ssize_t body
+        cdef uint8_t *out
+        if timestamp < -1:
+            raise ValueError(f"a record's timestamp cannot be {timestamp}")
+        if offset_delta <= self.last_offset_delta or offset_delta > INT32_MAX:
+            raise ValueError(f"offset delta {offset_delta} does not follow {self.last_offset_delta}")
+        timestamp_delta = timestamp - self.base_timestamp if self.has_base else 0
+        body = (
+            1 + varint_size(timestamp_delta) + varint_size(offset_delta)
+            + sized(key_size) + sized(value_size) + headers_size
+        )
+        if body > INT32_MAX:
+            raise ValueError(f"a record of {body} bytes is larger than any batch")
+        if self.limit and self.record_count and self.used + varint_size(body) + body > self.limit:
+            return 0
+        self.reserve(body + 5)
+        if not self.has_base:
+            self.base_timestamp = timestamp
+            self.has_base = True
+        out = write_varint(self.data + self.used, body)
+        out[0] = 0
+        out = write_varint(out + 1, timestamp_delta)
+        out = write_varint(out, offset_delta)
+        out = write_span(out, key, key_size)
+        out = write_span(out, value, value_size)
+        if headers is None:
+            out[0] = 0
+            out += 1
+        else:
+            out = self.write_headers(out, headers)
+        self.used = out - self.data
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        self.last_offset_delta = offset_delta
+        self.record_count += 1
+        return 1
+
+    cdef uint8_t *write_headers(self, uint8_t *out, list headers) noexcept:
+        """`headers` are pairs of bytes, made by `encoded`, whose size was counted."""
+        cdef bytes key
+        cdef object value
+        out = write_varint(out, len(headers))
+        for key, value in headers:
+            out = write_span(out, PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+            if value is None:
+                out = write_varint(out, -1)
+            else:
+                out = write_span(out, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
+        return out
+
+    def append(self, int64_t timestamp, key, value, headers=(), offset_delta=None):
+        """Adds a record and says whether it fitted. `offset_delta` is one more than the last, unless it is given."""
+        cdef list pairs = None
+        cdef Py_ssize_t headers_size = 1
+        cdef int64_t delta = self.last_offset_delta + 1
+        cdef const char *key_data = NULL
+        cdef const char *value_data = NULL
+        cdef Py_ssize_t key_size = -1, value_size = -1
+        cdef bint plain_key = True, plain_value = True
+        if offset_delta is not None:
+            delta = offset_delta
+        if headers:
+            pairs = encoded(headers, &headers_size)
+        if key is not None:
+            if PyBytes_CheckExact(key):
+                key_data = PyBytes_AS_STRING(key)
+                key_size = PyBytes_GET_SIZE(key)
+            else:
+                plain_key = False
+        if value is not None:
+            if PyBytes_CheckExact(value):
+                value_data = PyBytes_AS_STRING(value)
+                value_size = PyBytes_GET_SIZE(value)
+            else:
+                plain_value = False
+        if plain_key and plain_value:
+            return self.write(timestamp, delta, key_data, key_size, value_data, value_size, pairs, headers_size) == 1
+        return self.append(timestamp, as_bytes(key), as_bytes(value), headers, offset_delta)
+
+    def extend(self, timestamps, keys, values, headers=None, Py_ssize_t begin=0):
+        """Adds records from sequences of one length, from index `begin` on; returns the index of the first left out.
+
+        `timestamps` may be one number for all; `keys` and `headers` may be None for none.
+        """
+        cdef list value_list = list(values) if type(values) is not list else values
+        cdef list key_list = None if keys is None else (list(keys) if type(keys) is not list else keys)
+        cdef list time_list = None
+        cdef list header_list = None if headers is None else list(headers)
+        cdef Py_ssize_t index, count = len(value_list)
+        cdef int64_t timestamp = 0
+        cdef object key = None, value
+        if isinstance(timestamps, int):
+            timestamp = timestamps
+        else:
+            time_list = list(timestamps) if type(timestamps) is not list else timestamps
+            if len(time_list) != count:
+                raise ValueError("timestamps and values differ in number")
+        if key_list is not None and len(key_list) != count:
+            raise ValueError("keys and values differ in number")
+        if header_list is not None and len(header_list) != count:
+            raise ValueError("headers and values differ in number")
+        if begin < 0:
+            raise ValueError("sizes cannot be negative")
+        for index in range(begin, count):
+            value = value_list[index]
+            if key_list is not None:
+                key = key_list[index]
+            if time_list is not None:
+                timestamp = time_list[index]
+            if header_list is None and (key is None or PyBytes_CheckExact(key)) and PyBytes_CheckExact(value):
+                if not self.write(
+                    timestamp, self.last_offset_delta + 1,
+                    NULL if key is None else PyBytes_AS_STRING(key), -1 if key is None else PyBytes_GET_SIZE(key),
+                    PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value), None, 1,
+                ):
+                    return index
+            elif not self.append(timestamp, key, value, () if header_list is None else header_list[index]):
+                return index
+        return max(begin, count)
+
+    def extend_columns(self, timestamps, key, value, headers, Py_ssize_t begin, Py_ssize_t end):
+        """As `extend`, from columns: rows `begin` to `end`. `timestamps` is a buffer of int64 milliseconds."""
+        cdef ColumnInput keys = None if key is None else ColumnInput(key)
+        cdef ColumnInput values = ColumnInput(value)
+        cdef HeaderInput header_input = None if headers is None else HeaderInput(headers)
+        cdef Py_buffer view
+        cdef Py_ssize_t row, key_size = -1, value_size, headers_size = 1
+        cdef const char *key_data = NULL
+        cdef const char *value_data = NULL
+        cdef int64_t timestamp
+        cdef list pairs = None
+        if begin < 0:
+            raise ValueError("sizes cannot be negative")
+        PyObject_GetBuffer(timestamps, &view, PyBUF_SIMPLE)
+        try:
+            if end > view.len // 8:
+                raise ValueError("timestamps and values differ in number")
+            for row in range(begin, end):
+                memcpy(&timestamp, <const char *>view.buf + row * 8, 8)
+                if keys is not None:
+                    keys.get(row, &key_data, &key_size)
+                values.get(row, &value_data, &value_size)
+                if header_input is not None:
+                    pairs = header_input.get(row, &headers_size)
+                if not self.write(
+                    timestamp, self.last_offset_delta + 1, key_data, key_size, value_data, value_size,
+                    pairs, headers_size,
+                ):
+                    return row
+        finally:
+            PyBuffer_Release(&view)
+        return max(begin, end)
+
+    def finish(self):
+        """The reserved bytes and the records. The writer is of no more use."""
+        cdef bytearray buffer = self.buffer
+        PyByteArray_Resize(buffer, self.used)
+        self.buffer = bytearray()
+        self.data = NULL
+        self.used = self.capacity = 0
+        return buffer
+
+
+cdef class HeaderInput:
+    """A column of header lists given by a caller."""
+
+    cdef Py_buffer offsets
+    cdef bint exported
+    cdef ColumnInput keys
+    cdef ColumnInput values
+    cdef Py_ssize_t first
+
+    def __cinit__(self, column):
+        self.exported = False
+        offsets, keys, values, first = column
+        if first < 0:
+            raise ValueError("sizes cannot be negative")
+        self.keys = ColumnInput(keys)
+        self.values = ColumnInput(values)
+        self.first = first
+        PyObject_GetBuffer(offsets, &self.offsets, PyBUF_SIMPLE)
+        self.exported = True
+
+    def __dealloc__(self):
+        if self.exported:
+            PyBuffer_Release(&self.offsets)
+
+    cdef list get(self, Py_ssize_t row, Py_ssize_t *size):
+        """The row's headers as `encoded` gives them, or None for none."""
+        cdef int32_t bounds[2]
+        cdef const char *data = NULL
+        cdef Py_ssize_t length, index, total = 0
+        cdef list pairs = []
+        row += self.first
+        if row >= self.offsets.len // 4 - 1:
+            raise ValueError(f"a column has no row {row}")
+        memcpy(bounds, <const char *>self.offsets.buf + row * 4, 8)
+        if bounds[0] < 0 or bounds[1] < bounds[0]:
+            raise ValueError(f"row {row} of a column is outside its bytes")
+        size[0] = 1
+        if bounds[0] == bounds[1]:
+            return None
+        for index in range(bounds[0], bounds[1]):
+            self.keys.get(index, &data, &length)
+            if length < 0:
+                raise ValueError("a header's key cannot be null")
+            total += sized(length)
+            key = span(<const uint8_t *>data, 0, length)
+            self.values.get(index, &data, &length)
+            total += sized(length)
+            pairs.append((key, span(<const uint8_t *>data, 0, length)))
+        size[0] = total + varint_size(len(pairs))
+        return pairs
+
+
+cdef object as_bytes(source):
+    return None if source is None else bytes(memoryview(source))
+
+
+cdef list encoded(headers, Py_ssize_t *size):
+    """Pairs of bytes, and how many bytes they will take with their count."""
+    cdef list pairs = []
+    cdef bytes key_bytes
+    cdef object value_bytes
+    cdef Py_ssize_t total = 0
+    for key, value in headers:
+        key_bytes = (<str?>key).encode()
+        value_bytes = as_bytes(value)
+        total += sized(len(key_bytes)) + (1 if value_bytes is None else sized(len(<bytes>value_bytes)))
+        pairs.append((key_bytes, value_bytes))
+    size[0] = total + varint_size(len(pairs))
+    return pairs

@@ -1,0 +1,521 @@
+"""The kernel in Python: what the compiled one must do, to the byte and to the word. See `ottla.records.kernel`.
+
+A record (KIP-98), all numbers variable-length and zig-zag, lengths of -1 (or less) meaning null:
+
+    length           of what follows
+    attributes       one byte, none defined
+    timestamp delta  up to 64 bits, from the batch's base_timestamp
+    offset delta     from the batch's base_offset
+    key length, key, value length, value
+    header count, then for each header: key length, key (UTF-8), value length, value
+
+Longer than most files, because the compiled twin is one module and the two are read side by side. Reading comes
+first (`_parse` is the only reader of record bytes), then columns, then writing.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from ottla.base.ports import Buffer
+from ottla.records.columns import BinaryColumn, Header, HeaderColumn, Headers, RecordColumns, Scan
+from ottla.records.faults import (
+    BYTES_LEFT,
+    FIELD_CUT,
+    HEADER_COUNT,
+    HEADER_KEY_LENGTH,
+    HEADER_VALUE_LENGTH,
+    KEY_LENGTH,
+    RECORD_COUNT,
+    RECORD_LENGTH,
+    RECORD_TOO_LONG,
+    VALUE_LENGTH,
+    VARINT_TOO_LONG,
+    corrupt,
+)
+from ottla.records.header import CorruptBatch
+
+_INT32_MAX: Final = (1 << 31) - 1
+_INT64_MAX: Final = (1 << 63) - 1
+_INT64_MIN: Final = -(1 << 63)
+_BOUNDS = Struct("=ii")
+_INT64 = Struct("=q")
+
+
+class Record:
+    """A record with its absolute offset and timestamp (milliseconds)."""
+
+    __match_args__ = ("offset", "timestamp", "key", "value", "headers")
+    __slots__ = ("_fields",)
+
+    _fields: tuple[int, int, bytes | None, bytes | None, Headers]
+
+    def __init__(
+        self, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers = ()
+    ) -> None:
+        self._fields = (offset, timestamp, key, value, headers)
+
+    @property
+    def offset(self) -> int:
+        return self._fields[0]
+
+    @property
+    def timestamp(self) -> int:
+        return self._fields[1]
+
+    @property
+    def key(self) -> bytes | None:
+        return self._fields[2]
+
+    @property
+    def value(self) -> bytes | None:
+        return self._fields[3]
+
+    @property
+    def headers(self) -> Headers:
+        """A key that is not UTF-8 is shown with replacement characters, as Java does."""
+        return self._fields[4]
+
+    def __eq__(self, other: object) -> bool:
+        return self._fields == other._fields if type(other) is Record else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._fields)
+
+    def __repr__(self) -> str:
+        return (
+            f"Record(offset={self.offset}, timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, "
+            f"headers={self.headers!r})"
+        )
+
+    def __reduce__(self) -> tuple[type["Record"], tuple[object, ...]]:
+        return Record, self._fields
+
+
+class _RecordError(Exception):
+    """A fault and where it is; the index of the record is not known yet."""
+
+    def __init__(self, fault: int, position: int) -> None:
+        self.fault = fault
+        self.position = position
+
+    def at(self, index: int) -> CorruptBatch:
+        return corrupt(self.fault, index, self.position)
+
+
+class _Parsed(NamedTuple):
+    timestamp_delta: int
+    offset_delta: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[bytes, bytes | None]]
+    end: int
+
+
+def _read_varint(data: bytes, position: int, end: int, bits: int = 32) -> tuple[int, int]:
+    """A number and the position after it. Bits beyond the width are dropped, as Java drops them."""
+    raw = shift = 0
+    cursor = position
+    while True:
+        if cursor >= end:
+            raise _RecordError(FIELD_CUT, position)
+        byte = data[cursor]
+        cursor += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift >= bits:
+            raise _RecordError(VARINT_TOO_LONG, position)
+    raw &= (1 << bits) - 1
+    return (raw >> 1) ^ -(raw & 1), cursor
+
+
+def _read_span(data: bytes, position: int, end: int, fault: int) -> tuple[bytes | None, int]:
+    length, start = _read_varint(data, position, end)
+    if length < 0:
+        return None, start
+    if length > end - start:
+        raise _RecordError(fault, position)
+    return data[start : start + length], start + length
+
+
+def _parse(data: bytes, position: int) -> _Parsed:
+    length, cursor = _read_varint(data, position, len(data))
+    if length < 0 or length > len(data) - cursor:
+        raise _RecordError(RECORD_LENGTH, position)
+    end = cursor + length
+    if length == 0:
+        raise _RecordError(FIELD_CUT, cursor)
+    timestamp_delta, cursor = _read_varint(data, cursor + 1, end, 64)
+    offset_delta, cursor = _read_varint(data, cursor, end)
+    key, cursor = _read_span(data, cursor, end, KEY_LENGTH)
+    value, cursor = _read_span(data, cursor, end, VALUE_LENGTH)
+    count, headers_at = _read_varint(data, cursor, end)
+    if count < 0 or count > end - headers_at:
+        raise _RecordError(HEADER_COUNT, cursor)
+    headers: list[tuple[bytes, bytes | None]] = []
+    cursor = headers_at
+    for _ in range(count):
+        header_key, after_key = _read_span(data, cursor, end, HEADER_KEY_LENGTH)
+        if header_key is None:
+            raise _RecordError(HEADER_KEY_LENGTH, cursor)
+        header_value, cursor = _read_span(data, after_key, end, HEADER_VALUE_LENGTH)
+        headers.append((header_key, header_value))
+    if cursor != end:
+        raise _RecordError(RECORD_TOO_LONG, cursor)
+    return _Parsed(timestamp_delta, offset_delta, key, value, headers, end)
+
+
+def _parse_all(data: Buffer, count: int) -> Iterator[tuple[int, _Parsed]]:
+    """Every record with its index. Like Java, finds bytes after the last record before it gives that record out."""
+    if count < 0:
+        raise corrupt(RECORD_COUNT, 0, 0)
+    whole = bytes(data)
+    position = 0
+    for index in range(count):
+        try:
+            parsed = _parse(whole, position)
+        except _RecordError as fault:
+            raise fault.at(index) from None
+        position = parsed.end
+        if index == count - 1 and position != len(whole):
+            raise corrupt(BYTES_LEFT, index, position)
+        yield index, parsed
+
+
+def _wrap(value: int) -> int:
+    """As 64 bits, like the sums of a base and a delta in Java and C."""
+    return ((value - _INT64_MIN) & 0xFFFFFFFFFFFFFFFF) + _INT64_MIN
+
+
+def _check_int64(value: int) -> int:
+    if not _INT64_MIN <= value <= _INT64_MAX:
+        raise OverflowError("a number does not fit into 64 bits")
+    return value
+
+
+class RecordReader:
+    """Iterates over the records of one batch."""
+
+    def __init__(
+        self, data: Buffer, base_offset: int, base_timestamp: int, log_append_time: int | None, count: int
+    ) -> None:
+        if count < 0:
+            raise corrupt(RECORD_COUNT, 0, 0)
+        self._records = _parse_all(data, count)
+        self._base_offset = _check_int64(base_offset)
+        self._base_timestamp = _check_int64(base_timestamp)
+        self._log_append_time = log_append_time
+
+    def __iter__(self) -> "RecordReader":
+        return self
+
+    def __next__(self) -> Record:
+        _, parsed = next(self._records)
+        timestamp = self._log_append_time
+        if timestamp is None:
+            timestamp = _wrap(self._base_timestamp + parsed.timestamp_delta)
+        headers: Headers = ()
+        if parsed.headers:
+            headers = tuple((key.decode("utf-8", "replace"), value) for key, value in parsed.headers)
+        return Record(_wrap(self._base_offset + parsed.offset_delta), timestamp, parsed.key, parsed.value, headers)
+
+
+def scan(data: Buffer, base_timestamp: int, count: int) -> Scan:
+    """What a broker has to know about the records of a batch, all of which are checked on the way."""
+    earliest: int | None = None
+    latest = keyless = -1
+    in_sequence = True
+    for index, parsed in _parse_all(data, count):
+        timestamp = _wrap(base_timestamp + parsed.timestamp_delta)
+        latest = max(latest, timestamp)
+        if timestamp != -1 and (earliest is None or timestamp < earliest):
+            earliest = timestamp
+        if parsed.key is None and keyless < 0:
+            keyless = index
+        in_sequence = in_sequence and parsed.offset_delta == index
+    if count == 0 and len(data):
+        raise corrupt(BYTES_LEFT, 0, 0)
+    return Scan(earliest, latest, keyless, in_sequence)
+
+
+class _GrowingColumn:
+    def __init__(self) -> None:
+        self._offsets = array("i", [0])
+        self._data = bytearray()
+        self._validity = bytearray()
+        self._nulls = 0
+        self.rows = 0
+
+    def put(self, value: bytes | None) -> None:
+        if self.rows & 7 == 0:
+            self._validity.append(0)
+        if value is None:
+            self._nulls += 1
+        else:
+            self._validity[-1] |= 1 << (self.rows & 7)
+            self._data += value
+        self._offsets.append(len(self._data))
+        self.rows += 1
+
+    def finish(self) -> BinaryColumn:
+        validity = self._validity if self._nulls else None
+        return BinaryColumn(self._offsets.tobytes(), self._data, validity, self._nulls)
+
+
+class ColumnReader:
+    """Decodes batches into columns. After an exception the reader is of no more use."""
+
+    def __init__(self) -> None:
+        self._keys = _GrowingColumn()
+        self._values = _GrowingColumn()
+        self._header_keys = _GrowingColumn()
+        self._header_values = _GrowingColumn()
+        self._header_offsets = array("i", [0])
+        self._offsets = array("q")
+        self._timestamps = array("q")
+        self._timestamp_types = array("i")
+        self._taken = 0
+
+    @property
+    def row_count(self) -> int:
+        return self._values.rows
+
+    def add(
+        self,
+        data: Buffer,
+        base_offset: int,
+        base_timestamp: int,
+        log_append_time: int | None,
+        count: int,
+        first_offset: int = 0,
+        end_offset: int = _INT64_MAX,
+    ) -> None:
+        """Adds the records of one batch whose offsets are in [`first_offset`, `end_offset`)."""
+        if count < 0:
+            raise corrupt(RECORD_COUNT, 0, 0)
+        if self._taken + len(data) > _INT32_MAX:
+            raise OverflowError("more than 2 GiB of records do not fit into one Arrow batch")
+        self._taken += len(data)
+        if count == 0 and len(data):
+            raise corrupt(BYTES_LEFT, 0, 0)
+        for _, parsed in _parse_all(data, count):
+            offset = _wrap(base_offset + parsed.offset_delta)
+            if not first_offset <= offset < end_offset:
+                continue
+            timestamp = log_append_time
+            if timestamp is None:
+                timestamp = _wrap(base_timestamp + parsed.timestamp_delta)
+            self._offsets.append(offset)
+            self._timestamps.append(_microseconds(timestamp))
+            self._timestamp_types.append(log_append_time is not None)
+            self._keys.put(parsed.key)
+            self._values.put(parsed.value)
+            for key, value in parsed.headers:
+                if not key.isascii():
+                    self._taken += 2 * len(key)  # a replacement character has three bytes
+                    key = key.decode("utf-8", "replace").encode()
+                self._header_keys.put(key)
+                self._header_values.put(value)
+            self._header_offsets.append(self._header_keys.rows)
+
+    def finish(self) -> RecordColumns:
+        """The columns of all that was added. The reader is of no more use."""
+        headers = HeaderColumn(self._header_offsets.tobytes(), self._header_keys.finish(), self._header_values.finish())
+        return RecordColumns(
+            self.row_count,
+            self._keys.finish(),
+            self._values.finish(),
+            self._offsets.tobytes(),
+            self._timestamps.tobytes(),
+            self._timestamp_types.tobytes(),
+            headers,
+            self._header_keys.rows,
+        )
+
+
+def _microseconds(milliseconds: int) -> int:
+    """Times beyond the year 294247 become the last (or first) microsecond that there is."""
+    if milliseconds > _INT64_MAX // 1000:
+        return _INT64_MAX
+    if milliseconds < -(_INT64_MAX // 1000):
+        return _INT64_MIN
+    return milliseconds * 1000
+
+
+def _varint(value: int) -> bytes:
+    raw = (value << 1) ^ (value >> 63)
+    if raw < 0x80:
+        return raw.to_bytes(1, "little")
+    encoded = bytearray()
+    while raw >= 0x80:
+        encoded.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    encoded.append(raw)
+    return bytes(encoded)
+
+
+_NULL = _varint(-1)
+
+
+def _span(value: Buffer | None) -> bytes:
+    if value is None:
+        return _NULL
+    value = bytes(memoryview(value))
+    return _varint(len(value)) + value
+
+
+class RecordWriter:
+    """Encodes records behind `reserved` bytes that the caller fills in later.
+
+    With a limit, a record that would make the whole larger is not written, unless it is the first. The base
+    timestamp is that of the first record, unless it is given.
+    """
+
+    def __init__(self, reserved: int = 0, limit: int = 0, base_timestamp: int | None = None) -> None:
+        if reserved < 0 or limit < 0:
+            raise ValueError("sizes cannot be negative")
+        self._has_base = base_timestamp is not None
+        self._buffer = bytearray(reserved)
+        self._limit = limit
+        self.base_timestamp = self.max_timestamp = self.last_offset_delta = -1
+        if base_timestamp is not None:
+            if base_timestamp < -1:
+                raise ValueError(f"a record's timestamp cannot be {base_timestamp}")
+            self.base_timestamp = base_timestamp
+        self.record_count = 0
+
+    @property
+    def size(self) -> int:
+        return len(self._buffer)
+
+    def append(
+        self,
+        timestamp: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]] = (),
+        offset_delta: int | None = None,
+    ) -> bool:
+        """Adds a record and says whether it fitted. `offset_delta` is one more than the last, unless it is given."""
+        parts = [_varint(0)]
+        if headers:
+            pairs = [_span(name.encode()) + _span(content) for name, content in headers]
+            parts = [_varint(len(pairs)), *pairs]
+        return self._write(timestamp, offset_delta, _span(key), _span(value), b"".join(parts))
+
+    def _write(self, timestamp: int, offset_delta: int | None, key: bytes, value: bytes, headers: bytes) -> bool:
+        _check_int64(timestamp)
+        if offset_delta is None:
+            offset_delta = self.last_offset_delta + 1
+        if timestamp < -1:
+            raise ValueError(f"a record's timestamp cannot be {timestamp}")
+        if offset_delta <= self.last_offset_delta or offset_delta > _INT32_MAX:
+            raise ValueError(f"offset delta {offset_delta} does not follow {self.last_offset_delta}")
+        timestamp_delta = timestamp - self.base_timestamp if self._has_base else 0
+        body = b"".join((b"\x00", _varint(timestamp_delta), _varint(offset_delta), key, value, headers))
+        if len(body) > _INT32_MAX:
+            raise ValueError(f"a record of {len(body)} bytes is larger than any batch")
+        length = _varint(len(body))
+        if self._limit and self.record_count and len(self._buffer) + len(length) + len(body) > self._limit:
+            return False
+        if not self._has_base:
+            self.base_timestamp = timestamp
+            self._has_base = True
+        self._buffer += length
+        self._buffer += body
+        self.max_timestamp = max(self.max_timestamp, timestamp)
+        self.last_offset_delta = offset_delta
+        self.record_count += 1
+        return True
+
+    def extend(
+        self,
+        timestamps: Sequence[int] | int,
+        keys: Sequence[Buffer | None] | None,
+        values: Sequence[Buffer | None],
+        headers: Sequence[Sequence[Header]] | None = None,
+        begin: int = 0,
+    ) -> int:
+        """Adds records from sequences of one length, from index `begin` on; returns the index of the first left out.
+
+        `timestamps` may be one number for all; `keys` and `headers` may be None for none.
+        """
+        count = len(values)
+        if not isinstance(timestamps, int) and len(timestamps) != count:
+            raise ValueError("timestamps and values differ in number")
+        if keys is not None and len(keys) != count:
+            raise ValueError("keys and values differ in number")
+        if headers is not None and len(headers) != count:
+            raise ValueError("headers and values differ in number")
+        if begin < 0:
+            raise ValueError("sizes cannot be negative")
+        for index in range(begin, count):
+            timestamp = timestamps if isinstance(timestamps, int) else timestamps[index]
+            key = None if keys is None else keys[index]
+            if not self.append(timestamp, key, values[index], () if headers is None else headers[index]):
+                return index
+        return max(begin, count)
+
+    def extend_columns(
+        self,
+        timestamps: Buffer,
+        key: BinaryColumn | None,
+        value: BinaryColumn,
+        headers: HeaderColumn | None,
+        begin: int,
+        end: int,
+    ) -> int:
+        """As `extend`, from columns: rows `begin` to `end`. `timestamps` is a buffer of int64 milliseconds."""
+        if begin < 0 or value.first < 0 or (key and key.first < 0) or (headers and headers.first < 0):
+            raise ValueError("sizes cannot be negative")
+        if end > len(timestamps) // 8:
+            raise ValueError("timestamps and values differ in number")
+        for row in range(begin, end):
+            (timestamp,) = _INT64.unpack_from(timestamps, row * 8)
+            row_key = None if key is None else _cell(key, row)
+            row_value = _cell(value, row)
+            row_headers = _varint(0) if headers is None else _header_cells(headers, row)
+            if not self._write(timestamp, None, _span(row_key), _span(row_value), row_headers):
+                return row
+        return max(begin, end)
+
+    def finish(self) -> bytearray:
+        """The reserved bytes and the records. The writer is of no more use."""
+        buffer, self._buffer = self._buffer, bytearray()
+        return buffer
+
+
+def _cell(column: BinaryColumn, row: int) -> bytes | None:
+    """A row of a column given by a caller; every offset in it is checked before it is followed."""
+    row += column.first
+    rows = len(column.offsets) // 4 - 1
+    if column.validity is not None:
+        rows = min(rows, len(column.validity) * 8)
+    if row >= rows:
+        raise ValueError(f"a column has no row {row}")
+    if column.validity is not None and not column.validity[row >> 3] >> (row & 7) & 1:
+        return None
+    start, end = _BOUNDS.unpack_from(column.offsets, row * 4)
+    if not 0 <= start <= end <= len(column.data):
+        raise ValueError(f"row {row} of a column is outside its bytes")
+    return bytes(column.data[start:end])
+
+
+def _header_cells(headers: HeaderColumn, row: int) -> bytes:
+    row += headers.first
+    if row >= len(headers.offsets) // 4 - 1:
+        raise ValueError(f"a column has no row {row}")
+    start, end = _BOUNDS.unpack_from(headers.offsets, row * 4)
+    if not 0 <= start <= end:
+        raise ValueError(f"row {row} of a column is outside its bytes")
+    parts = [_varint(end - start)]
+    for index in range(start, end):
+        key = _cell(headers.keys, index)
+        if key is None:
+            raise ValueError("a header's key cannot be null")
+        parts.append(_span(key))
+        parts.append(_span(_cell(headers.values, index)))
+    return b"".join(parts)

@@ -1,0 +1,66 @@
+"""The codecs of record batches, as Kafka's clients write them, with levels, and with an end to what they may expand to.
+
+A batch's records are compressed as one piece. `decompress` takes the most bytes its caller can bear, and no
+codec here allocates more than that: what would be larger raises `DecompressionBomb`. Each codec finds out how
+much room it needs from its own framing before it takes it (the lengths it finds there are claims, and are
+held against the limit first).
+
+Identical input does not always give Java's bytes: gzip does where both sit on the same zlib; lz4, snappy and
+zstd have encoders of their own in each library, and only promise that everyone can read them.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from ottla.base.ports import Buffer
+from ottla.records import gzip_member, lz4_frame, xerial, zstd_frame
+from ottla.records.faults import DecompressionBomb
+from ottla.records.header import Compression, CorruptBatch
+
+__all__ = ["DEFAULT_LEVELS", "DEFAULT_LIMIT", "LEVELS", "NAMES", "DecompressionBomb", "compress", "decompress"]
+
+DEFAULT_LIMIT: Final = 128 << 20
+"""As much as the largest zstd window, and a hundred times Kafka's default `max.message.bytes`."""
+
+NAMES: Final = {codec.name.lower(): codec for codec in Compression}
+"""Codecs by the names that `compression.type` knows them by."""
+
+LEVELS: Final = {Compression.GZIP: range(1, 10), Compression.LZ4: range(1, 18), Compression.ZSTD: range(-131072, 23)}
+"""The bounds of `compression.{gzip,lz4,zstd}.level` (KIP-390)."""
+
+DEFAULT_LEVELS: Final = {Compression.GZIP: -1, Compression.LZ4: lz4_frame.FAST_LEVEL, Compression.ZSTD: 3}
+
+_COMPRESS: Final[dict[int, Callable[[Buffer, int], Buffer]]] = {
+    Compression.GZIP: gzip_member.compress,
+    Compression.SNAPPY: xerial.compress,
+    Compression.LZ4: lz4_frame.compress,
+    Compression.ZSTD: zstd_frame.compress,
+}
+_DECOMPRESS: Final[dict[int, Callable[[memoryview, int], Buffer]]] = {
+    Compression.GZIP: gzip_member.decompress,
+    Compression.SNAPPY: xerial.decompress,
+    Compression.LZ4: lz4_frame.decompress,
+    Compression.ZSTD: zstd_frame.decompress,
+}
+
+
+def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
+    """`data` compressed; `level` is Kafka's number for the codec, or None for its default."""
+    if codec == Compression.NONE:
+        return data
+    codec = Compression(codec)
+    default = DEFAULT_LEVELS.get(codec, 0)
+    if level is None or level == default:
+        return _COMPRESS[codec](data, default)
+    if codec not in LEVELS or level not in LEVELS[codec]:
+        raise ValueError(f"{codec.name.lower()} has no compression level {level}")
+    return _COMPRESS[codec](data, level)
+
+
+def decompress(codec: int, data: Buffer, limit: int = DEFAULT_LIMIT) -> Buffer:
+    """What was compressed. Raises `CorruptBatch` for what is not this codec's, `DecompressionBomb` beyond `limit`."""
+    if codec == Compression.NONE:
+        return data
+    if codec not in _DECOMPRESS:
+        raise CorruptBatch(f"no compression codec has the number {codec}")
+    return _DECOMPRESS[codec](memoryview(data), limit)

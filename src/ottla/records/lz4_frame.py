@@ -1,0 +1,130 @@
+"""lz4 frames as Kafka writes them: independent blocks of 64 KB, no content size, no checksums but the header's.
+
+The frame is taken apart here, and only its blocks are given to the lz4 library: it is faster than the library's
+own stream, it bounds what a block may expand to, and it lets us refuse what Java's reader refuses (blocks that
+depend on the ones before them). Entries of magic 0 carry a wrong header checksum, which no one may look at.
+"""
+
+from struct import Struct
+
+import cramjam
+
+from ottla.base.ports import Buffer
+from ottla.records.faults import BrokenCompression, DecompressionBomb
+
+FAST_LEVEL = 9
+"""Kafka's default. It stands for lz4's fast compressor; every other level is a level of lz4 HC (KIP-390)."""
+
+BLOCK_SIZE = 64 * 1024
+
+_MAGIC = b"\x04\x22\x4d\x18"
+_FRAME_HEADER = _MAGIC + b"\x60\x40\x82"
+_END_MARK = bytes(4)
+_SIZE = Struct("<I")
+_STORED = 0x80000000
+_HC_LEVELS = range(2, 13)
+
+
+def compress(data: Buffer, level: int) -> bytes:
+    if level != FAST_LEVEL:
+        return _compress_high(data, level)
+    parts: list[Buffer] = [_FRAME_HEADER]
+    view = memoryview(data)
+    for start in range(0, len(view), BLOCK_SIZE):
+        block = view[start : start + BLOCK_SIZE]
+        compressed = memoryview(cramjam.lz4.compress_block(block, store_size=False))
+        if len(compressed) < len(block):
+            parts.append(_SIZE.pack(len(compressed)))
+            parts.append(compressed)
+        else:
+            parts.append(_SIZE.pack(len(block) | _STORED))
+            parts.append(block)
+    parts.append(_END_MARK)
+    return b"".join(parts)
+
+
+def _compress_high(data: Buffer, level: int) -> bytes:
+    level = min(max(level, _HC_LEVELS.start), _HC_LEVELS.stop - 1)
+    compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    compressor.compress(data)
+    return bytes(compressor.finish())
+
+
+def decompress(data: memoryview, limit: int, *, check_header: bool = True) -> Buffer:
+    position, block_size, has_block_checksum = _read_frame_header(data, check_header)
+    blocks = _blocks(data, position, block_size, has_block_checksum)
+    out = bytearray(min(limit, len(blocks) * block_size))
+    used = 0
+    with memoryview(out) as target:
+        for block, compressed in blocks:
+            room = min(block_size, len(out) - used)
+            if not compressed:
+                if len(block) > room:
+                    raise DecompressionBomb("lz4", limit)
+                target[used : used + len(block)] = block
+                used += len(block)
+                continue
+            try:
+                used += cramjam.lz4.decompress_block_into(block, target[used : used + room], output_len=room)
+            except cramjam.DecompressionError as error:
+                if room < block_size:
+                    raise DecompressionBomb("lz4", limit) from None
+                raise BrokenCompression("lz4", str(error)) from None
+    del out[used:]
+    return out
+
+
+def _read_frame_header(data: memoryview, check: bool) -> tuple[int, int, bool]:
+    if len(data) < len(_FRAME_HEADER) or data[:4] != _MAGIC:
+        raise BrokenCompression("lz4", "no frame begins here")
+    flags, block_descriptor = data[4], data[5]
+    if flags >> 6 != 1 or flags & 0x03 or block_descriptor & 0x8F:
+        raise BrokenCompression("lz4", "its frame is of an unknown version")
+    if not flags & 0x20:
+        raise BrokenCompression("lz4", "its blocks depend on each other, which Kafka's frames may not")
+    if block_descriptor >> 4 < 4:
+        raise BrokenCompression("lz4", "its block size is unknown")
+    end = 14 if flags & 0x08 else 6
+    if len(data) <= end:
+        raise BrokenCompression("lz4", "its frame header is cut off")
+    if check and data[end] != (_xxh32(data[4:end]) >> 8) & 0xFF:
+        raise BrokenCompression("lz4", "its frame header does not match its checksum")
+    return end + 1, 1 << (8 + 2 * (block_descriptor >> 4)), bool(flags & 0x10)
+
+
+def _blocks(
+    data: memoryview, position: int, block_size: int, has_block_checksum: bool
+) -> list[tuple[memoryview, bool]]:
+    """The blocks, and whether each is compressed. What follows the end mark is not looked at, as in Java."""
+    blocks: list[tuple[memoryview, bool]] = []
+    while True:
+        if len(data) - position < _SIZE.size:
+            raise BrokenCompression("lz4", "it ends early")
+        (word,) = _SIZE.unpack_from(data, position)
+        position += _SIZE.size
+        size = word & ~_STORED
+        if size == 0:
+            return blocks
+        end = position + size + (4 if has_block_checksum else 0)
+        if size > block_size or end > len(data):
+            raise BrokenCompression("lz4", f"a block says it has {size} bytes")
+        blocks.append((data[position : position + size], word & _STORED == 0))
+        position = end
+
+
+def _xxh32(data: memoryview) -> int:
+    """xxHash32 with seed 0, for the 2 or 10 bytes of a frame descriptor (its loop for 16 and more is left out)."""
+    assert len(data) < 16
+    mask = 0xFFFFFFFF
+    value = 0x165667B1 + len(data)
+    whole = len(data) & ~3
+    for position in range(0, whole, 4):
+        (word,) = _SIZE.unpack_from(data, position)
+        value = (value + word * 0xC2B2AE3D) & mask
+        value = (((value << 17) | (value >> 15)) & mask) * 0x27D4EB2F & mask
+    for byte in data[whole:]:
+        value = (value + byte * 0x165667B1) & mask
+        value = (((value << 11) | (value >> 21)) & mask) * 0x9E3779B1 & mask
+    value = (value ^ (value >> 15)) * 0x85EBCA77 & mask
+    value = (value ^ (value >> 13)) * 0xC2B2AE3D & mask
+    return value ^ (value >> 16)
