@@ -1,16 +1,22 @@
 """Encoding and decoding beside kio (a codec with a native decoder), in one process: `python bench/codec.py`.
 
 Both decode the same bytes; each encodes its own objects to those bytes. Ratios are ours over kio's: lower is better.
+Which of our decoders ran is printed; the generated one, which serves where there was no C compiler, has a line of its
+own. Importing is timed in fresh interpreters.
 """
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from io import BytesIO
+from statistics import median
 
 from compare import Comparison, compare, print_table, seconds
 from kio.serial import entity_reader, entity_writer
 
+from ottla.wire import compiler, decoding
 from ottla.wire.codec import decode, encode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -30,10 +36,11 @@ from ottla.wire.messages import (
 
 DECODE_MOST, DECODE_REST, ENCODE_TARGET = 1.0, 1.3, 0.2
 METADATA_ENCODE_SECONDS = 0.002
+IMPORT_SECONDS = 0.03
 
 
 def main() -> None:
-    rows, decodes = [], []
+    rows, decodes, generated = [], [], []
     for message in samples():
         name, version = type(message).__name__, message._schema.versions[-1]
         data = encode(message, version)
@@ -42,13 +49,15 @@ def main() -> None:
         theirs, _ = read(data, 0)
         assert kio_encode(write, theirs) == data, f"kio disagrees on {name}"
 
-        decoding = compare(partial(decode, type(message), data, version), partial(read, data, 0))
-        encoding = compare(partial(encode, message, version), partial(kio_encode, write, theirs))
-        decodes.append(decoding.ratio)
-        rows.append(row(f"decode {name} v{version}", decoding, DECODE_REST))
-        rows.append(row(f"encode {name} v{version}", encoding, ENCODE_TARGET))
+        decoded = compare(partial(decode, type(message), data, version), partial(read, data, 0))
+        encoded = compare(partial(encode, message, version), partial(kio_encode, write, theirs))
+        decodes.append(decoded.ratio)
+        rows.append(row(f"decode {name} v{version}", decoded, DECODE_REST))
+        rows.append(row(f"encode {name} v{version}", encoded, ENCODE_TARGET))
+        pure = decoding.compile_decoder(type(message), version)
+        generated.append(compare(partial(pure, data, 0), partial(read, data, 0), rounds=7).ratio)
         if isinstance(message, MetadataResponse):
-            metadata_encode = encoding.ours
+            metadata_encode = encoded.ours
     print_table(("message", "ours", "kio", "ratio", "spread", "target", "result"), sorted(rows))
     faster = sum(ratio <= DECODE_MOST for ratio in decodes)
     print(
@@ -56,6 +65,11 @@ def main() -> None:
     )
     met = verdict(metadata_encode < METADATA_ENCODE_SECONDS)
     print(f"Metadata of 1,000 partitions encoded in {seconds(metadata_encode)} (target: under 2 ms) {met}")
+    print(f"the decoder that ran is {compiler.compile_decoder.__module__}; the generated one takes", end=" ")
+    print(f"{min(generated):.1f} to {max(generated):.1f} times kio's time, {median(generated):.1f} in the middle")
+    for statement in ("import ottla.wire", "from ottla.wire import decode_request, encode_response"):
+        cost = import_seconds(statement)
+        print(f"{statement}: {seconds(cost)} (target: at most 30 ms) {verdict(cost <= IMPORT_SECONDS)}")
 
 
 def samples() -> Iterator[Message]:
@@ -210,6 +224,13 @@ def kio_encode(write: Callable[[BytesIO, object], None], value: object) -> bytes
     buffer = BytesIO()
     write(buffer, value)
     return buffer.getvalue()
+
+
+def import_seconds(statement: str) -> float:
+    """The middle of several fresh interpreters, on top of what starting one costs."""
+    program = f"from time import perf_counter as now; start = now(); {statement}; print(now() - start)"
+    command = [sys.executable, "-c", program]
+    return median(float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(9))
 
 
 def row(label: str, result: Comparison, target: float) -> tuple[str, ...]:

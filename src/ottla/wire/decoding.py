@@ -16,16 +16,26 @@ from typing import Any
 
 from ottla.wire import layout, reading, schema
 from ottla.wire.faults import TagSizeError
+from ottla.wire.head import Head
 from ottla.wire.message import Decoder, Message
 from ottla.wire.source import Source
-from ottla.wire.varint import read_varint
+from ottla.wire.varint import continue_varint, read_varint
 
 _KNOWN: dict[str, Any] = {
     "StructError": struct_error,
     "TagSizeError": TagSizeError,
+    "check_count": reading.check_count,
+    "check_size": reading.check_size,
+    "compact_length": reading.compact_length,
+    "continue_varint": continue_varint,
+    "invalid_text": reading.invalid_text,
     "new": object.__new__,
+    "read_bytes": reading.read_bytes,
+    "read_numbers": reading.read_numbers,
+    "read_text": reading.read_text,
+    "read_unknown_tags": reading.read_unknown_tags,
     "read_varint": read_varint,
-    **{name: getattr(reading, name) for name in dir(reading) if not name.startswith("_")},
+    "truncated": reading.truncated,
 }
 
 
@@ -44,6 +54,8 @@ def decoder_source(message: type[Message], version: int) -> str:
 
 
 class _Generator:
+    """Emits one decoder. `_head` and `_run` are what has been met and not yet been emitted."""
+
     def __init__(self, message: type[Message], version: int) -> None:
         self.message = message
         self.schema = message._schema
@@ -51,7 +63,7 @@ class _Generator:
         self.flexible = version in self.schema.flexible
         self.source = Source()
         self._run: list[tuple[str, str]] = []  # (format, where the value goes)
-        self._head: _Head | None = None
+        self._head: Head | None = None
 
     def generate(self) -> None:
         source = self.source
@@ -97,17 +109,15 @@ class _Generator:
         if field.is_array:
             length = self._length(field)
             if field.struct is None and field.type in layout.FORMATS:
-                self._head = _Head(field, place, length, nullable, self._flexible(field))
+                self._head = Head(field, place, length, nullable, self._flexible(field))
             else:
-                self._flush()
                 self._array(field, place, length, nullable)
         elif field.type == "records":
             length = self._length(field)
-            self._flush()
             self._records(field, place, length, nullable)
         elif field.type in ("string", "bytes"):
             length = self._length(field)
-            self._head = _Head(field, place, length, nullable, self._flexible(field))
+            self._head = Head(field, place, length, nullable, self._flexible(field))
         elif field.struct is not None:
             self._nested(field.struct, place, nullable)
         else:
@@ -229,7 +239,7 @@ class _Generator:
         flexible = self._flexible(field)
         self._run.append(("B" if flexible else "h", length))
         self._flush()
-        self._head = _Head(field._replace(is_array=False), text, length, False, flexible)
+        self._head = Head(field._replace(is_array=False), text, length, False, flexible)
         self._flush()
         self.source.line(f"{items}.append({text})")
 
@@ -281,49 +291,3 @@ class _Generator:
         else:
             self._field(field, place)
             self._flush()
-
-
-class _Head:
-    """A variable-length field whose length, in the variable `length`, has been read and whose content is next."""
-
-    def __init__(self, field: schema.Field, place: str, length: str, nullable: bool, flexible: bool) -> None:
-        self.place = place
-        self.length = length
-        self.nullable = nullable
-        self.flexible = flexible
-        self.bias = 1 if flexible else 0
-        self.is_text = field.type == "string" and not field.is_array
-        self.element = layout.FORMATS[field.type] if field.is_array else "s"
-
-    def read_small(self, source: Source, formats: str, places: list[str]) -> None:
-        """Content and the run after it, in one call from the table."""
-        table = source.bind(layout.unpackers(self.element, self.bias, formats), "table")
-        unpack = f"{table}[{self.length}](buffer, position)"
-        after = "".join(f", {place}" for place in places)
-        if self.element != "s":
-            source.line(f"values = {unpack}")
-            if not places:
-                source.line(f"{self.place} = values")
-            elif len(places) == 1:
-                source.line(f"{self.place} = values[:-1]")
-                source.line(f"{places[0]} = values[-1]")
-            else:
-                source.line(f"{self.place} = values[:-{len(places)}]")
-                source.line(f"{after[2:]} = values[-{len(places)}:]")
-        elif self.is_text:
-            source.line(f"text{after or ','} = {unpack}")
-            source.line(f"{self.place} = text.decode()")
-        else:
-            source.line(f"{self.place}{after or ','} = {unpack}")
-        element_width = 1 if self.element == "s" else layout.width(self.element)
-        scaled = self.length if element_width == 1 else f"{element_width} * {self.length}"
-        rest = layout.width(formats) - self.bias * element_width
-        source.line(f"position += {scaled}" + (f" + {rest}" if rest else ""))
-
-    def read_any(self, source: Source) -> None:
-        """Content alone, of any length, by a checked slow path."""
-        if self.element != "s":
-            call = f"read_numbers(buffer, position, {self.length}, {self.element!r})"
-        else:
-            call = f"{'read_text' if self.is_text else 'read_bytes'}(buffer, position, {self.length})"
-        source.line(f"{self.place}, position = {call}")

@@ -44,6 +44,8 @@ def encoder_source(message: type[Message], version: int) -> str:
 
 
 class _Generator:
+    """Emits one encoder. `_run` is what has been met and not yet been emitted; `_add` is where pieces go."""
+
     def __init__(self, message: type[Message], version: int) -> None:
         self.schema = message._schema
         self.version = version
