@@ -12,19 +12,9 @@ from ottla.cli.dump.findings import Findings
 from ottla.cli.dump.options import MAX_INT, Options
 from ottla.log.errors import CorruptFile
 from ottla.log.scan import scan_batches
-from ottla.records import legacy
 from ottla.records.batch import checksum_matches
-from ottla.records.compression import decompress
-from ottla.records.header import (
-    HEADER_SIZE,
-    LOG_OVERHEAD,
-    MAGIC_POSITION,
-    NO_SEQUENCE,
-    BatchHeader,
-    Compression,
-    CorruptBatch,
-)
-from ottla.records.kernel import RecordReader
+from ottla.records.header import LOG_OVERHEAD, MAGIC_POSITION, NO_SEQUENCE, BatchHeader, Compression, CorruptBatch
+from ottla.records.reader import read_records
 from ottla.records.record import Record
 
 BOOTSTRAP = "bootstrap.checkpoint"
@@ -39,17 +29,6 @@ def dump_batches(path: str, options: Options, findings: Findings) -> Iterator[st
         yield from _batch_lines(file, path, options, findings)
     finally:
         file.close()
-
-
-def records_of(batch: Buffer, header: BatchHeader) -> Iterator[Record]:
-    """The records of a batch of any format."""
-    if header.magic < 2:
-        return legacy.read_records(batch)
-    records = decompress(header.compression, memoryview(batch)[HEADER_SIZE:])
-    reader = RecordReader(
-        records, header.base_offset, header.base_timestamp, header.log_append_time, header.record_count
-    )
-    return iter(reader)
 
 
 def _title(path: str) -> str:
@@ -78,12 +57,12 @@ def _batch_lines(file: File, path: str, options: Options, findings: Findings) ->
             yield _batch_line(position, header, valid)
             if options.deep_iteration:
                 try:
-                    for record in records_of(batch, header):
+                    for record in read_records(batch, 0, header):
                         if record.offset != last_offset + 1:
                             gaps = findings.non_consecutive_offsets.setdefault(os.path.abspath(path), [])
                             gaps.append((last_offset, record.offset))
                         last_offset = record.offset
-                        yield _record_line(record, header, valid, options)
+                        yield _record_line(record, batch, header, valid, options)
                 except ProtocolError as problem:
                     # Where the next batch begins is known all the same.
                     findings.unreadable.append(f"{path}: corrupt batch at position {position}: {problem}")
@@ -122,8 +101,12 @@ def _batch_line(position: int, header: BatchHeader, valid: bool) -> str:
     )
 
 
-def _record_line(record: Record, header: BatchHeader, valid: bool, options: Options) -> str:
-    parts = [] if options.skip_record_metadata else [_record_metadata(record, header, valid)]
+def _record_line(record: Record, batch: Buffer, header: BatchHeader, valid: bool, options: Options) -> str:
+    parts = []
+    if not options.skip_record_metadata:
+        parts.append(_record_metadata(record, header, valid))
+        if header.is_control:
+            parts.append(control_text(record, batch, header))
     if options.print_data_log and not header.is_control:
         key, payload = options.parser(record)
         if key is not None:
@@ -143,7 +126,7 @@ def _record_metadata(record: Record, header: BatchHeader, valid: bool) -> str:
     elif not header.compression:
         # A record inside a compressed entry has a checksum of its own, which the entry's covers.
         told += f" isValid: {_java(valid)} crc: {header.crc}"
-    return f"{told} {control_text(record)}" if header.is_control else told
+    return told
 
 
 def _sequence(record: Record, header: BatchHeader) -> int:

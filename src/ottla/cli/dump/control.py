@@ -1,47 +1,37 @@
 """Control records in words: transaction markers (KIP-98), and what Raft writes into its log and snapshots."""
 
-from struct import Struct
-
-from ottla.records.header import CorruptBatch
+from ottla.base.ports import Buffer
+from ottla.records.control import ControlType, control_type, parse_end_transaction_marker
+from ottla.records.header import BatchHeader
 from ottla.records.record import Record
 
-_KEY = Struct(">hh")
-_END_MARKER = Struct(">hi")
-_VERSION = Struct(">h")
-
-_MARKERS = {0: "ABORT", 1: "COMMIT"}
-_MESSAGES = {
-    2: ("LeaderChange:", "LeaderChangeMessage"),
-    3: ("SnapshotHeader", "SnapshotHeaderRecord"),
-    4: ("SnapshotFooter", "SnapshotFooterRecord"),
-    5: ("KRaftVersion", "KRaftVersionRecord"),
-    6: ("KRaftVoters", "VotersRecord"),
+_TITLES = {
+    ControlType.LEADER_CHANGE: "LeaderChange:",
+    ControlType.SNAPSHOT_HEADER: "SnapshotHeader",
+    ControlType.SNAPSHOT_FOOTER: "SnapshotFooter",
+    ControlType.KRAFT_VERSION: "KRaftVersion",
+    ControlType.KRAFT_VOTERS: "KRaftVoters",
 }
 
 
-def control_text(record: Record) -> str:
-    """What a control record says. Raises `CorruptBatch` when it is too short for its type."""
-    key, value = record.key or b"", record.value or b""
-    if len(key) < _KEY.size:
-        raise CorruptBatch(f"the control record at offset {record.offset} has a key of {len(key)} bytes")
-    _, control_type = _KEY.unpack_from(key)
-    if control_type in _MARKERS:
-        if len(value) < _END_MARKER.size:
-            raise CorruptBatch(f"the transaction marker at offset {record.offset} has {len(value)} bytes")
-        _, coordinator_epoch = _END_MARKER.unpack_from(value)
-        return f"endTxnMarker: {_MARKERS[control_type]} coordinatorEpoch: {coordinator_epoch}"
-    if control_type in _MESSAGES:
-        title, message = _MESSAGES[control_type]
-        return f"{title} {_message_text(message, value)}"
-    return f"controlType: UNKNOWN({control_type})"
+def control_text(record: Record, batch: Buffer, header: BatchHeader) -> str:
+    """What a control record of the batch says. Raises `ProtocolError` when it is not what its type has to be."""
+    match control_type(record):
+        case ControlType.ABORT | ControlType.COMMIT as how:
+            marker = parse_end_transaction_marker(batch, 0, header)
+            assert marker is not None, "it is one, by its type"
+            return f"endTxnMarker: {how.name} coordinatorEpoch: {marker.coordinator_epoch}"
+        case None:
+            return f"controlType: UNKNOWN({int.from_bytes((record.key or b'')[2:4], 'big', signed=True)})"
+        case of_the_quorum:
+            return f"{_TITLES[of_the_quorum]} {_message_text(record)}"
 
 
-def _message_text(name: str, value: bytes) -> str:
+def _message_text(record: Record) -> str:
+    # Brings in the schemas, which most logs do not need.
     from ottla.cli.dump.kafka_json import json_text, message_json
-    from ottla.wire import messages
-    from ottla.wire.codec import decode_from
+    from ottla.records.kraft_control import decode_control
 
-    # The message's own first field says which version it is.
-    (version,) = _VERSION.unpack_from(value.ljust(_VERSION.size, b"\0"))
-    message, _ = decode_from(getattr(messages, name), value, 0, version)
-    return json_text(message_json(message, version))
+    message = decode_control(record)
+    assert message is not None, "a quorum's record, by its type"
+    return json_text(message_json(message, message.version))

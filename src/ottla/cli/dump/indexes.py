@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator
 
 from ottla.base.ports import File
-from ottla.cli.dump.batches import records_of
 from ottla.cli.dump.disk import ReadOnlyDisk
 from ottla.cli.dump.findings import Findings, Pairs
 from ottla.cli.dump.options import Options
@@ -17,6 +16,7 @@ from ottla.log.errors import CorruptFile
 from ottla.log.index import OffsetIndex, TimeIndex
 from ottla.log.scan import scan_batches, scan_headers
 from ottla.records.header import BatchHeader, CorruptBatch
+from ottla.records.reader import read_records
 
 _NOWHERE = -1
 _NO_TIMESTAMP = -1
@@ -125,7 +125,7 @@ def _batch_with(log: File, position: int, offset: int) -> tuple[int, BatchHeader
 def _latest_timestamp(log: File, position: int, header: BatchHeader) -> int:
     """Of the records themselves: the header's word for it is what is being checked."""
     for _, _, batch in scan_batches(log, position, position + header.size):
-        return max((record.timestamp for record in records_of(batch, header)), default=_NO_TIMESTAMP)
+        return max((record.timestamp for record in read_records(batch, 0, header)), default=_NO_TIMESTAMP)
     return _NO_TIMESTAMP
 
 
