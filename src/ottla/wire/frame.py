@@ -5,6 +5,7 @@ it, ready to be sent. The header's version follows from whether the message's ve
 the response to ApiVersions always has the oldest header: a client that asks does not know yet what the node speaks.
 """
 
+from functools import cache
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -49,11 +50,13 @@ def response_header_version(api_key: int, version: int) -> int:
     return _FLEXIBLE_RESPONSE if version in response_type(api_key)._schema.flexible else _PLAIN_RESPONSE
 
 
+@cache
 def request_type(api_key: int) -> type[Message]:
     """The class of an API's requests; raises `KeyError` for a key that is none."""
     return getattr(messages, request_names()[api_key])  # type: ignore[no-any-return]
 
 
+@cache
 def response_type(api_key: int) -> type[Message]:
     return getattr(messages, request_names()[api_key].removesuffix("Request") + "Response")  # type: ignore[no-any-return]
 
