@@ -1,0 +1,39 @@
+"""A request on its way from a connection to whoever answers it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ottla.wire.message import Message
+
+
+@dataclass(slots=True)
+class ClientConnection:
+    """Who is on the other end. `software_*` come from ApiVersions (KIP-511)."""
+
+    connection_id: int
+    listener: str
+    client_host: str
+    principal: str = "User:ANONYMOUS"
+    software_name: str = "unknown"
+    software_version: str = "unknown"
+    is_open: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Everything about a request but its message. `received_s` is a reading of the loop's clock."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    connection: ClientConnection
+    received_s: float
+
+
+Respond: TypeAlias = Callable[[Message | None], None]
+"""Gives the reply out, exactly once, now or later, on the loop's thread; None where the protocol has no reply (acks=0).
+
+Replies leave a connection in the order of its requests, whatever the order in which they are given out here.
+"""
