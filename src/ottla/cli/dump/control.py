@@ -2,7 +2,7 @@
 
 from ottla.base.ports import Buffer
 from ottla.records.control import ControlType, control_type, parse_end_transaction_marker
-from ottla.records.header import BatchHeader
+from ottla.records.header import BatchHeader, CorruptBatch
 from ottla.records.record import Record
 
 _TITLES = {
@@ -19,7 +19,8 @@ def control_text(record: Record, batch: Buffer, header: BatchHeader) -> str:
     match control_type(record):
         case ControlType.ABORT | ControlType.COMMIT as how:
             marker = parse_end_transaction_marker(batch, 0, header)
-            assert marker is not None, "it is one, by its type"
+            if marker is None:
+                raise CorruptBatch(f"the transaction marker at offset {record.offset} is not the first of its batch")
             return f"endTxnMarker: {how.name} coordinatorEpoch: {marker.coordinator_epoch}"
         case None:
             return f"controlType: UNKNOWN({int.from_bytes((record.key or b'')[2:4], 'big', signed=True)})"
