@@ -25,9 +25,10 @@ from ottla.cli.dump import decoders
 from ottla.cli.dump.arguments import argument_parser, chosen_decoder, options_for
 from ottla.cli.dump.files import dump_any_file, dump_segment_file, printable_files
 from ottla.cli.dump.findings import Findings
+from ottla.cli.dump.internal_topics import parser_of
 
 Lines = Callable[[str], Iterator[str]]
-_LINES_AT_A_TIME = 256
+_CHARACTERS_AT_A_TIME = 32 * 1024
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _dump_files(tool: str, given: Namespace, decoder: decoders.Parser | None) -> int:
-    options = options_for(given, decoder, decoders.plain())
+    options = options_for(given, decoder, decoders.PLAIN)
     findings = Findings()
 
     def lines(path: str) -> Iterator[str]:
@@ -72,7 +73,7 @@ def _dump_paths(tool: str, given: Namespace, decoder: decoders.Parser | None) ->
     files = [file for path in given.paths for file in printable_files(path)]
 
     def lines(path: str) -> Iterator[str]:
-        return dump_any_file(path, options_for(given, decoder, decoders.of_path(path)), findings)
+        return dump_any_file(path, options_for(given, decoder, parser_of(path)), findings)
 
     readable = _print_all(tool, files, lines, only_check=given.check)
     wrong = [*findings.of_indexes(), *findings.of_checksums(), *findings.unreadable]
@@ -89,7 +90,10 @@ def _print_all(tool: str, files: Iterable[str], lines: Lines, only_check: bool =
         if not only_check:
             print(f"Dumping {path}")
         try:
-            _consume(lines(path)) if only_check else _write(lines(path))
+            if only_check:
+                _consume(lines(path))
+            else:
+                _write(lines(path))
         except OttlaError as problem:
             readable = False
             _tell([f"{tool}: {problem}"])
@@ -104,13 +108,16 @@ def _print_all(tool: str, files: Iterable[str], lines: Lines, only_check: bool =
 def _write(lines: Iterator[str]) -> None:
     """Prints many lines at a time, which takes half as long, and what came before a failure all the same."""
     waiting: list[str] = []
+    size = 0
     try:
         for line in lines:
             waiting.append(line)
-            if len(waiting) == _LINES_AT_A_TIME:
+            size += len(line)
+            if size > _CHARACTERS_AT_A_TIME:
                 waiting.append("")
                 sys.stdout.write("\n".join(waiting))
                 waiting.clear()
+                size = 0
     finally:
         waiting.append("")
         sys.stdout.write("\n".join(waiting))

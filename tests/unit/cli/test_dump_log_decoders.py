@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.cli.dump import decoders
+from ottla.cli.dump import decoders, internal_topics
 from ottla.cli.dump.control import control_text
 from ottla.cli.dump.kafka_json import json_text, message_json
 from ottla.records.batch import read_header
@@ -19,11 +19,11 @@ from ottla.wire import codec, messages
 
 
 def group_record(key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
-    return decoders.OF_TOPICS["__consumer_offsets"](Record(7, 0, key, value, ()))
+    return internal_topics.PARSERS["__consumer_offsets"](Record(7, 0, key, value, ()))
 
 
 def metadata_record(value: bytes | None) -> str | None:
-    return decoders.cluster_metadata(Record(7, 0, None, value, ()))[1]
+    return internal_topics.cluster_metadata(Record(7, 0, None, value, ()))[1]
 
 
 # ---- plain ----------------------------------------------------------------------------------------------------------

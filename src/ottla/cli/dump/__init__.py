@@ -6,9 +6,9 @@ files are opened through `ReadOnlyDisk`. What is wrong with a file without makin
 points elsewhere) goes into `Findings`, and is told once all files are printed. What makes it unreadable is an
 `OttlaError` that names file and position; the other files are still printed.
 
-    arguments   the command line                               findings    what does not fit together
-    options     what to print, the same for all files          indexes     .index and .timeindex, held against their log
-    batches     .log, and .checkpoint snapshots of metadata    state       .txnindex, .snapshot, checkpoints, properties
-    control     control records in words                       files       which function prints which file
-    decoders    keys and values in words                       kafka_json  messages in Kafka's JSON
+    arguments   the command line                               indexes     .index and .timeindex, held against their log
+    options     what to print, the same for all files          state       .txnindex, .snapshot, checkpoints, properties
+    files       which function prints which file               findings    what does not fit together
+    batches     .log, and .checkpoint snapshots of metadata    decoders, internal_topics   keys and values in words
+    control     control records in words                       kafka_json  messages in Kafka's JSON
 """

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from ottla.base.errors import OttlaError
 from ottla.cli.dump import decoders
+from ottla.cli.dump.internal_topics import PARSERS
 from ottla.cli.dump.options import DEFAULT_MAX_MESSAGE_SIZE, MAX_INT, Options
 
 KAFKA_VERSION = "4.3.1"
@@ -77,9 +78,9 @@ def chosen_decoder(given: argparse.Namespace) -> decoders.Parser | None:
     """The decoder that was asked for by name, if one was."""
     for option, topic in _TOPIC_DECODERS.items():
         if getattr(given, option.strip("-").replace("-", "_")):
-            if topic not in decoders.OF_TOPICS:
+            if topic not in PARSERS:
                 raise OttlaError(f"{option}: there are no records of {topic} to decode yet")
-            return decoders.OF_TOPICS[topic]
+            return PARSERS[topic]
     if given.key_decoder_class or given.value_decoder_class:
         key, value = (
             decoders.decoder_named(name or decoders.STRING_DECODER)
@@ -101,5 +102,5 @@ def options_for(given: argparse.Namespace, decoder: decoders.Parser | None, fall
         index_sanity_check=given.index_sanity_check,
         max_bytes=given.max_bytes,
         max_message_size=given.max_message_size,
-        zeros_may_be_an_entry=bool(given.files),
+        as_kafka=bool(given.files),
     )

@@ -20,6 +20,7 @@ from ottla.records.record import Record
 BOOTSTRAP = "bootstrap.checkpoint"
 _LENGTH = Struct(">i")
 _SHORTEST_LENGTH = 14
+_CODECS = {int(codec): codec.name.lower() for codec in Compression}
 
 
 def dump_batches(path: str, options: Options, findings: Findings) -> Iterator[str]:
@@ -58,7 +59,7 @@ def _batch_lines(file: File, path: str, options: Options, findings: Findings) ->
             if options.deep_iteration:
                 try:
                     for record in read_records(batch, 0, header):
-                        if record.offset != last_offset + 1:
+                        if record.offset != last_offset + 1 and options.as_kafka:
                             gaps = findings.non_consecutive_offsets.setdefault(os.path.abspath(path), [])
                             gaps.append((last_offset, record.offset))
                         last_offset = record.offset
@@ -95,9 +96,10 @@ def _batch_line(position: int, header: BatchHeader, valid: bool) -> str:
             f"isTransactional: {_java(header.is_transactional)} isControl: {_java(header.is_control)} "
             f"deleteHorizonMs: {_delete_horizon(header)}"
         )
+    codec = _CODECS.get(header.compression, f"unknown({header.compression})")
     return (
         f"{who} position: {position} {_timestamp_type(header)}: {header.max_timestamp} size: {header.size} "
-        f"magic: {header.magic} compresscodec: {_codec(header)} crc: {header.crc} isvalid: {_java(valid)}"
+        f"magic: {header.magic} compresscodec: {codec} crc: {header.crc} isvalid: {_java(valid)}"
     )
 
 
@@ -143,11 +145,6 @@ def _timestamp_type(header: BatchHeader) -> str:
     if header.magic == 0:
         return "NoTimestampType"
     return "LogAppendTime" if header.is_log_append_time else "CreateTime"
-
-
-def _codec(header: BatchHeader) -> str:
-    known = header.compression in Compression.__members__.values()
-    return Compression(header.compression).name.lower() if known else f"unknown({header.compression})"
 
 
 def _delete_horizon(header: BatchHeader) -> str:

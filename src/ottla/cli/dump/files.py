@@ -1,7 +1,7 @@
 """Which function prints which file, and which files a directory holds that are worth printing."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ottla.base.errors import OttlaError
 from ottla.cli.dump.batches import dump_batches
@@ -11,7 +11,14 @@ from ottla.cli.dump.options import Options
 from ottla.cli.dump.state import STATE_FILES, dump_producer_snapshot, dump_transaction_index
 from ottla.log import names
 
-SNAPSHOT = ".checkpoint"
+_BY_SUFFIX: dict[str, Callable[[str, Options, Findings], Iterator[str]]] = {
+    names.LOG: dump_batches,
+    ".checkpoint": dump_batches,
+    names.INDEX: dump_offset_index,
+    names.TIME_INDEX: dump_time_index,
+    names.PRODUCER_SNAPSHOT: lambda path, _options, _findings: dump_producer_snapshot(path),
+    names.TRANSACTION_INDEX: lambda path, _options, _findings: dump_transaction_index(path),
+}
 _ON_ITS_WAY = (names.DELETED, names.CLEANED, names.SWAP)
 
 
@@ -21,18 +28,8 @@ class UnknownFileError(OttlaError):
 
 def dump_segment_file(path: str, options: Options, findings: Findings) -> Iterator[str] | None:
     """The lines of a file that kafka-dump-log knows; None for any other."""
-    match os.path.splitext(path)[1]:
-        case names.LOG | ".checkpoint":
-            return dump_batches(path, options, findings)
-        case names.INDEX:
-            return dump_offset_index(path, options, findings)
-        case names.TIME_INDEX:
-            return dump_time_index(path, options, findings)
-        case names.PRODUCER_SNAPSHOT:
-            return dump_producer_snapshot(path)
-        case names.TRANSACTION_INDEX:
-            return dump_transaction_index(path)
-    return None
+    dump = _BY_SUFFIX.get(os.path.splitext(path)[1])
+    return dump(path, options, findings) if dump else None
 
 
 def dump_any_file(path: str, options: Options, findings: Findings) -> Iterator[str]:
@@ -56,7 +53,7 @@ def is_printable(name: str) -> bool:
     stem, suffix = os.path.splitext(name)
     if suffix in _ON_ITS_WAY:
         return stem.endswith(names.LOG)
-    return name in STATE_FILES or suffix in (*names.SEGMENT_SUFFIXES, names.PRODUCER_SNAPSHOT, SNAPSHOT)
+    return name in STATE_FILES or suffix in _BY_SUFFIX
 
 
 def printable_files(path: str) -> Iterator[str]:

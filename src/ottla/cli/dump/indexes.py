@@ -44,7 +44,7 @@ def _offset_entries(path: str, index: OffsetIndex, log: File, options: Options, 
     base_offset = _base_offset(path)
     for slot in range(len(index)):
         offset, position = index.entry(slot)
-        if offset == base_offset and (slot > 0 or (position == 0 and not options.zeros_may_be_an_entry)):
+        if offset == base_offset and (slot > 0 or (position == 0 and not options.as_kafka)):
             return
         found = _batch_at(log, position, options.max_message_size)
         if found != offset:
@@ -85,7 +85,7 @@ def _time_entries(
     base_offset, previous = _base_offset(path), _NO_TIMESTAMP
     for slot in range(len(index)):
         timestamp, offset = index.entry(slot)
-        if offset == base_offset and (slot > 0 or (timestamp == 0 and not options.zeros_may_be_an_entry)):
+        if offset == base_offset and (slot > 0 or (timestamp == 0 and not options.as_kafka)):
             return
         position, header = _batch_with(log, offsets.position_before(offset), offset)
         if header is None or header.last_offset != offset:

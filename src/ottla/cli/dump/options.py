@@ -20,5 +20,6 @@ class Options:
     index_sanity_check: bool = False
     max_bytes: int = MAX_INT
     max_message_size: int = DEFAULT_MAX_MESSAGE_SIZE
-    zeros_may_be_an_entry: bool = True
-    """Kafka's tool takes the first entry of an index that is still all zeros for one, and finds it wrong."""
+    as_kafka: bool = True
+    """Kafka's tool takes the first entry of an index that is still all zeros for one, and finds it wrong; and it
+    remembers every gap between offsets, which in a compacted log are many."""
