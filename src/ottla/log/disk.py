@@ -10,10 +10,13 @@ _sync_file = getattr(os, "fdatasync", os.fsync)
 
 
 class OsFile:
-    __slots__ = ("_fd",)
+    """A descriptor. One that is pinned is closed with its last pin: a number reused meanwhile would be another file."""
+
+    __slots__ = ("_fd", "_pins")
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        self._pins = 1
 
     def read_at(self, position: int, size: int) -> bytes:
         data = os.pread(self._fd, size, position)
@@ -51,8 +54,17 @@ class OsFile:
     def fileno(self) -> int:
         return self._fd
 
+    def pin(self) -> None:
+        assert self._pins > 0, "a closed file cannot be pinned"
+        self._pins += 1
+
+    def unpin(self) -> None:
+        self._pins -= 1
+        if self._pins == 0:
+            os.close(self._fd)
+
     def close(self) -> None:
-        os.close(self._fd)
+        self.unpin()
 
 
 class OsLock:

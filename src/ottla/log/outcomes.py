@@ -1,5 +1,6 @@
 """What the log answers."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.base.ports import File
@@ -15,12 +16,23 @@ class Appended(NamedTuple):
     repeated: bool = False
 
 
-class FileSlice(NamedTuple):
-    """A part of a segment's file, to be sent as it is. It begins with a batch; the last batch in it may be cut."""
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """A part of a segment's file, to be sent as it is. It begins with a batch; the last batch in it may be cut.
+
+    Its length is that of the bytes, so that it can stand for them in a message.
+    """
 
     file: File | None
     position: int
     size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def read(self) -> bytes:
+        """The bytes, for those who cannot send the file itself."""
+        return self.file.read_at(self.position, self.size) if self.file else b""
 
 
 class TimestampAndOffset(NamedTuple):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ottla.base.errors import RemoteProtocolError
 from ottla.wire.message import Message
 
 
@@ -37,3 +38,13 @@ Respond: TypeAlias = Callable[[Message | None], None]
 
 Replies leave a connection in the order of its requests, whatever the order in which they are given out here.
 """
+
+Handler: TypeAlias = Callable[[RequestContext, Message, Respond], None]
+"""Answers a request. Records in the message are views that are gone when it returns.
+
+`RefusedRequest` closes the connection; any other exception is a bug and stops the node.
+"""
+
+
+class RefusedRequest(RemoteProtocolError):
+    """A request that has no reply but to hang up: an API or version that is not served here, or not to this client."""

@@ -63,6 +63,12 @@ class MemoryFile:
     def fileno(self) -> int:
         raise OSError(errno.ENOTSUP, "a file in memory has no descriptor")
 
+    def pin(self) -> None:
+        """Nothing to do: what is in memory stays readable."""
+
+    def unpin(self) -> None:
+        """See `pin`."""
+
     def close(self) -> None:
         self._alive()
         self._open = False

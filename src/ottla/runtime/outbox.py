@@ -1,0 +1,153 @@
+"""What a connection still has to send: byte strings, and parts of files that go out with `sendfile`.
+
+A part of a file that is not in the page cache would stop the whole loop in `sendfile`, so it is looked for first (a
+read that may not wait) and, if need be, read ahead on a disk thread while the connection waits and the others go on.
+"""
+
+import os
+import socket
+from collections import deque
+from typing import Protocol
+
+from ottla.base.ports import Buffer, File
+
+_MAX_PARTS = 64
+# Linux reads ahead by about this much: where one byte of it is in memory, the rest is or soon will be.
+_PROBE_STRIDE = 128 << 10
+_NO_WAIT = getattr(os, "RWF_NOWAIT", None)
+
+
+class FilePart(Protocol):
+    """A part of a file, to be sent as it is."""
+
+    @property
+    def file(self) -> File | None: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
+
+class _Region:
+    """What is left to send of a part of a file. The file stays open until it is."""
+
+    __slots__ = ("file", "is_warm", "left", "position")
+
+    def __init__(self, part: FilePart) -> None:
+        assert part.file is not None
+        self.file = part.file
+        self.file.pin()
+        self.position = part.position
+        self.left = part.size
+        self.is_warm = _NO_WAIT is None
+
+    def probe(self) -> bool:
+        """Whether all of it is in memory, as far as a few looks can tell."""
+        if not self.is_warm:
+            self.is_warm = _in_page_cache(self.file.fileno(), self.position, self.left)
+        return self.is_warm
+
+    def read_ahead(self) -> None:
+        """Brings it into memory. For a disk thread."""
+        position, end = self.position, self.position + self.left
+        while position < end and self.file.read_at(position, min(_PROBE_STRIDE, end - position)):
+            position += _PROBE_STRIDE
+
+
+class Outbox:
+    """Parts in order. `send` sends what the socket takes, and says why it stopped."""
+
+    __slots__ = ("_parts", "buffered", "sent")
+
+    def __init__(self) -> None:
+        self._parts: deque[Buffer | _Region] = deque()
+        self.buffered = 0
+        self.sent = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def add(self, part: Buffer | FilePart) -> None:
+        if isinstance(part, bytes | bytearray | memoryview):
+            if len(part):
+                self._parts.append(part)
+                self.buffered += len(part)
+        elif part.size:
+            self._parts.append(_Region(part))
+
+    def send(self, sock: socket.socket) -> "_Region | None":
+        """Sends until the socket would wait (then parts are left) or until a region must be read ahead (returned)."""
+        parts = self._parts
+        while parts:
+            first = parts[0]
+            if isinstance(first, _Region):
+                if not first.probe():
+                    return first
+                if not self._send_region(sock, first):
+                    return None
+            elif not self._send_bytes(sock):
+                return None
+        return None
+
+    def _send_bytes(self, sock: socket.socket) -> bool:
+        run: list[Buffer] = []
+        flags = 0
+        for part in self._parts:
+            if isinstance(part, _Region):
+                flags = socket.MSG_MORE if hasattr(socket, "MSG_MORE") else 0
+                break
+            run.append(part)
+            if len(run) == _MAX_PARTS:
+                break
+        try:
+            count = sock.send(run[0], flags) if len(run) == 1 else sock.sendmsg(run, (), flags)
+        except BlockingIOError:
+            return False
+        self.sent += count
+        self.buffered -= count
+        whole = True
+        for part in run:
+            if count < len(part):
+                self._parts[0] = memoryview(part)[count:]
+                whole = False
+                break
+            count -= len(part)
+            self._parts.popleft()
+        return whole
+
+    def _send_region(self, sock: socket.socket, region: _Region) -> bool:
+        try:
+            count = os.sendfile(sock.fileno(), region.file.fileno(), region.position, region.left)
+        except BlockingIOError:
+            return False
+        if count == 0:
+            raise ConnectionAbortedError("a file ended before the part of it that was promised")
+        self.sent += count
+        region.position += count
+        region.left -= count
+        if region.left == 0:
+            self._parts.popleft()
+            region.file.unpin()
+        return True
+
+    def clear(self) -> None:
+        """Lets go of everything: the connection is closed."""
+        for part in self._parts:
+            if isinstance(part, _Region):
+                part.file.unpin()
+        self._parts.clear()
+        self.buffered = 0
+
+
+def _in_page_cache(fd: int, position: int, size: int) -> bool:
+    assert _NO_WAIT is not None
+    probe = bytearray(1)
+    end = position + size
+    try:
+        for at in (*range(position, end, _PROBE_STRIDE), end - 1):
+            os.preadv(fd, [probe], at, _NO_WAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # A file system that cannot tell: better to send than never to.
+    return True

@@ -1,0 +1,63 @@
+"""Timers on the loop that are all cancelled at the end."""
+
+from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Callable
+
+
+class Timer:
+    """One that was set: it fires once, or again and again, until it is cancelled."""
+
+    __slots__ = ("_callback", "_handle", "_interval_s", "_timers")
+
+    def __init__(self, timers: "Timers", callback: Callable[[], None], interval_s: float | None) -> None:
+        self._timers = timers
+        self._callback = callback
+        self._interval_s = interval_s
+        self._handle: TimerHandle | None = None
+
+    def cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._timers._set.discard(self)
+
+    def _arm(self, delay_s: float) -> None:
+        self._handle = self._timers.loop.call_later(delay_s, self._fire)
+        self._timers._set.add(self)
+
+    def _fire(self) -> None:
+        self._handle = None
+        if self._interval_s is None:
+            self._timers._set.discard(self)
+            self._callback()
+            return
+        try:
+            self._callback()
+        finally:
+            if self in self._timers._set:
+                self._arm(self._interval_s)
+
+
+class Timers:
+    """Sets timers and remembers them. What a callback raises goes to the loop's exception handler."""
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self.loop = loop
+        self._set: set[Timer] = set()
+
+    def __len__(self) -> int:
+        return len(self._set)
+
+    def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+        timer = Timer(self, callback, None)
+        timer._arm(delay_s)
+        return timer
+
+    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> Timer:
+        timer = Timer(self, callback, interval_s)
+        timer._arm(interval_s if first_s is None else first_s)
+        return timer
+
+    def close(self) -> None:
+        for timer in list(self._set):
+            timer.cancel()

@@ -1,0 +1,101 @@
+"""Threads that wait for the disk, so that the loop does not have to.
+
+Jobs with the same key run one after the other, in the order given; others side by side. What a job returns or raises
+is handed to its callbacks on the loop's thread. Jobs touch no state of the loop: they are given what they need.
+"""
+
+import threading
+from asyncio import AbstractEventLoop
+from collections import deque
+from collections.abc import Callable, Hashable
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+ResultT = TypeVar("ResultT")
+
+_Job = tuple[Hashable, Callable[[], Any], Callable[[Any], None], Callable[[Exception], None] | None]
+
+
+class Workers:
+    """A fixed number of daemon threads, started when the first job comes."""
+
+    def __init__(self, loop: AbstractEventLoop, threads: int = 4) -> None:
+        self._loop = loop
+        self._wanted = threads
+        self._threads: list[threading.Thread] = []
+        self._ready: SimpleQueue[_Job | None] = SimpleQueue()
+        self._waiting: dict[Hashable, deque[_Job]] = {}
+        self._under_way = 0
+        self._idle_callbacks: list[Callable[[], None]] = []
+
+    def run(
+        self,
+        function: Callable[[], ResultT],
+        then: Callable[[ResultT], None],
+        failed: Callable[[Exception], None] | None = None,
+        *,
+        key: Hashable = None,
+    ) -> None:
+        """Runs `function` on a thread. Without `failed`, an exception is raised on the loop, where it stops all."""
+        if not self._threads:
+            self._start()
+        job: _Job = (key, function, then, failed)
+        self._under_way += 1
+        if key is None:
+            self._ready.put(job)
+        elif key in self._waiting:
+            self._waiting[key].append(job)
+        else:
+            self._waiting[key] = deque()
+            self._ready.put(job)
+
+    def when_idle(self, callback: Callable[[], None]) -> None:
+        """Calls back once no job is under way."""
+        if self._under_way:
+            self._idle_callbacks.append(callback)
+        else:
+            callback()
+
+    def close(self) -> None:
+        """Lets the threads end after the jobs they have. Threads that hang in a dead disk go with the process."""
+        for _ in self._threads:
+            self._ready.put(None)
+        self._threads.clear()
+
+    def _start(self) -> None:
+        for number in range(self._wanted):
+            thread = threading.Thread(target=self._work, name=f"disk-{number}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _work(self) -> None:
+        while (job := self._ready.get()) is not None:
+            try:
+                result, problem = job[1](), None
+            except Exception as error:
+                result, problem = None, error
+            try:
+                self._loop.call_soon_threadsafe(self._finish, job, result, problem)
+            except RuntimeError:
+                return  # The loop is closed: nobody is waiting.
+
+    def _finish(self, job: _Job, result: Any, problem: Exception | None) -> None:
+        key, _, then, failed = job
+        self._under_way -= 1
+        if key is not None:
+            if self._waiting[key]:
+                self._ready.put(self._waiting[key].popleft())
+            else:
+                del self._waiting[key]
+        try:
+            if problem is None:
+                then(result)
+            elif failed is None:
+                raise problem
+            else:
+                failed(problem)
+        finally:
+            if not self._under_way:
+                callbacks, self._idle_callbacks = self._idle_callbacks, []
+                for callback in callbacks:
+                    callback()

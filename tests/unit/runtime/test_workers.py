@@ -1,0 +1,121 @@
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ottla.runtime.timers import Timers
+from ottla.runtime.workers import Workers
+
+
+def run(test: Callable[[Workers], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        workers = Workers(asyncio.get_running_loop(), threads=3)
+        try:
+            await asyncio.wait_for(test(workers), 10)
+        finally:
+            workers.close()
+
+    asyncio.run(main())
+
+
+def test_a_job_runs_on_a_thread_and_its_result_comes_back_to_the_loop() -> None:
+    async def test(workers: Workers) -> None:
+        done: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
+        workers.run(
+            lambda: threading.current_thread().name,
+            lambda name: done.set_result((name, threading.current_thread().name)),
+        )
+        ran_on, came_back_on = await done
+        assert ran_on.startswith("disk-")
+        assert came_back_on == threading.current_thread().name
+
+    run(test)
+
+
+def test_a_failure_goes_to_its_callback() -> None:
+    async def test(workers: Workers) -> None:
+        failed: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+        workers.run(lambda: [][0], lambda _: None, failed.set_result)
+        assert isinstance(await failed, IndexError)
+
+    run(test)
+
+
+def test_a_failure_that_nobody_takes_reaches_the_loops_exception_handler() -> None:
+    async def test(workers: Workers) -> None:
+        loop = asyncio.get_running_loop()
+        seen: asyncio.Future[object] = loop.create_future()
+        loop.set_exception_handler(lambda _, context: seen.set_result(context["exception"]))
+        workers.run(lambda: [][0], lambda _: None)
+        assert isinstance(await seen, IndexError)
+
+    run(test)
+
+
+def test_jobs_with_one_key_run_in_order_and_never_together() -> None:
+    async def test(workers: Workers) -> None:
+        idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        events: list[tuple[str, int]] = []
+        pause = threading.Event()
+
+        def job(number: int) -> None:
+            events.append(("begin", number))
+            pause.wait(0.002)
+            events.append(("end", number))
+
+        for number in range(20):
+            workers.run(lambda number=number: job(number), lambda _: None, key="partition")
+        workers.when_idle(lambda: idle.set_result(None))
+        await idle
+        assert events == [(what, number) for number in range(20) for what in ("begin", "end")]
+
+    run(test)
+
+
+def test_jobs_without_a_key_run_side_by_side() -> None:
+    async def test(workers: Workers) -> None:
+        idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        meeting = threading.Barrier(3)
+        for _ in range(3):
+            workers.run(lambda: meeting.wait(5), lambda _: None)
+        workers.when_idle(lambda: idle.set_result(None))
+        await idle
+        assert not meeting.broken
+
+    run(test)
+
+
+def test_a_timer_fires_once_and_a_repeating_one_until_it_is_cancelled() -> None:
+    async def main() -> None:
+        timers = Timers(asyncio.get_running_loop())
+        fired: list[str] = []
+        three_times: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def again() -> None:
+            fired.append("again")
+            if fired.count("again") == 3:
+                repeating.cancel()
+                three_times.set_result(None)
+
+        timers.after(0.001, lambda: fired.append("once"))
+        repeating = timers.every(0.002, again)
+        await asyncio.wait_for(three_times, 5)
+        await asyncio.sleep(0.02)
+        assert sorted(fired) == ["again"] * 3 + ["once"]
+        assert len(timers) == 0
+
+    asyncio.run(main())
+
+
+def test_no_timer_is_left_when_they_are_closed() -> None:
+    async def main() -> None:
+        timers = Timers(asyncio.get_running_loop())
+        fired: list[int] = []
+        timers.after(0.001, lambda: fired.append(1))
+        timers.every(0.001, lambda: fired.append(2))
+        timers.close()
+        await asyncio.sleep(0.01)
+        assert not fired
+        assert len(timers) == 0
+
+    asyncio.run(main())
