@@ -1,0 +1,118 @@
+"""The voters of a quorum.
+
+With kraft.version 0 they are what `controller.quorum.voters` says on every node, and are known by id alone. From
+kraft.version 1 on (KIP-853) they are data: a control record in the log names each with the directory that holds its
+log, so that a node that comes back with an empty disk is not taken for the voter it was.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.base.ids import ZERO_UUID, Uuid
+from ottla.wire.messages import VotersRecord
+
+STATIC_VOTERS = 0
+DYNAMIC_VOTERS = 1
+"""The two values of kraft.version."""
+
+SUPPORTED_KRAFT_VERSIONS = (STATIC_VOTERS, DYNAMIC_VOTERS)
+
+
+class ReplicaKey(NamedTuple):
+    """A replica of the metadata log; the zero directory stands for one that is not known."""
+
+    id: int
+    directory_id: Uuid = ZERO_UUID
+
+
+class Endpoint(NamedTuple):
+    listener: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    key: ReplicaKey
+    endpoints: tuple[Endpoint, ...] = ()
+    kraft_versions: tuple[int, int] = SUPPORTED_KRAFT_VERSIONS
+
+
+class VoterSet:
+    """The voters at one moment. Immutable; `updated` gives another."""
+
+    __slots__ = ("_voters",)
+
+    def __init__(self, voters: Iterable[Voter]) -> None:
+        self._voters = {voter.key.id: voter for voter in sorted(voters, key=lambda voter: voter.key.id)}
+
+    def __iter__(self) -> Iterator[Voter]:
+        return iter(self._voters.values())
+
+    def __len__(self) -> int:
+        return len(self._voters)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VoterSet) and self._voters == other._voters
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._voters.values()))
+
+    def __repr__(self) -> str:
+        return f"VoterSet({list(self)!r})"
+
+    @property
+    def ids(self) -> list[int]:
+        return list(self._voters)
+
+    @property
+    def majority(self) -> int:
+        return len(self._voters) // 2 + 1
+
+    def get(self, node_id: int) -> Voter | None:
+        return self._voters.get(node_id)
+
+    def has(self, key: ReplicaKey) -> bool:
+        """Whether this replica votes. A voter without a directory is known by its id, whatever directory it has."""
+        voter = self._voters.get(key.id)
+        return voter is not None and voter.key.directory_id in (ZERO_UUID, key.directory_id)
+
+    def others(self, key: ReplicaKey) -> list[Voter]:
+        return [voter for voter in self if voter.key.id != key.id]
+
+    def updated(self, voter: Voter) -> "VoterSet":
+        """With another description of a voter that is among these."""
+        assert self.has(voter.key), f"{voter.key} is not a voter"
+        return VoterSet({**self._voters, voter.key.id: voter}.values())
+
+    def to_record(self) -> VotersRecord:
+        return VotersRecord(version=0, voters=[_to_wire(voter) for voter in self])
+
+    @classmethod
+    def of_record(cls, record: VotersRecord) -> "VoterSet":
+        return cls(_of_wire(voter) for voter in record.voters)
+
+
+def _to_wire(voter: Voter) -> VotersRecord.Voter:
+    lowest, highest = voter.kraft_versions
+    return VotersRecord.Voter(
+        voter_id=voter.key.id,
+        voter_directory_id=voter.key.directory_id,
+        endpoints=[
+            VotersRecord.Endpoint(name=endpoint.listener, host=endpoint.host, port=endpoint.port)
+            for endpoint in voter.endpoints
+        ],
+        k_raft_version_feature=VotersRecord.KRaftVersionFeature(
+            min_supported_version=lowest, max_supported_version=highest
+        ),
+    )
+
+
+def _of_wire(voter: VotersRecord.Voter) -> Voter:
+    feature = voter.k_raft_version_feature
+    return Voter(
+        ReplicaKey(voter.voter_id, voter.voter_directory_id),
+        tuple(Endpoint(endpoint.name, endpoint.host, endpoint.port) for endpoint in voter.endpoints),
+        (feature.min_supported_version, feature.max_supported_version),
+    )
