@@ -16,7 +16,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromSt
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Scan
 from ottla.records.faults import corrupt as _corrupt
@@ -121,160 +121,175 @@ cdef enum:
 
 cdef enum:
     SMALLEST_RECORD = 7
-    LARGEST_OVERHEAD = 31  # length, attributes, timestamp, offset, key and value lengths, header count
 
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 cdef struct Cursor:
     const uint8_t *data
-    Py_ssize_t position
-    Py_ssize_t end          # of what may be read now: the record, or all the data
     Py_ssize_t size
-    Py_ssize_t fault_at
+    Py_ssize_t position     # of the next record; after a fault, of the field that is wrong
 
 cdef struct Parsed:
     int64_t timestamp_delta
     int32_t offset_delta
+    int32_t header_count
     Py_ssize_t key
     Py_ssize_t key_size     # -1 for null, here and below
     Py_ssize_t value
     Py_ssize_t value_size
     Py_ssize_t headers
-    int32_t header_count
+    Py_ssize_t end
 
+# These return a fault or 0. They move `position` past what they read, and on a fault leave it where they began.
 
-cdef inline int read_varint(Cursor *cursor, int32_t *result) noexcept nogil:
-    cdef Py_ssize_t position = cursor.position
-    cdef uint32_t raw = 0
-    cdef uint8_t byte
-    cdef int shift = 0
-    while True:
-        if position >= cursor.end:
-            cursor.fault_at = cursor.position
-            return FIELD_CUT
-        byte = cursor.data[position]
-        position += 1
-        raw |= <uint32_t>(byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-        if shift > 28:
-            cursor.fault_at = cursor.position
-            return VARINT_TOO_LONG
-    cursor.position = position
-    result[0] = <int32_t>((raw >> 1) ^ (0 - (raw & 1)))
-    return 0
-
-
-cdef inline int read_varlong(Cursor *cursor, int64_t *result) noexcept nogil:
-    cdef Py_ssize_t position = cursor.position
+cdef int read_long_varint(
+    const uint8_t *data, Py_ssize_t *position, Py_ssize_t end, int bits, uint64_t *result
+) noexcept nogil:
+    cdef Py_ssize_t at = position[0]
     cdef uint64_t raw = 0
     cdef uint8_t byte
     cdef int shift = 0
     while True:
-        if position >= cursor.end:
-            cursor.fault_at = cursor.position
+        if at >= end:
             return FIELD_CUT
-        byte = cursor.data[position]
-        position += 1
+        byte = data[at]
+        at += 1
         raw |= <uint64_t>(byte & 0x7F) << shift
         if byte < 0x80:
             break
         shift += 7
-        if shift > 63:
-            cursor.fault_at = cursor.position
+        if shift >= bits:
             return VARINT_TOO_LONG
-    cursor.position = position
+    position[0] = at
+    result[0] = raw
+    return 0
+
+
+cdef inline int read_varint(const uint8_t *data, Py_ssize_t *position, Py_ssize_t end, int32_t *result) noexcept nogil:
+    cdef uint64_t raw
+    cdef uint32_t low
+    cdef int failed
+    if position[0] < end and data[position[0]] < 0x80:  # one or two bytes are the most usual
+        low = data[position[0]]
+        position[0] += 1
+    elif position[0] + 1 < end and data[position[0] + 1] < 0x80:
+        low = (data[position[0]] & 0x7F) | <uint32_t>data[position[0] + 1] << 7
+        position[0] += 2
+    else:
+        failed = read_long_varint(data, position, end, 32, &raw)
+        if failed:
+            return failed
+        low = <uint32_t>raw
+    result[0] = <int32_t>((low >> 1) ^ (0 - (low & 1)))
+    return 0
+
+
+cdef inline int read_varlong(const uint8_t *data, Py_ssize_t *position, Py_ssize_t end, int64_t *result) noexcept nogil:
+    cdef uint64_t raw
+    cdef int failed
+    if position[0] < end and data[position[0]] < 0x80:
+        raw = data[position[0]]
+        position[0] += 1
+    elif position[0] + 1 < end and data[position[0] + 1] < 0x80:
+        raw = (data[position[0]] & 0x7F) | <uint64_t>data[position[0] + 1] << 7
+        position[0] += 2
+    else:
+        failed = read_long_varint(data, position, end, 64, &raw)
+        if failed:
+            return failed
     result[0] = <int64_t>((raw >> 1) ^ (0 - (raw & 1)))
     return 0
 
 
-cdef inline int read_span(Cursor *cursor, Py_ssize_t *start, Py_ssize_t *size, int fault) noexcept nogil:
+cdef inline int read_span(
+    const uint8_t *data, Py_ssize_t *position, Py_ssize_t end, Py_ssize_t *start, Py_ssize_t *size, int fault
+) noexcept nogil:
     """A length and as many bytes; any negative length is null, as in Java."""
     cdef int32_t length
-    cdef Py_ssize_t at = cursor.position
-    cdef int failed = read_varint(cursor, &length)
+    cdef Py_ssize_t at = position[0]
+    cdef int failed = read_varint(data, position, end, &length)
     if failed:
         return failed
-    start[0] = cursor.position
+    start[0] = position[0]
     if length < 0:
         size[0] = -1
         return 0
-    if length > cursor.end - cursor.position:
-        cursor.fault_at = at
+    if length > end - position[0]:
+        position[0] = at
         return fault
     size[0] = length
-    cursor.position += length
+    position[0] += length
     return 0
 
 
 cdef inline int read_header_spans(
-    Cursor *cursor, Py_ssize_t *key, Py_ssize_t *key_size, Py_ssize_t *value, Py_ssize_t *value_size
+    const uint8_t *data, Py_ssize_t *position, Py_ssize_t end,
+    Py_ssize_t *key, Py_ssize_t *key_size, Py_ssize_t *value, Py_ssize_t *value_size,
 ) noexcept nogil:
-    cdef Py_ssize_t at = cursor.position
-    cdef int failed = read_span(cursor, key, key_size, HEADER_KEY_LENGTH)
+    cdef Py_ssize_t at = position[0]
+    cdef int failed = read_span(data, position, end, key, key_size, HEADER_KEY_LENGTH)
     if failed:
         return failed
     if key_size[0] < 0:
-        cursor.fault_at = at
+        position[0] = at
         return HEADER_KEY_LENGTH
-    return read_span(cursor, value, value_size, HEADER_VALUE_LENGTH)
+    return read_span(data, position, end, value, value_size, HEADER_VALUE_LENGTH)
+
+
+cdef inline int parse_at(const uint8_t *data, Py_ssize_t size, Py_ssize_t *position, Parsed *parsed) noexcept nogil:
+    cdef int32_t length, index
+    cdef int failed
+    cdef Py_ssize_t at = position[0], end, key, key_size, value, value_size
+    failed = read_varint(data, position, size, &length)
+    if failed:
+        return failed
+    if length < 0 or length > size - position[0]:
+        position[0] = at
+        return RECORD_LENGTH
+    if length == 0:
+        return FIELD_CUT
+    end = position[0] + length
+    position[0] += 1  # attributes: none are defined
+    failed = read_varlong(data, position, end, &parsed.timestamp_delta)
+    if failed:
+        return failed
+    failed = read_varint(data, position, end, &parsed.offset_delta)
+    if failed:
+        return failed
+    failed = read_span(data, position, end, &parsed.key, &parsed.key_size, KEY_LENGTH)
+    if failed:
+        return failed
+    failed = read_span(data, position, end, &parsed.value, &parsed.value_size, VALUE_LENGTH)
+    if failed:
+        return failed
+    at = position[0]
+    failed = read_varint(data, position, end, &parsed.header_count)
+    if failed:
+        return failed
+    if parsed.header_count < 0 or parsed.header_count > end - position[0]:
+        position[0] = at
+        return HEADER_COUNT
+    parsed.headers = position[0]
+    parsed.end = end
+    for index in range(parsed.header_count):
+        failed = read_header_spans(data, position, end, &key, &key_size, &value, &value_size)
+        if failed:
+            return failed
+    return RECORD_TOO_LONG if position[0] != end else 0
 
 
 cdef inline int parse(Cursor *cursor, Parsed *parsed) noexcept nogil:
-    """Reads the record at the cursor and moves past it. On a fault the cursor is of no more use."""
-    cdef int32_t length
-    cdef int failed
-    cdef Py_ssize_t at = cursor.position, key, key_size, value, value_size
-    cdef int32_t index
-    cursor.end = cursor.size
-    failed = read_varint(cursor, &length)
-    if failed:
-        return failed
-    if length < 0 or length > cursor.size - cursor.position:
-        cursor.fault_at = at
-        return RECORD_LENGTH
-    cursor.end = cursor.position + length
-    if length == 0:
-        cursor.fault_at = cursor.position
-        return FIELD_CUT
-    cursor.position += 1  # attributes: none are defined
-    failed = read_varlong(cursor, &parsed.timestamp_delta)
-    if failed:
-        return failed
-    failed = read_varint(cursor, &parsed.offset_delta)
-    if failed:
-        return failed
-    failed = read_span(cursor, &parsed.key, &parsed.key_size, KEY_LENGTH)
-    if failed:
-        return failed
-    failed = read_span(cursor, &parsed.value, &parsed.value_size, VALUE_LENGTH)
-    if failed:
-        return failed
-    at = cursor.position
-    failed = read_varint(cursor, &parsed.header_count)
-    if failed:
-        return failed
-    if parsed.header_count < 0 or parsed.header_count > cursor.end - cursor.position:
-        cursor.fault_at = at
-        return HEADER_COUNT
-    parsed.headers = cursor.position
-    for index in range(parsed.header_count):
-        failed = read_header_spans(cursor, &key, &key_size, &value, &value_size)
-        if failed:
-            return failed
-    if cursor.position != cursor.end:
-        cursor.fault_at = cursor.position
-        return RECORD_TOO_LONG
-    return 0
+    """Reads the record at the cursor and moves past it. After a fault the cursor only tells where it is."""
+    cdef Py_ssize_t position = cursor.position
+    cdef int failed = parse_at(cursor.data, cursor.size, &position, parsed)
+    cursor.position = position
+    return failed
 
 
 cdef inline void start(Cursor *cursor, Py_buffer *view) noexcept nogil:
     cursor.data = <const uint8_t *>view.buf
     cursor.size = view.len
-    cursor.end = view.len
     cursor.position = 0
-    cursor.fault_at = 0
 
 
 cdef inline bytes span(const uint8_t *data, Py_ssize_t start, Py_ssize_t size):
@@ -283,20 +298,17 @@ cdef inline bytes span(const uint8_t *data, Py_ssize_t start, Py_ssize_t size):
     return PyBytes_FromStringAndSize(<const char *>data + start, size)
 
 
-cdef tuple read_headers(Cursor *cursor, Py_ssize_t position, Py_ssize_t end, int32_t count, int64_t index):
-    cdef Cursor inner = cursor[0]
-    cdef Py_ssize_t key, key_size, value, value_size
+cdef tuple read_headers(const uint8_t *data, Parsed *parsed, int64_t index):
+    cdef Py_ssize_t position = parsed.headers, key, key_size, value, value_size
     cdef int failed
     cdef int32_t _
     cdef list headers = []
-    inner.position = position
-    inner.end = end
-    for _ in range(count):
-        failed = read_header_spans(&inner, &key, &key_size, &value, &value_size)
+    for _ in range(parsed.header_count):
+        failed = read_header_spans(data, &position, parsed.end, &key, &key_size, &value, &value_size)
         if failed:
-            raise _corrupt(failed, index, inner.fault_at)
-        text = PyUnicode_DecodeUTF8(<const char *>inner.data + key, key_size, "replace")
-        headers.append((text, span(inner.data, value, value_size)))
+            raise _corrupt(failed, index, position)
+        text = PyUnicode_DecodeUTF8(<const char *>data + key, key_size, "replace")
+        headers.append((text, span(data, value, value_size)))
     return tuple(headers)
 
 
@@ -346,14 +358,14 @@ cdef class RecordReader:
         failed = parse(cursor, &parsed)
         if failed:
             self.index = self.count
-            raise _corrupt(failed, index, cursor.fault_at)
+            raise _corrupt(failed, index, cursor.position)
         if index == self.count - 1 and cursor.position != cursor.size:
             self.index = self.count
             raise _corrupt(BYTES_LEFT, index, cursor.position)
         self.index = index + 1
         headers = ()
         if parsed.header_count:
-            headers = read_headers(cursor, parsed.headers, cursor.end, parsed.header_count, index)
+            headers = read_headers(cursor.data, &parsed, index)
         record = Record.__new__(Record)
         record.offset = <int64_t>(<uint64_t>self.base_offset + <uint64_t><int64_t>parsed.offset_delta)
         if self.stamped:
@@ -395,7 +407,7 @@ def scan(data, int64_t base_timestamp, int64_t count):
                 if parsed.offset_delta != index:
                     in_sequence = False
         if failed:
-            raise _corrupt(failed, index, cursor.fault_at)
+            raise _corrupt(failed, index, cursor.position)
         if cursor.position != cursor.size:
             raise _corrupt(BYTES_LEFT, max(count - 1, 0), cursor.position)
     finally:
@@ -404,6 +416,7 @@ def scan(data, int64_t base_timestamp, int64_t count):
 
 # ---- columns -------------------------------------------------------------------------------------------------------
 
+@cython.final
 cdef class Growing:
     """A buffer that grows."""
 
@@ -417,33 +430,50 @@ cdef class Growing:
         self.data = NULL
         self.used = self.capacity = 0
 
-    cdef inline int reserve(self, Py_ssize_t more) except -1:
+    cdef int reserve(self, Py_ssize_t more) except -1:
+        cdef Py_ssize_t capacity
         if self.used + more > self.capacity:
-            self.grow(self.used + more)
+            capacity = max(self.used + more, self.capacity * 2, 256)
+            PyByteArray_Resize(self.buffer, capacity)
+            self.data = <uint8_t *>PyByteArray_AS_STRING(self.buffer)
+            self.capacity = capacity
         return 0
 
-    cdef int grow(self, Py_ssize_t least) except -1:
-        cdef Py_ssize_t capacity = max(least, self.capacity * 2, 256)
-        PyByteArray_Resize(self.buffer, capacity)
-        self.data = <uint8_t *>PyByteArray_AS_STRING(self.buffer)
-        self.capacity = capacity
-        return 0
-
-    cdef inline void put_int32(self, int32_t value) noexcept:
-        (<int32_t *>(self.data + self.used))[0] = value
+    cdef int put_int32(self, int32_t value) except -1:
+        self.reserve(4)
+        memcpy(self.data + self.used, &value, 4)
         self.used += 4
-
-    cdef inline void put_int64(self, int64_t value) noexcept:
-        (<int64_t *>(self.data + self.used))[0] = value
-        self.used += 8
+        return 0
 
     cdef bytearray finish(self):
         PyByteArray_Resize(self.buffer, self.used)
         return self.buffer
 
 
+cdef struct Sink:
+    # Where the next rows of a column go. There is room: `GrowingColumn.open` made it.
+    uint8_t *bytes
+    int32_t *offsets
+    uint8_t *validity
+    int64_t used
+    int64_t rows
+    int64_t nulls
+
+
+cdef inline void put(Sink *sink, const uint8_t *data, Py_ssize_t size) noexcept nogil:
+    if size < 0:
+        sink.nulls += 1
+    else:
+        sink.validity[sink.rows >> 3] |= <uint8_t>(1 << (sink.rows & 7))
+        memcpy(sink.bytes + sink.used, data, size)
+        sink.used += size
+    sink.rows += 1
+    sink.offsets[sink.rows] = <int32_t>sink.used
+
+
+@cython.final
 cdef class GrowingColumn:
-    """A column of byte strings; the bitmap is kept in whole bytes and cut at the end."""
+    """A column of byte strings."""
 
     cdef Growing offsets
     cdef Growing bytes
@@ -456,25 +486,36 @@ cdef class GrowingColumn:
         self.bytes = Growing()
         self.validity = Growing()
         self.rows = self.nulls = 0
-        self.offsets.reserve(4)
         self.offsets.put_int32(0)
 
-    cdef inline int put(self, const uint8_t *data, Py_ssize_t start, Py_ssize_t size) except -1:
-        cdef int64_t row = self.rows
-        if row & 7 == 0:
-            self.validity.reserve(1)
-            self.validity.data[self.validity.used] = 0
-            self.validity.used += 1
-        if size < 0:
-            self.nulls += 1
-        else:
-            self.validity.data[row >> 3] |= <uint8_t>(1 << (row & 7))
-            self.bytes.reserve(size)
-            memcpy(self.bytes.data + self.bytes.used, data + start, size)
-            self.bytes.used += size
-        self.offsets.reserve(4)
-        self.offsets.put_int32(<int32_t>self.bytes.used)
-        self.rows = row + 1
+    cdef Sink open(self, Py_ssize_t rows, Py_ssize_t size) except *:
+        """Room for as many more rows of, together, as many bytes."""
+        cdef Sink sink
+        cdef Py_ssize_t more = (self.rows + rows + 7) // 8 - self.validity.used
+        self.validity.reserve(more)
+        memset(self.validity.data + self.validity.used, 0, more)
+        self.offsets.reserve(rows * 4)
+        self.bytes.reserve(size)
+        sink.bytes = self.bytes.data
+        sink.offsets = <int32_t *>self.offsets.data
+        sink.validity = self.validity.data
+        sink.used = self.bytes.used
+        sink.rows = self.rows
+        sink.nulls = self.nulls
+        return sink
+
+    cdef void close(self, Sink *sink) noexcept:
+        """Keeps what was put."""
+        self.bytes.used = sink.used
+        self.rows = sink.rows
+        self.nulls = sink.nulls
+        self.offsets.used = (sink.rows + 1) * 4
+        self.validity.used = (sink.rows + 7) // 8
+
+    cdef int append(self, const uint8_t *data, Py_ssize_t size) except -1:
+        cdef Sink sink = self.open(1, max(size, 0))
+        put(&sink, data, size)
+        self.close(&sink)
         return 0
 
     cdef object finish(self):
@@ -502,7 +543,6 @@ cdef class ColumnReader:
         self.header_keys = GrowingColumn()
         self.header_values = GrowingColumn()
         self.header_offsets = Growing()
-        self.header_offsets.reserve(4)
         self.header_offsets.put_int32(0)
         self.offsets = Growing()
         self.timestamps = Growing()
@@ -537,56 +577,71 @@ cdef class ColumnReader:
         cdef Cursor cursor
         cdef Parsed parsed
         cdef int failed = 0
-        cdef int64_t index, offset, timestamp
-        cdef Py_ssize_t rows
-        start(&cursor, view)
-        rows = <Py_ssize_t>min(count, view.len // SMALLEST_RECORD + 1)
+        cdef int64_t index = 0, offset, timestamp
+        cdef Py_ssize_t rows = <Py_ssize_t>min(count, view.len // SMALLEST_RECORD + 1), row = 0
+        cdef Sink keys = self.keys.open(rows, view.len)
+        cdef Sink values = self.values.open(rows, view.len)
+        cdef int64_t *offsets
+        cdef int64_t *timestamps
+        cdef int32_t *timestamp_types
+        cdef int32_t *header_offsets
+        cdef int32_t header_rows = <int32_t>self.header_keys.rows
         self.offsets.reserve(rows * 8)
         self.timestamps.reserve(rows * 8)
         self.timestamp_types.reserve(rows * 4)
         self.header_offsets.reserve(rows * 4)
-        self.values.bytes.reserve(view.len)
-        for index in range(count):
+        offsets = <int64_t *>(self.offsets.data + self.offsets.used)
+        timestamps = <int64_t *>(self.timestamps.data + self.timestamps.used)
+        timestamp_types = <int32_t *>(self.timestamp_types.data + self.timestamp_types.used)
+        header_offsets = <int32_t *>(self.header_offsets.data + self.header_offsets.used)
+        start(&cursor, view)
+        while index < count:
             failed = parse(&cursor, &parsed)
             if failed:
-                raise _corrupt(failed, index, cursor.fault_at)
+                raise _corrupt(failed, index, cursor.position)
             offset = <int64_t>(<uint64_t>base_offset + <uint64_t><int64_t>parsed.offset_delta)
-            if offset < first_offset or offset >= end_offset:
-                continue
-            if stamped:
-                timestamp = log_append_time
-            else:
-                timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>parsed.timestamp_delta)
-            self.offsets.put_int64(offset)
-            self.timestamps.put_int64(microseconds(timestamp))
-            self.timestamp_types.put_int32(stamped)
-            self.keys.put(cursor.data, parsed.key, parsed.key_size)
-            self.values.put(cursor.data, parsed.value, parsed.value_size)
-            if parsed.header_count:
-                self.add_headers(&cursor, &parsed, index)
-            self.header_offsets.put_int32(<int32_t>self.header_keys.rows)
-            self.row_count += 1
+            if first_offset <= offset < end_offset:
+                if stamped:
+                    timestamp = log_append_time
+                else:
+                    timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>parsed.timestamp_delta)
+                offsets[row] = offset
+                timestamps[row] = microseconds(timestamp)
+                timestamp_types[row] = stamped
+                put(&keys, cursor.data + parsed.key, parsed.key_size)
+                put(&values, cursor.data + parsed.value, parsed.value_size)
+                if parsed.header_count:
+                    self.add_headers(cursor.data, &parsed, index)
+                    header_rows = <int32_t>self.header_keys.rows
+                header_offsets[row] = header_rows
+                row += 1
+            index += 1
         if cursor.position != cursor.size:
             raise _corrupt(BYTES_LEFT, max(count - 1, 0), cursor.position)
+        self.keys.close(&keys)
+        self.values.close(&values)
+        self.offsets.used += row * 8
+        self.timestamps.used += row * 8
+        self.timestamp_types.used += row * 4
+        self.header_offsets.used += row * 4
+        self.row_count += row
         return 0
 
-    cdef int add_headers(self, Cursor *cursor, Parsed *parsed, int64_t index) except -1:
-        cdef Cursor inner = cursor[0]
-        cdef Py_ssize_t key, key_size, value, value_size
+    cdef int add_headers(self, const uint8_t *data, Parsed *parsed, int64_t index) except -1:
+        cdef Py_ssize_t position = parsed.headers, key, key_size, value, value_size
         cdef int failed
         cdef int32_t _
-        inner.position = parsed.headers
         for _ in range(parsed.header_count):
-            failed = read_header_spans(&inner, &key, &key_size, &value, &value_size)
+            failed = read_header_spans(data, &position, parsed.end, &key, &key_size, &value, &value_size)
             if failed:
-                raise _corrupt(failed, index, inner.fault_at)
-            if is_ascii(inner.data + key, key_size):
-                self.header_keys.put(inner.data, key, key_size)
+                raise _corrupt(failed, index, position)
+            if is_ascii(data + key, key_size):
+                self.header_keys.append(data + key, key_size)
             else:
-                text = PyUnicode_DecodeUTF8(<const char *>inner.data + key, key_size, "replace").encode()
-                self.header_keys.put(<const uint8_t *>PyBytes_AS_STRING(text), 0, PyBytes_GET_SIZE(text))
+                text = PyUnicode_DecodeUTF8(<const char *>data + key, key_size, "replace").encode()
+                self.header_keys.append(<const uint8_t *>PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
                 self.taken += 2 * key_size  # a replacement character has three bytes
-            self.header_values.put(inner.data, value, value_size)
+            self.header_values.append(data + value, value_size)
         return 0
 
     def finish(self):

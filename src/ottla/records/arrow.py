@@ -4,6 +4,7 @@ The columns are those of Spark's Kafka connector. This is the only module that i
 """
 
 from collections.abc import Iterable, Iterator
+from struct import Struct
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
@@ -39,6 +40,7 @@ SCHEMA = pa.schema(
     ]
 )
 _END = (1 << 63) - 1
+_INT32 = Struct("=i")
 
 
 def decode(
@@ -139,7 +141,7 @@ def _record_batch(reader: ColumnReader, topic: str, partition: int) -> pa.Record
             _array(pa.binary(), columns.key, rows),
             _array(pa.binary(), columns.value, rows),
             pa.repeat(pa.scalar(topic, pa.string()), rows),
-            pa.repeat(pa.scalar(partition, pa.int32()), rows),
+            pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(_INT32.pack(partition) * rows)]),
             pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(columns.offset)]),
             pa.Array.from_buffers(TIMESTAMP_TYPE, rows, [None, pa.py_buffer(columns.timestamp_us)]),
             pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(columns.timestamp_type)]),

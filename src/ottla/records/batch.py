@@ -172,7 +172,7 @@ def set_max_timestamp(
 
 def write_header(data: bytearray, header: BatchHeader) -> None:
     """Fills in the header of a batch whose records are in `data` from byte 61 on; length and CRC are computed."""
-    _HEADER.pack_into(data, 0, *header._replace(batch_length=len(data) - LOG_OVERHEAD, magic=MAGIC, crc=0))
+    _HEADER.pack_into(data, 0, header[0], len(data) - LOG_OVERHEAD, header[2], MAGIC, 0, *header[5:])
     _CRC.pack_into(data, CRC_POSITION, _checksum(data, 0, len(data)))
 
 

@@ -5,8 +5,8 @@ codec here allocates more than that: what would be larger raises `DecompressionB
 much room it needs from its own framing before it takes it (the lengths it finds there are claims, and are
 held against the limit first).
 
-Identical input does not always give Java's bytes: gzip does where both sit on the same zlib; lz4, snappy and
-zstd have encoders of their own in each library, and only promise that everyone can read them.
+The same records give Java's bytes in every golden batch of gzip (where both sit on the same zlib), lz4 and zstd; snappy
+has an encoder of its own in each library, and only promises that everyone can read it.
 """
 
 from collections.abc import Callable

@@ -46,7 +46,7 @@ def compress(data: Buffer, level: int) -> bytes:
 def _compress_high(data: Buffer, level: int) -> bytes:
     level = min(max(level, _HC_LEVELS.start), _HC_LEVELS.stop - 1)
     compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
-    compressor.compress(data)
+    compressor.compress(bytes(data))  # it takes nothing but bytes
     return bytes(compressor.finish())
 
 

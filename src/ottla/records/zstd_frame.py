@@ -19,8 +19,11 @@ _COMPRESSED_BLOCK = 2
 _WORD = Struct("<I")
 
 
-def compress(data: Buffer, level: int) -> Buffer:
-    return memoryview(cramjam.zstd.compress(data, level=level))
+def compress(data: Buffer, level: int) -> bytes:
+    """Flushed before it is finished, as Java's stream is: it costs an empty block, and gives Java's very bytes."""
+    compressor = cramjam.zstd.Compressor(level=level)
+    compressor.compress(bytes(data))  # it takes nothing but bytes
+    return bytes(compressor.flush()) + bytes(compressor.finish())
 
 
 def decompress(data: memoryview, limit: int) -> Buffer:
