@@ -469,7 +469,12 @@ class RecordWriter:
         end: int,
     ) -> int:
         """As `extend`, from columns: rows `begin` to `end`. `timestamps` is a buffer of int64 milliseconds."""
-        if begin < 0 or value.first < 0 or (key and key.first < 0) or (headers and headers.first < 0):
+        firsts = [begin, value.first]
+        if key is not None:
+            firsts.append(key.first)
+        if headers is not None:
+            firsts += headers.first, headers.keys.first, headers.values.first
+        if min(firsts) < 0:
             raise ValueError("sizes cannot be negative")
         if end > len(timestamps) // 8:
             raise ValueError("timestamps and values differ in number")

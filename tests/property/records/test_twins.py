@@ -1,0 +1,214 @@
+"""The compiled kernel against its pure twin: on any bytes, the same results or the same error."""
+
+import random
+import struct
+from contextlib import suppress
+
+import pytest
+from crc32c import crc32c
+
+from ottla.records import _slow
+from ottla.records.batch import CorruptBatch, read_header
+from ottla.records.builder import build_batch
+from ottla.records.columns import BinaryColumn, HeaderColumn
+from ottla.records.reader import read_records
+from ottla.records.validate import InvalidBatch, ProduceRules, validate_produced
+
+_fast = pytest.importorskip("ottla.records._fast", reason="this installation has no compiled kernel")
+
+NOW = 1_700_000_000_000
+
+
+def fields(record):
+    return record.offset, record.timestamp, record.key, record.value, record.headers
+
+
+def some_bytes(chance):
+    kind = chance.random()
+    if kind < 0.2:
+        return None
+    return chance.randbytes(chance.choice([0, 1, 5, 62, 63, 64, 65, 130]))
+
+
+def some_records(chance):
+    return [
+        (
+            chance.choice([-1, 0, NOW, NOW + chance.randrange(100_000), (1 << 62)]),
+            some_bytes(chance),
+            some_bytes(chance),
+            [
+                (chance.choice(["", "h", "clé", "k" * 70]), some_bytes(chance))
+                for _ in range(chance.choice([0, 0, 0, 1, 2]))
+            ],
+        )
+        for _ in range(chance.randrange(1, 6))
+    ]
+
+
+def mutated(chance, data):
+    data = bytearray(data)
+    for _ in range(chance.choice([0, 1, 1, 1, 2, 4])):
+        at = chance.randrange(len(data) + 1)
+        kind = chance.randrange(5)
+        if kind == 0 and at < len(data):
+            data[at] ^= 1 << chance.randrange(8)
+        elif kind == 1 and at < len(data):
+            data[at] = chance.choice([0, 1, 2, 0x7F, 0x80, 0xFF])
+        elif kind == 2:
+            del data[at : at + chance.choice([1, 2, 10])]
+        elif kind == 3:
+            data[at:at] = chance.choice(
+                [b"\xff" * 5, b"\xff\xff\xff\xff\x0f", b"\x80" * 9 + b"\x01", chance.randbytes(3)]
+            )
+        else:
+            del data[at:]
+    return bytes(data)
+
+
+def outcome(work):
+    """What came out, with everything that came before an error."""
+    seen = []
+    try:
+        seen.extend(work())
+    except (CorruptBatch, ValueError) as error:
+        seen.append((type(error), str(error)))
+    except OverflowError:
+        seen.append(OverflowError)  # the compiled kernel leaves the words to the interpreter
+    return seen
+
+
+def both(work):
+    compiled, pure = (outcome(lambda kernel=kernel: work(kernel)) for kernel in (_fast, _slow))
+    assert compiled == pure
+
+
+def compare_reading(chance):
+    writer = _fast.RecordWriter()
+    records = some_records(chance)
+    for record in records:
+        writer.append(*record)
+    data = mutated(chance, writer.finish())
+    count = chance.choice([len(records)] * 6 + [0, 1, len(records) + 1, -1, 1 << 30])
+    offset, timestamp = chance.choice([0, 7, (1 << 63) - 2]), chance.choice([0, NOW, -(1 << 63), (1 << 63) - 1])
+    stamp = chance.choice([None, None, NOW])
+    wanted = chance.choice([(), (2,), (8, 10), (0, (1 << 63) - 1)])
+
+    def columns(kernel):
+        reader = kernel.ColumnReader()
+        reader.add(data, offset, timestamp, stamp, count, *wanted)
+        reader.add(data, offset, timestamp, stamp, count, *wanted)
+        return [reader.finish()]
+
+    both(lambda kernel: map(fields, kernel.RecordReader(data, offset, timestamp, stamp, count)))
+    both(lambda kernel: [kernel.scan(data, timestamp, count)])
+    both(columns)
+
+
+def compare_writing(chance):
+    records = some_records(chance)
+    reserved, limit = chance.choice([0, 61]), chance.choice([0, 0, 1, 100, 200])
+    base = chance.choice([None, None, NOW, -1, -5])
+    deltas = sorted(chance.sample(range(1 << 20), len(records))) if chance.random() < 0.3 else [None] * len(records)
+    timestamps, keys, values, headers = map(list, zip(*records, strict=True))
+    if chance.random() < 0.2:
+        timestamps[-1] = chance.choice([-2, -(1 << 63), 1 << 63])
+
+    def state(writer):
+        return writer.size, writer.record_count, writer.base_timestamp, writer.max_timestamp, writer.last_offset_delta
+
+    def append(kernel):
+        writer = kernel.RecordWriter(reserved, limit, base)
+        for row in zip(timestamps, keys, values, headers, deltas, strict=True):
+            yield writer.append(*row), state(writer)
+        yield writer.finish()
+
+    def extend(kernel):
+        writer = kernel.RecordWriter(reserved, limit, base)
+        yield writer.extend(timestamps, keys, values, headers, begin=chance_begin), state(writer)
+        yield writer.finish()
+
+    chance_begin = chance.choice([0, 0, 1, len(records), len(records) + 3])
+    both(append)
+    both(extend)
+
+
+def compare_columns(chance):
+    """Columns that came from a reader, and the same with bytes of them changed."""
+    reader = _slow.ColumnReader()
+    records = some_records(chance)
+    writer = _slow.RecordWriter()
+    for record in records:
+        writer.append(*record)
+    reader.add(writer.finish(), 0, writer.base_timestamp, None, len(records))
+    columns = reader.finish()
+
+    def shaken(column):
+        if column is None or chance.random() < 0.6:
+            return column
+        offsets = mutated(chance, column.offsets)
+        validity = None if column.validity is None else mutated(chance, column.validity)
+        return BinaryColumn(offsets, column.data, validity, column.null_count, chance.choice([0, 0, 1, -1]))
+
+    key, value = shaken(columns.key), shaken(columns.value)
+    headers = HeaderColumn(
+        columns.headers.offsets if chance.random() < 0.7 else mutated(chance, columns.headers.offsets),
+        shaken(columns.headers.keys),
+        shaken(columns.headers.values),
+        chance.choice([0, 0, 0, 1, -1]),
+    )
+    timestamps = b"".join(record[0].to_bytes(8, "little", signed=True) for record in records)
+    begin, limit = chance.choice([0, 0, 1]), chance.choice([0, 200])
+    end = len(records) + chance.choice([0, 0, 1])
+
+    def extend(kernel):
+        writer = kernel.RecordWriter(0, limit)
+        yield writer.extend_columns(timestamps, chance_key, value, chance_headers, begin, end), writer.record_count
+        yield writer.finish()
+
+    chance_key, chance_headers = chance.choice([key, None]), chance.choice([headers, None])
+    both(extend)
+
+
+COMPARISONS = [compare_reading, compare_writing, compare_columns]
+
+
+@pytest.mark.parametrize("compare", COMPARISONS)
+def test_twins_agree(compare):
+    for seed in range(20_000):
+        compare(random.Random(seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("compare", COMPARISONS)
+def test_twins_agree_in_the_long_run(compare):
+    for seed in range(20_000, 400_000):
+        compare(random.Random(seed))
+
+
+def whole_batch(chance):
+    """A changed batch, through everything that opens batches: an answer or a typed error, and nothing else."""
+    timestamps, keys, values, headers = map(list, zip(*some_records(chance), strict=True))
+    batch = build_batch(timestamps, keys, values, headers, compression=chance.randrange(5))
+    data = bytearray(mutated(chance, batch))
+    if len(data) > 61 and chance.random() < 0.8:
+        # A length and a checksum that are right let the change through to what is looked at after them.
+        struct.pack_into(">i", data, 8, len(data) - 12)
+        data[16] = chance.choice([0, 1, 2, 2, 2, 2])
+        struct.pack_into(">I", data, 17, crc32c(data[21:]))
+    with suppress(CorruptBatch):
+        read_header(data)
+        for _ in read_records(data, limit=1 << 20):
+            pass
+    with suppress(InvalidBatch):
+        validate_produced(data, ProduceRules(decompressed_limit=1 << 20), NOW)
+
+
+def test_any_bytes_are_a_batch_or_a_typed_error():
+    for seed in range(20_000):
+        whole_batch(random.Random(seed))
+
+
+@pytest.mark.long
+def test_any_bytes_are_a_batch_or_a_typed_error_in_the_long_run():
+    for seed in range(20_000, 400_000):
+        whole_batch(random.Random(seed))
