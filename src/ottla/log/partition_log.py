@@ -8,6 +8,9 @@ Offsets, in the order in which they always are:
 Threads: one thread owns the log and calls everything. Only what a `Flush` does in `run` may be done elsewhere, beside
 appends and reads. A failing disk raises `OSError` and leaves the log as it was before the call, as far as it is known;
 whoever owns the directory takes it offline.
+
+One file because all of these operations keep the same two things in order, the offsets above and the row of segments,
+and whoever changes one must see the others.
 """
 
 from collections.abc import Callable
@@ -27,6 +30,7 @@ from ottla.log.producer_state import AppendOrigin, ProducerState
 from ottla.log.reading import aborted_transactions, end_of, first_at, latest, read, slot_of
 from ottla.log.recovery import Recovery
 from ottla.log.retention import beyond_size, beyond_start, beyond_time
+from ottla.log.retired_files import RetiredFiles
 from ottla.log.segment import Segment
 from ottla.log.transaction_index import AbortedTransaction
 from ottla.records.batch import BatchHeader, assign, batches
@@ -69,7 +73,7 @@ class PartitionLog:
         self._snapshots: ProducerSnapshots = loaded.snapshots
         self._lower_recovery_point = lower_recovery_point
         self._producer_expiration_ms = producer_expiration_ms
-        self._deleted: list[tuple[int, Segment, str | None]] = []
+        self._retired = RetiredFiles(disk)
         self._names_unsynced = True
 
     @classmethod
@@ -316,20 +320,11 @@ class PartitionLog:
     def _retire(self, segment: Segment) -> None:
         segment.rename(names.DELETED)
         snapshot = self._snapshots.retire(segment.base_offset)
-        self._deleted.append((self._clock.now_ms() + self.config.file_delete_delay_ms, segment, snapshot))
+        self._retired.add(self._clock.now_ms() + self.config.file_delete_delay_ms, segment, snapshot)
 
     def remove_deleted(self, *, at_once: bool = False) -> None:
         """Removes the files whose delay is over."""
-        now_ms = self._clock.now_ms()
-        waiting: list[tuple[int, Segment, str | None]] = []
-        for due_ms, segment, snapshot in self._deleted:
-            if due_ms > now_ms and not at_once:
-                waiting.append((due_ms, segment, snapshot))
-                continue
-            segment.delete()
-            if snapshot and self._disk.exists(snapshot):
-                self._disk.remove(snapshot)
-        self._deleted = waiting
+        self._retired.remove(None if at_once else self._clock.now_ms())
 
     # Truncating
 

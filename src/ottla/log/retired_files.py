@@ -1,0 +1,30 @@
+"""Files that are no longer part of the log and wait for their removal (`file.delete.delay.ms`).
+
+They carry the suffix .deleted. A crash while they wait is nothing special: opening the log removes them.
+"""
+
+from ottla.base.ports import Disk
+from ottla.log.segment import Segment
+
+
+class RetiredFiles:
+    """Segments that have left, each with its producer snapshot if it had one."""
+
+    __slots__ = ("_disk", "_waiting")
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._waiting: list[tuple[int, Segment, str | None]] = []
+
+    def add(self, due_ms: int, segment: Segment, snapshot_path: str | None) -> None:
+        self._waiting.append((due_ms, segment, snapshot_path))
+
+    def remove(self, now_ms: int | None) -> None:
+        """Removes those that are due, or with None all. If the disk fails, the rest is tried again the next time."""
+        due = [entry for entry in self._waiting if now_ms is None or entry[0] <= now_ms]
+        for entry in due:
+            _, segment, snapshot_path = entry
+            segment.delete()
+            if snapshot_path and self._disk.exists(snapshot_path):
+                self._disk.remove(snapshot_path)
+            self._waiting.remove(entry)
