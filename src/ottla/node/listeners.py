@@ -1,0 +1,101 @@
+"""Where a node listens, and what it tells others to connect to (`listeners`, `advertised.listeners`)."""
+
+from dataclasses import dataclass
+
+from ottla.config.parse import ConfigError, Problem, Values
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SERVED_PROTOCOLS = ("PLAINTEXT",)
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One entry of `listeners`. An empty host is every interface; port 0 is a free one."""
+
+    name: str
+    host: str
+    port: int
+    protocol: str
+    for_controllers: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}://{self.host}:{self.port}"
+
+    @property
+    def bind_host(self) -> str:
+        return self.host or "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What clients of a listener are told to connect to."""
+
+    listener: str
+    host: str
+    port: int
+    protocol: str
+
+
+def parse_listeners(values: Values) -> list[Listener]:
+    """The listeners that the settings ask for. Raises `ConfigError` with the setting that is wrong."""
+    controllers = set(values.list("controller.listener.names"))
+    protocols = _protocol_map(values)
+    listeners: list[Listener] = []
+    for text in values.list("listeners"):
+        name, host, port = _parse("listeners", text)
+        protocol = protocols.get(name) or (name if name in SECURITY_PROTOCOLS else None)
+        if protocol is None and name in controllers:
+            protocol = "PLAINTEXT"
+        if protocol is None:
+            raise _wrong("listener.security.protocol.map", ",".join(protocols), f"complete: it has no {name}")
+        if protocol not in SERVED_PROTOCOLS:
+            served = " or ".join(SERVED_PROTOCOLS)
+            raise _wrong("listeners", text, f"of a security protocol that this version serves ({served})")
+        listeners.append(Listener(name, host, port, protocol, name in controllers))
+    names = [listener.name for listener in listeners]
+    if len(set(names)) < len(names):
+        raise _wrong("listeners", ",".join(map(str, listeners)), "listeners with names of their own")
+    ports = [listener.port for listener in listeners if listener.port]
+    if len(set(ports)) < len(ports):
+        raise _wrong("listeners", ",".join(map(str, listeners)), "listeners with ports of their own")
+    return listeners
+
+
+def advertised(values: Values, bound: list[tuple[Listener, tuple[str, int]]]) -> list[Endpoint]:
+    """What to tell clients, for listeners that are bound to these addresses."""
+    given = {}
+    for text in values.list("advertised.listeners") if values["advertised.listeners"] else ():
+        name, host, port = _parse("advertised.listeners", text)
+        given[name] = host, port
+    return [_advertised(listener, address, given.get(listener.name)) for listener, address in bound]
+
+
+def _advertised(listener: Listener, bound: tuple[str, int], given: tuple[str, int] | None) -> Endpoint:
+    host, port = given or (listener.host, listener.port)
+    if host in ("", "0.0.0.0", "::"):
+        import socket  # Only where every interface is listened on and nothing better is given.
+
+        host = socket.getfqdn()
+    return Endpoint(listener.name, host, port or bound[1], listener.protocol)
+
+
+def _protocol_map(values: Values) -> dict[str, str]:
+    pairs = {}
+    for entry in values.list("listener.security.protocol.map"):
+        name, colon, protocol = entry.partition(":")
+        if not colon or protocol not in SECURITY_PROTOCOLS:
+            raise _wrong("listener.security.protocol.map", entry, f"NAME:PROTOCOL, of {', '.join(SECURITY_PROTOCOLS)}")
+        pairs[name.upper()] = protocol
+    return pairs
+
+
+def _parse(key: str, text: str) -> tuple[str, str, int]:
+    name, separator, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    if not (name and separator and colon and port.isdecimal() and int(port) < 65536):
+        raise _wrong(key, text, "NAME://HOST:PORT")
+    return name.upper(), host.strip("[]"), int(port)
+
+
+def _wrong(key: str, text: str, bound: str) -> ConfigError:
+    return ConfigError((Problem(key, text, bound),))

@@ -1,0 +1,111 @@
+"""Counts and times of requests, per API: Kafka's RequestMetrics.
+
+Times go into buckets whose width grows with the time (about 9 % from one to the next), so that noting one costs an
+addition and any quantile can be read off. Two sets of buckets take turns, a minute each, so that what is shown is of
+the last one to two minutes.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from math import frexp
+
+from ottla.runtime.request import RequestContext
+
+_PER_OCTAVE = 8
+_OCTAVES = 34  # from a microsecond to some four hours
+_WINDOW_S = 60.0
+QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+
+
+class Times:
+    """How long one kind of thing took, in the last minutes and in all."""
+
+    __slots__ = ("_current", "_previous", "_turned_s", "count", "total_s")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total_s = 0.0
+        self._turned_s = 0.0
+        self._current = [0] * (_PER_OCTAVE * _OCTAVES)
+        self._previous = [0] * (_PER_OCTAVE * _OCTAVES)
+
+    def note(self, seconds: float, now_s: float) -> None:
+        if now_s - self._turned_s > _WINDOW_S:
+            self._turn(now_s)
+        self.count += 1
+        self.total_s += seconds
+        self._current[_bucket(seconds)] += 1
+
+    def quantiles(self, now_s: float) -> dict[float, float]:
+        """Quantile to seconds; empty when there was nothing lately."""
+        if now_s - self._turned_s > _WINDOW_S:
+            self._turn(now_s)
+        counts = [one + other for one, other in zip(self._current, self._previous, strict=True)]
+        total = sum(counts)
+        found: dict[float, float] = {}
+        seen = 0
+        wanted = iter(QUANTILES)
+        quantile = next(wanted)
+        for bucket, count in enumerate(counts if total else ()):
+            seen += count
+            while seen >= quantile * total:
+                found[quantile] = _upper_bound(bucket)
+                if (quantile := next(wanted, 2)) == 2:
+                    return found
+        return found
+
+    def _turn(self, now_s: float) -> None:
+        is_recent = now_s - self._turned_s <= 2 * _WINDOW_S
+        self._previous, self._current = self._current if is_recent else [0] * len(self._current), self._previous
+        self._current[:] = [0] * len(self._current)
+        self._turned_s = now_s
+
+
+def _bucket(seconds: float) -> int:
+    mantissa, exponent = frexp(seconds * 1e6 + 1)  # mantissa in [0.5, 1)
+    bucket = (exponent - 1) * _PER_OCTAVE + int((mantissa - 0.5) * 2 * _PER_OCTAVE)
+    return min(bucket, _PER_OCTAVE * _OCTAVES - 1)
+
+
+def _upper_bound(bucket: int) -> float:
+    octave, step = divmod(bucket, _PER_OCTAVE)
+    microseconds: float = 2.0**octave * (1 + (step + 1) / _PER_OCTAVE) - 1
+    return microseconds / 1e6
+
+
+class RequestMetrics:
+    """The server's `Traffic`."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self.requests: Counter[tuple[int, int]] = Counter()
+        self.request_bytes: Counter[int] = Counter()
+        self.times: dict[int, Times] = {}
+        self.connections: Counter[str] = Counter()
+        self.connections_created: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.unanswered = 0
+        self._now_s = now_s
+
+    def on_connection(self, listener: str, change: int) -> None:
+        self.connections[listener] += change
+        if change > 0:
+            self.connections_created[listener] += change
+
+    def on_request(self, context: RequestContext, size: int) -> None:
+        self.requests[context.api_key, context.api_version] += 1
+        self.request_bytes[context.api_key] += size
+        self.unanswered += 1
+
+    def on_response(self, context: RequestContext, seconds: float) -> None:
+        times = self.times.get(context.api_key)
+        if times is None:
+            times = self.times[context.api_key] = Times()
+        times.note(seconds, context.received_s + seconds)
+        self.unanswered -= 1
+
+    def on_refused(self, reason: str) -> None:
+        self.refused[reason] += 1
+
+    def quantiles(self) -> dict[int, dict[float, float]]:
+        now_s = self._now_s()
+        return {api_key: times.quantiles(now_s) for api_key, times in self.times.items()}

@@ -1,0 +1,41 @@
+import asyncio
+
+from ottla.runtime.exposition import Exposition, serve_metrics
+
+
+def test_a_page_has_a_type_per_metric_and_a_line_per_sample() -> None:
+    page = Exposition()
+    page.counter("kafka_server_brokertopicmetrics_bytesin_total", 12)
+    page.add("kafka_log_log_size", "gauge", [({"topic": "a", "partition": "0"}, 1.5), ({"topic": 'b"\\\n'}, 2)])
+    page.add("never", "gauge", [])
+    assert page.text() == (
+        "# TYPE kafka_server_brokertopicmetrics_bytesin_total counter\n"
+        "kafka_server_brokertopicmetrics_bytesin_total 12\n"
+        "# TYPE kafka_log_log_size gauge\n"
+        'kafka_log_log_size{topic="a",partition="0"} 1.5\n'
+        'kafka_log_log_size{topic="b\\"\\\\\\n"} 2\n'
+    )
+
+
+async def get(port: int, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    reply = await asyncio.wait_for(reader.read(), 5)
+    writer.close()
+    return reply
+
+
+def test_metrics_are_served_over_http() -> None:
+    async def main() -> None:
+        server, port = await serve_metrics("127.0.0.1", 0, lambda: "up 1\n")
+        async with server:
+            reply = await get(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert reply.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert reply.endswith(b"\r\n\r\nup 1\n")
+            assert b"Content-Length: 5\r\n" in reply
+            assert (await get(port, b"HEAD /metrics HTTP/1.1\r\n\r\n")).endswith(b"\r\n\r\n")
+            assert (await get(port, b"GET /other HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 404")
+            assert (await get(port, b"POST /metrics HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 405")
+            assert await get(port, b"x" * 20_000) == b""
+
+    asyncio.run(main())
