@@ -1,0 +1,320 @@
+"""Opening a directory after any kind of stop."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from partition_logs import (
+    CONFIG,
+    DIRECTORY,
+    NOW_MS,
+    append,
+    at_offset,
+    base_offsets,
+    batch,
+    contiguous,
+    files_in,
+    headers_in,
+    in_transaction,
+    marker,
+    offsets_in,
+    open_log,
+    produced,
+    rolling,
+)
+
+from ottla.log.files import read_file, replace_file
+from ottla.log.partition_log import PartitionLog
+from ottla.log.segment import Segment
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+
+ENOUGH = 1 << 20
+ROLLING = rolling(batches=4)
+SIZE = len(batch())
+
+
+def path_of(base_offset: int, suffix: str) -> str:
+    return f"{DIRECTORY}/{base_offset:020d}{suffix}"
+
+
+def contents(disk: MemoryDisk) -> dict[str, bytes]:
+    return {name: read_file(disk, f"{DIRECTORY}/{name}") for name in files_in(disk)}
+
+
+def change(disk: MemoryDisk, path: str, edit: Callable[[bytearray], object]) -> None:
+    content = bytearray(read_file(disk, path))
+    edit(content)
+    replace_file(disk, path, bytes(content))
+
+
+@pytest.fixture
+def disk() -> MemoryDisk:
+    return MemoryDisk()
+
+
+@pytest.fixture
+def log(disk: MemoryDisk) -> PartitionLog:
+    """Ten batches of one record in segments 0, 4 and 8: producers, an aborted transaction, three epochs."""
+    log = open_log(disk, ROLLING)
+    append(log, produced(5, 0), in_transaction(6, 0), marker(6, committed=False), leader_epoch=1)
+    append(log, *(batch(timestamp=NOW_MS + number) for number in range(3, 9)), leader_epoch=2)
+    append(log, produced(5, 1), leader_epoch=4)
+    # Records of producers are a little larger than plain ones, which moves the edges.
+    assert len(log.segments) == 3
+    return log
+
+
+def state(log: PartitionLog) -> tuple[object, ...]:
+    """All that a log tells about itself."""
+    return (
+        base_offsets(log),
+        log.log_start_offset,
+        log.log_end_offset,
+        list(headers_in(log)),
+        log.epochs.entries,
+        sorted(log.producers.records()),
+        log.aborted_transactions(0, 100),
+        [[segment.offset_index.entry(slot) for slot in range(len(segment.offset_index))] for segment in log.segments],
+        [segment.max_timestamp for segment in log.segments],
+    )
+
+
+class TestWhatIsKept:
+    def test_nothing_is_lost_when_the_process_is_killed(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        assert state(open_log(disk.survivor_of_kill(), ROLLING)) == state(log)
+
+    def test_nothing_changes_by_a_clean_stop(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        before = state(log)
+        log.close()
+        files = contents(disk)
+        reopened = open_log(disk, ROLLING, clean=True)
+        assert state(reopened) == before
+        reopened.close()
+        assert contents(disk) == files
+
+    def test_a_clean_log_is_not_scanned(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        log.close()
+        scanned: list[Segment] = []
+        open_log(disk, ROLLING, clean=True, progress=scanned.append)
+        assert scanned == []
+
+    @pytest.mark.parametrize(("recovery_point", "first_scanned"), [(0, 0), (1, 0), (6, 1), (9, 2), (10, 2), (1000, 2)])
+    def test_a_scan_begins_with_the_segment_of_the_recovery_point(
+        self, disk: MemoryDisk, log: PartitionLog, recovery_point: int, first_scanned: int
+    ) -> None:
+        bases = base_offsets(log)
+        log.flush()
+        scanned: list[Segment] = []
+        open_log(disk.survivor_of_kill(), ROLLING, recovery_point=recovery_point, progress=scanned.append)
+        assert [segment.base_offset for segment in scanned] == bases[first_scanned:]
+
+    def test_the_recovery_point_does_not_move_by_recovering(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        assert open_log(disk.survivor_of_kill(), ROLLING, recovery_point=5).recovery_point == 5
+        assert open_log(disk.survivor_of_kill(), ROLLING, recovery_point=50).recovery_point == 10
+        log.close()
+        assert open_log(disk, ROLLING, clean=True).recovery_point == 10
+
+    def test_an_empty_directory_is_an_empty_log(self, disk: MemoryDisk) -> None:
+        log = open_log(disk, log_start_offset=70)
+        assert (log.log_start_offset, log.log_end_offset) == (70, 70)
+        assert files_in(disk) == [f"{70:020d}.{kind}" for kind in ("index", "log", "timeindex")]
+
+
+class TestDamage:
+    """The first thing that is wrong ends the log."""
+
+    @pytest.mark.parametrize(("lost", "left"), [(1, 2), (30, 2), (SIZE - 1, 2), (SIZE, 2), (SIZE + 1, 1)])
+    def test_a_torn_end_is_cut_to_the_last_whole_batch(self, disk: MemoryDisk, lost: int, left: int) -> None:
+        append(open_log(disk), batch(), batch(), batch())
+        survivor = disk.survivor_of_kill()
+        change(survivor, path_of(0, ".log"), lambda content: content.__delitem__(slice(-lost, None)))
+        recovered = open_log(survivor)
+        assert recovered.log_end_offset == left
+        assert contiguous(headers_in(recovered))
+        assert survivor.size(path_of(0, ".log")) == recovered.active.size == left * SIZE
+
+    def test_zeros_at_the_end_are_cut_away(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        survivor = disk.survivor_of_kill()
+        change(survivor, path_of(log.active.base_offset, ".log"), lambda content: content.extend(bytes(5000)))
+        assert state(open_log(survivor, ROLLING)) == state(log)
+
+    def test_a_flipped_bit_drops_its_batch_and_every_later_segment(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        survivor = disk.survivor_of_kill()
+        found = log.segments[0].find(1)
+        assert found is not None
+        change(survivor, path_of(0, ".log"), lambda content: content.__setitem__(found[0] + 70, 0xAA))
+        recovered = open_log(survivor, ROLLING)
+        assert recovered.log_end_offset == 1
+        assert files_in(survivor, ".log") == [f"{0:020d}.log"]
+        assert recovered.epochs.entries == [(1, 0)]
+        assert recovered.producers.get(6) is None
+        assert append(recovered, batch()) == 1
+
+    def test_offsets_that_go_back_are_damage(self, disk: MemoryDisk) -> None:
+        log = open_log(disk)
+        append(log, batch(), batch(), batch())
+        survivor = disk.survivor_of_kill()
+        change(
+            survivor, path_of(0, ".log"), lambda content: content.__setitem__(slice(2 * SIZE, 2 * SIZE + 8), bytes(8))
+        )
+        assert open_log(survivor).log_end_offset == 2
+
+    def test_a_segment_whose_end_is_missing_ends_the_log(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        """Cut exactly between two batches: only the next segment's name tells."""
+        survivor = disk.survivor_of_kill()
+        middle = log.segments[1]
+        cut = middle.position_of_end(middle.next_offset() - 1)
+        change(survivor, path_of(middle.base_offset, ".log"), lambda content: content.__delitem__(slice(cut, None)))
+        recovered = open_log(survivor, ROLLING)
+        assert recovered.log_end_offset == middle.next_offset() - 1
+        assert len(recovered.segments) == 2
+
+    def test_gaps_are_nothing_special_in_a_compacted_topic(self, disk: MemoryDisk) -> None:
+        compacted = replace(CONFIG, cleanup_policy=("compact",))
+        log = open_log(disk, compacted)
+        log.append_as_follower(at_offset(3, batch()))
+        log.roll(20)
+        log.append_as_follower(at_offset(25, batch()) + at_offset(40, batch()))
+        recovered = open_log(disk.survivor_of_kill(), compacted)
+        assert recovered.log_end_offset == 41
+        assert offsets_in(recovered.read(4, ENOUGH, 41)) == [25, 40]
+
+    def test_a_log_that_ends_before_its_start_offset_begins_anew_there(
+        self, disk: MemoryDisk, log: PartitionLog
+    ) -> None:
+        recovered = open_log(disk.survivor_of_kill(), ROLLING, log_start_offset=100)
+        assert (recovered.log_start_offset, recovered.log_end_offset) == (100, 100)
+        assert base_offsets(recovered) == [100]
+        assert (recovered.epochs.entries, len(recovered.producers)) == ([], 0)
+
+
+class TestIndexes:
+    """After a clean stop too: an index can be lost without its log."""
+
+    @pytest.mark.parametrize(
+        ("suffix", "clean"),
+        [
+            (".index", True),
+            (".index", False),
+            (".timeindex", True),
+            (".timeindex", False),
+            # After a clean stop a missing one means that nothing was aborted: most segments have none.
+            (".txnindex", False),
+        ],
+    )
+    def test_a_missing_index_is_rebuilt(self, disk: MemoryDisk, log: PartitionLog, suffix: str, clean: bool) -> None:
+        before = state(log)
+        log.close()
+        disk.remove(path_of(0, suffix))
+        recovered = open_log(disk, ROLLING, clean=clean)
+        assert state(recovered) == before
+
+    @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
+    def test_an_index_that_ends_within_an_entry_is_rebuilt(
+        self, disk: MemoryDisk, log: PartitionLog, suffix: str
+    ) -> None:
+        before = state(log)
+        log.close()
+        change(disk, path_of(0, suffix), lambda content: content.append(0))
+        assert state(open_log(disk, ROLLING, clean=True)) == before
+
+    def test_an_index_of_zeros_as_kafka_leaves_it_when_killed_is_rebuilt(
+        self, disk: MemoryDisk, log: PartitionLog
+    ) -> None:
+        survivor = disk.survivor_of_kill()
+        base = log.active.base_offset
+        replace_file(survivor, path_of(base, ".index"), bytes(4096))
+        replace_file(survivor, path_of(base, ".timeindex"), bytes(12 * 300))
+        recovered = open_log(survivor, ROLLING)
+        assert state(recovered) == state(log)
+        recovered.close()
+        assert survivor.size(path_of(base, ".index")) == 8 * len(log.active.offset_index)
+
+    def test_an_index_without_its_log_is_removed(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        log.close()
+        replace_file(disk, path_of(77, ".index"), bytes(8))
+        replace_file(disk, path_of(77, ".txnindex"), bytes(34))
+        open_log(disk, ROLLING, clean=True)
+        assert not files_in(disk, "77.index") + files_in(disk, "77.txnindex")
+
+    def test_a_damaged_snapshot_is_made_again_from_the_log(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        before = state(log)
+        log.close()
+        for name in files_in(disk, ".snapshot"):
+            replace_file(disk, f"{DIRECTORY}/{name}", b"damaged")
+        assert state(open_log(disk, ROLLING, clean=True)) == before
+
+    def test_lost_epochs_are_read_from_the_batches(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        survivor = disk.survivor_of_kill()
+        assert not survivor.exists(f"{DIRECTORY}/leader-epoch-checkpoint"), "nothing was flushed yet"
+        assert open_log(survivor, ROLLING).epochs.entries == log.epochs.entries
+
+    def test_epochs_beyond_the_end_are_dropped(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        log.begin_leader_epoch(9)
+        log.flush()
+        recovered = open_log(disk.survivor_of_kill(), ROLLING)
+        assert recovered.epochs.latest == 4
+
+    def test_producers_that_were_silent_too_long_are_not_loaded(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        log.close()
+        later = FixedClock(NOW_MS + 86_400_000)
+        assert len(open_log(disk, ROLLING, later, clean=True).producers) == 0
+
+
+class TestLeftovers:
+    """Files on their way in or out, as Apache Kafka's LogLoader treats them."""
+
+    def copy(self, disk: MemoryDisk, base_offset: int, suffix: str, to: int | None = None) -> None:
+        for kind in (".log", ".index", ".timeindex"):
+            target = path_of(base_offset if to is None else to, kind + suffix)
+            replace_file(disk, target, read_file(disk, path_of(base_offset, kind)))
+
+    @pytest.mark.parametrize("suffix", [".deleted", ".cleaned"])
+    def test_what_was_deleted_or_never_finished_is_removed(
+        self, disk: MemoryDisk, log: PartitionLog, suffix: str
+    ) -> None:
+        before = state(log)
+        log.close()
+        self.copy(disk, 0, suffix)
+        assert state(open_log(disk, ROLLING, clean=True)) == before
+        assert files_in(disk, suffix) == []
+
+    def test_snapshots_of_the_metadata_log_are_left_to_their_owner(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        log.close()
+        name = "00000000000000000141-0000000001.checkpoint.deleted"
+        replace_file(disk, f"{DIRECTORY}/{name}", b"")
+        open_log(disk, ROLLING, clean=True)
+        assert files_in(disk, ".deleted") == [name]
+
+    def test_a_swap_that_had_begun_is_carried_through(self, disk: MemoryDisk) -> None:
+        """Two segments were compacted into one at the first's base; the old ones had not been removed yet."""
+        compacted = replace(ROLLING, cleanup_policy=("compact",))
+        log = open_log(disk, compacted)
+        append(log, *(batch() for _ in range(10)))
+        log.close()
+        cleaned = bytes(at_offset(2, batch(b"kept"))) + bytes(at_offset(7, batch(b"kept")))
+        replace_file(disk, path_of(0, ".log.swap"), cleaned)
+        replace_file(disk, path_of(0, ".index.swap"), b"")
+        replace_file(disk, path_of(0, ".timeindex.swap"), b"")
+        swapped = open_log(disk, compacted, clean=True)
+        assert base_offsets(swapped) == [0, 8]
+        assert [header.base_offset for header in headers_in(swapped)] == [2, 7, 8, 9]
+        assert files_in(disk, ".swap") == []
+        assert not disk.exists(path_of(4, ".log"))
+
+    def test_a_swap_half_renamed_is_finished(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        before = state(log)
+        log.close()
+        disk.rename(path_of(0, ".index"), path_of(0, ".index.swap"))
+        disk.rename(path_of(0, ".txnindex"), path_of(0, ".txnindex.swap"))
+        assert state(open_log(disk, ROLLING, clean=True)) == before
+
+    def test_a_swap_beside_an_unfinished_copy_is_dropped(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        """KAFKA-6264: a segment was being split; what comes at or after the unfinished part is not to be trusted."""
+        before = state(log)
+        log.close()
+        self.copy(disk, 0, ".cleaned")
+        self.copy(disk, base_offsets(log)[1], ".swap")
+        assert state(open_log(disk, ROLLING, clean=True)) == before
+        assert files_in(disk, ".swap") + files_in(disk, ".cleaned") == []
