@@ -1,0 +1,135 @@
+"""The real disk keeps the port's promises, and the lock keeps other processes out."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from partition_logs import CONFIG, NOW_MS, PARTITION, TOPIC_ID, append, batch, offsets_in
+
+from ottla.log.directory import LogDirectory
+from ottla.log.disk import OsDisk
+from ottla.log.errors import DirectoryInUse
+from ottla.testing.clock import FixedClock
+
+# Takes the lock, says so, and holds it until its input ends.
+HOLDER = """
+import sys
+from ottla.log.disk import OsDisk
+lock = OsDisk().lock(sys.argv[1])
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def disk() -> OsDisk:
+    return OsDisk()
+
+
+class TestFiles:
+    def test_what_is_written_is_read(self, disk: OsDisk, tmp_path: Path) -> None:
+        file = disk.open(str(tmp_path / "file"), create=True)
+        file.write_at(0, b"hello")
+        file.write_at(5, memoryview(bytearray(b" world")))
+        file.write_at(20, b"!")
+        assert file.read_at(0, 11) == b"hello world"
+        assert file.read_at(11, 100) == bytes(9) + b"!"
+        assert file.read_at(100, 5) == b""
+        assert file.size() == 21
+        buffer = bytearray(8)
+        assert file.read_into(17, buffer) == 4
+        assert bytes(buffer[:4]) == bytes(3) + b"!"
+        file.truncate(5)
+        assert file.read_at(0, 100) == b"hello"
+        file.sync()
+        file.close()
+
+    def test_it_is_made_only_if_asked_for(self, disk: OsDisk, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            disk.open(str(tmp_path / "file"))
+        disk.open(str(tmp_path / "file"), create=True).close()
+        disk.open(str(tmp_path / "file")).close()
+
+    def test_opening_does_not_empty_it(self, disk: OsDisk, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"content")
+        file = disk.open(str(tmp_path / "file"), create=True)
+        assert file.read_at(0, 100) == b"content"
+        file.close()
+
+    def test_its_descriptor_is_for_sendfile_and_is_not_inherited(self, disk: OsDisk, tmp_path: Path) -> None:
+        file = disk.open(str(tmp_path / "file"), create=True)
+        assert os.fstat(file.fileno()).st_size == 0
+        assert not os.get_inheritable(file.fileno())
+        file.close()
+
+
+class TestDirectories:
+    def test_names_come_sorted(self, disk: OsDisk, tmp_path: Path) -> None:
+        for name in ("b", "c", "a"):
+            (tmp_path / name).touch()
+        assert disk.list_dir(str(tmp_path)) == ["a", "b", "c"]
+
+    def test_a_rename_replaces(self, disk: OsDisk, tmp_path: Path) -> None:
+        (tmp_path / "old").write_bytes(b"old")
+        (tmp_path / "new").write_bytes(b"new")
+        disk.rename(str(tmp_path / "new"), str(tmp_path / "old"))
+        assert (tmp_path / "old").read_bytes() == b"new"
+        assert disk.list_dir(str(tmp_path)) == ["old"]
+
+    def test_the_rest(self, disk: OsDisk, tmp_path: Path) -> None:
+        path = str(tmp_path / "a" / "b")
+        disk.make_dirs(path)
+        disk.make_dirs(path)
+        disk.sync_dir(path)
+        assert disk.is_dir(path)
+        assert disk.exists(path)
+        (tmp_path / "file").write_bytes(b"12345")
+        os.utime(tmp_path / "file", ns=(0, 4_711_000_000))
+        assert disk.size(str(tmp_path / "file")) == 5
+        assert disk.modified_ms(str(tmp_path / "file")) == 4711
+        assert not disk.is_dir(str(tmp_path / "file"))
+        disk.remove(str(tmp_path / "file"))
+        disk.remove_dir(path)
+        assert not disk.exists(path)
+        with pytest.raises(OSError, match="not empty"):
+            disk.remove_dir(str(tmp_path))
+
+
+class TestLock:
+    @pytest.fixture
+    def holder(self, tmp_path: Path) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(tmp_path / ".lock")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
+        yield process
+        process.communicate()
+
+    def open(self, path: Path) -> LogDirectory:
+        return LogDirectory(OsDisk(), str(path), FixedClock(NOW_MS), config_of=lambda topic: CONFIG)
+
+    def test_a_second_process_is_kept_out(self, holder: subprocess.Popen[bytes], tmp_path: Path) -> None:
+        with pytest.raises(DirectoryInUse, match=str(tmp_path)):
+            self.open(tmp_path)
+
+    def test_the_lock_goes_with_its_process(self, holder: subprocess.Popen[bytes], tmp_path: Path) -> None:
+        holder.kill()
+        holder.wait()
+        self.open(tmp_path).close()
+
+
+def test_a_log_lives_on_a_real_disk(disk: OsDisk, tmp_path: Path) -> None:
+    for round_ in range(3):
+        directory = LogDirectory(disk, str(tmp_path), FixedClock(NOW_MS), config_of=lambda topic: CONFIG)
+        directory.open_all()
+        log = directory.logs.get(PARTITION) or directory.create(PARTITION, TOPIC_ID)
+        assert directory.was_clean == (round_ > 0)
+        assert append(log, batch(), batch()) == 2 * round_ + 1
+        assert offsets_in(log.read(0, 1 << 20, log.log_end_offset)) == list(range(2 * round_ + 2))
+        directory.close()
