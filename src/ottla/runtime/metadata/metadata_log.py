@@ -1,0 +1,412 @@
+"""Drives the metadata of a node: the controller decides, the log keeps, and what is committed becomes the image.
+
+Theory of operation. There are two images. The controller's is ahead: it holds what is decided, so that the next one
+builds on it. The committed one is what the node acts on; it changes only when the high watermark passes a record, and
+its listeners hear of the change then, and only then are replies given out. So nobody ever sees what a crash could still
+take back.
+
+    submit -> decide -> append -> [controller's image] -> flush on a worker -> Raft: high watermark
+           -> [committed image] -> listeners hear the delta -> replies, in order
+
+One flush is under way at a time. Decisions that come meanwhile are appended and wait for the next one, together: the
+more there are, the fewer syncs each costs. A decision without records is a reading; it may rest on records that are not
+committed yet, and is given out when they are.
+
+The committed image is made from the log (at start, and where somebody else leads) or from what was just appended, which
+are the same records. A controller is made when this replica leads and all before its epoch is committed, from a copy of
+the committed image, and is dropped with what it had decided when it no longer leads.
+
+A disk that fails here is the end of the node: an append or a sync that did not work leaves it unknown what is in the
+log, and only a restart finds out. `failed` is told once; nothing is accepted after that.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from ottla.base.errors import StorageError
+from ottla.base.ports import Clock
+from ottla.log.flush import Flush
+from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.delta import MetadataDelta
+from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.raft.events import (
+    AdvanceHighWatermark,
+    BeginEpoch,
+    Effect,
+    Event,
+    Flushed,
+    LogEnd,
+    SaveQuorumState,
+    ShutdownRequested,
+    Started,
+    StopLeading,
+)
+from ottla.machines.raft.machine import Raft
+from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter, VoterSet
+from ottla.records.batch import peek_header
+from ottla.records.kraft_control import KraftMessage
+from ottla.runtime.metadata.activation import activation_records
+from ottla.runtime.metadata.batches import MetadataBatch, control_batch, metadata_batches
+from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, Workers
+from ottla.runtime.metadata.store import MetadataStore
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+from ottla.wire.messages import (
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+)
+
+
+class MetadataLogFailed(StorageError):
+    """The metadata log cannot be written, so the node must stop."""
+
+
+class ControllerMachine(Protocol):
+    """What the driver asks of a controller: to take in, at once, what it has just decided."""
+
+    next_offset: int
+    """The offset that the next record gets, which the driver says before every decision."""
+
+    def replay(self, record: Message) -> None: ...
+
+
+ControllerT = TypeVar("ControllerT", bound=ControllerMachine)
+ReplyT = TypeVar("ReplyT")
+
+
+class _Parked(NamedTuple):
+    """A reply that waits for the log to be committed up to `offset`."""
+
+    offset: int
+    give: Callable[[], None]
+    failed: Callable[[ErrorCode], None]
+
+
+class MetadataLog(Generic[ControllerT]):
+    """See the module. Everything is called on the loop's thread; `start` first, `stop` last."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        me: Voter,
+        static_voters: VoterSet | None,
+        *,
+        bootstrap: Sequence[VersionedRecord],
+        make_controller: Callable[[MetadataImage], ControllerT],
+        workers: Workers,
+        clock: Clock,
+        failed: Callable[[MetadataLogFailed], None],
+        min_insync_replicas: int = 1,
+        snapshots: SnapshotConfig | None = None,
+    ) -> None:
+        """`static_voters` are those of `controller.quorum.voters`, None where there is no such setting.
+
+        `bootstrap` are the records of `bootstrap.checkpoint`, which a log that is empty begins with.
+        """
+        self.image = MetadataImage()
+        self.controller: ControllerT | None = None
+        self._store = store
+        self._bootstrap = bootstrap
+        self._make_controller = make_controller
+        self._workers = workers
+        self._clock = clock
+        self._failed = failed
+        self._min_insync_replicas = min_insync_replicas
+        self._snapshotter = Snapshotter(store, snapshots or SnapshotConfig(), workers, clock, self._on_snapshot)
+        self._listeners: list[Callable[[MetadataDelta], None]] = []
+        self._ready: Callable[[], None] | None = None
+        self._stopped: Callable[[], None] | None = None
+        self._problem: MetadataLogFailed | None = None
+        self._parked: deque[_Parked] = deque()
+        self._uncommitted: deque[MetadataBatch] = deque()
+        self._is_flushing = False
+        self.committed_offset = store.snapshot_offset
+        self.raft = self._make_raft(me, static_voters)
+        if store.newest_snapshot:
+            self._snapshotter.last_timestamp_ms = store.newest_snapshot.last_contained_log_timestamp
+            for record in store.newest_snapshot.records:
+                self.image.replay(record)
+            store.newest_snapshot = None  # the image has it now
+
+    def _make_raft(self, me: Voter, static_voters: VoterSet | None) -> Raft:
+        store = self._store
+        voters = store.voters if store.kraft_version >= DYNAMIC_VOTERS else static_voters
+        if voters is None:
+            raise StorageError(
+                f"{store.directory}: there are no voters: neither does controller.quorum.voters name any, nor was the "
+                "directory formatted with --standalone or --initial-controllers"
+            )
+        if voters.ids != [me.key.id] or not voters.has(me.key):
+            raise StorageError(
+                f"{store.directory}: the quorum has the voters {voters.ids}; this version runs a quorum of one, "
+                f"which must be this node, {me.key.id}, with this directory"
+            )
+        return Raft(
+            me,
+            voters,
+            store.read_quorum_state(),
+            store.log_end,
+            kraft_version=store.kraft_version,
+            voters_in_log=store.voters_in_log,
+        )
+
+    @property
+    def is_active(self) -> bool:
+        """This node's controller decides."""
+        return self.controller is not None
+
+    @property
+    def high_watermark(self) -> int:
+        return self._store.log.high_watermark
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._store.log.log_end_offset
+
+    @property
+    def last_timestamp_ms(self) -> int:
+        """When the last committed batch was written."""
+        return self._snapshotter.last_timestamp_ms
+
+    def listen(self, listener: Callable[[MetadataDelta], None]) -> None:
+        """Tells `listener` of every committed change from here on, after the image has it and before any reply."""
+        self._listeners.append(listener)
+
+    # Starting and stopping
+
+    def start(self, ready: Callable[[], None]) -> None:
+        """Loads the metadata and takes the lead; `ready` is called once the controller has decided its first."""
+        self._ready = ready
+        self._step(Started())
+
+    def stop(self, then: Callable[[], None]) -> None:
+        """Resigns, waits for the disk, and closes the log. What is not committed by then is not answered."""
+        assert self._stopped is None, "stopped twice"
+        self._stopped = then
+        if self._problem is None:
+            self._step(ShutdownRequested())
+        self._close_when_idle()
+
+    def _close_when_idle(self) -> None:
+        if self._stopped is None or self._is_flushing or self._snapshotter.is_writing:
+            return
+        then, self._stopped = self._stopped, None
+        if self._problem is None:
+            self._workers.run(self._store.close, lambda _: then(), lambda problem: self._close_failed(problem, then))
+        else:
+            self._store.release()
+            then()
+
+    def _close_failed(self, problem: Exception, then: Callable[[], None]) -> None:
+        self._fail(problem)
+        then()
+
+    # Deciding
+
+    def submit(
+        self,
+        decide: Callable[[ControllerT, int], Decision[ReplyT]],
+        then: Callable[[ReplyT], None],
+        failed: Callable[[ErrorCode], None],
+    ) -> None:
+        """Lets the controller decide now; gives the reply out when the decision, and all it rests on, is committed.
+
+        `failed` hears NOT_CONTROLLER where nothing is decided here, and KAFKA_STORAGE_ERROR when the log fails with the
+        decision under way, which may or may not be found in it at the next start.
+        """
+        if self.controller is None:
+            failed(ErrorCode.NOT_CONTROLLER)
+            return
+        self.controller.next_offset = self.log_end_offset
+        decision = decide(self.controller, self._clock.now_ms())
+        self._carry_out(decision, lambda: then(decision.reply), failed)
+
+    def _carry_out(
+        self, decision: Decision[Any], give: Callable[[], None], failed: Callable[[ErrorCode], None]
+    ) -> None:
+        if decision.records and not self._append_records(decision.records, decision.atomic):
+            failed(ErrorCode.KAFKA_STORAGE_ERROR)
+            return
+        if not self._parked and self.committed_offset >= self.log_end_offset:
+            give()
+            return
+        self._parked.append(_Parked(self.log_end_offset, give, failed))
+        self._flush()
+
+    def _append_records(self, records: list[VersionedRecord], atomic: bool) -> bool:
+        """One batch, if it is not too large for one. Several that belong together are put into a transaction.
+
+        The controller takes the records in first: one that does not follow is a bug, and must not get into the log.
+        """
+        now_ms = self._clock.now_ms()
+        batches = list(metadata_batches(records, now_ms))
+        if atomic and len(batches) > 1:
+            begin, end = BeginTransactionRecord(name="Large decision"), EndTransactionRecord()
+            records = [VersionedRecord(begin, 0), *records, VersionedRecord(end, 0)]
+            batches = list(metadata_batches(records, now_ms))
+        assert self.controller is not None
+        for record in records:
+            self.controller.replay(record.message)
+        return self._guarded(lambda: self._append_all(batches, [record.message for record in records]))
+
+    def _append_all(self, batches: list[bytearray], messages: list[Message]) -> None:
+        for batch in batches:
+            count = peek_header(batch).record_count
+            self._append(batch, messages[:count], [])
+            messages = messages[count:]
+
+    def _append(self, batch: bytearray, records: list[Message], control: list[KraftMessage]) -> None:
+        epoch = self.raft.epoch
+        base_offset = self._store.append(batch, epoch)
+        header = peek_header(batch)
+        self.raft.log_end = LogEnd(epoch, header.next_offset)
+        self._uncommitted.append(
+            MetadataBatch(base_offset, header.next_offset, epoch, header.max_timestamp, header.size, records, control)
+        )
+
+    # Committing
+
+    def _flush(self) -> None:
+        """Starts a flush of all that is appended, unless one is under way, which is then followed by another."""
+        if self._is_flushing or not self._uncommitted or self._problem:
+            return
+        self._is_flushing = True
+        flush = self._store.start_flush()
+        self._workers.run(flush.run, lambda _: self._on_flushed(flush), self._on_flush_failed)
+
+    def _on_flushed(self, flush: Flush) -> None:
+        self._is_flushing = False
+        self._store.finish_flush(flush)
+        self._step(Flushed(flush.end_offset))
+        self._flush()
+        self._close_when_idle()
+
+    def _on_flush_failed(self, problem: Exception) -> None:
+        self._is_flushing = False
+        self._fail(problem)
+        self._close_when_idle()
+
+    def _step(self, event: Event) -> None:
+        """Performs what Raft orders, in order. After one that failed, no other is."""
+        for effect in self.raft.step(event):
+            if self._problem is None:
+                self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case SaveQuorumState(state):
+                raft = self.raft
+                self._guarded(lambda: self._store.save_quorum_state(state, raft.kraft_version, raft.voters.ids))
+            case BeginEpoch():
+                if self._guarded(lambda: self._begin_epoch(effect)):
+                    self._flush()
+            case AdvanceHighWatermark(offset):
+                self._commit(offset)
+            case StopLeading():
+                self._stop_leading()
+            case _:
+                raise AssertionError(f"a quorum of one has nobody for {effect}")
+
+    def _begin_epoch(self, begin: BeginEpoch) -> None:
+        """Kafka 4.3 writes the leader change at version 0, without directories, whatever kraft.version is."""
+        control: list[KraftMessage] = [
+            LeaderChangeMessage(
+                leader_id=self.raft.me.key.id,
+                voters=[LeaderChangeMessage.Voter(voter_id=voter_id) for voter_id in begin.voters.ids],
+                granting_voters=[LeaderChangeMessage.Voter(voter_id=id_) for id_ in begin.granting_voter_ids],
+            )
+        ]
+        if begin.write_voters:
+            control += [KRaftVersionRecord(k_raft_version=self.raft.kraft_version), begin.voters.to_record()]
+        self._append(control_batch(control, self._clock.now_ms()), [], control)
+
+    def _commit(self, offset: int) -> None:
+        """Makes everything before `offset` known: first to the image, then to the listeners, then to who asked."""
+        self._store.log.advance_high_watermark(offset)
+        delta = MetadataDelta()
+        if not self._guarded(lambda: self._replay_to(offset, delta)):
+            return
+        if delta:
+            for listener in self._listeners:
+                listener(delta)
+        while self._parked and self._parked[0].offset <= self.committed_offset:
+            self._parked.popleft().give()
+        if self.controller is None and self.raft.is_leader:
+            self._activate()
+        self._take_snapshot_if_due()
+
+    def _replay_to(self, offset: int, delta: MetadataDelta) -> None:
+        for batch in self._batches_to(offset):
+            for record in batch.records:
+                self.image.replay(record, delta)
+            self.committed_offset = batch.next_offset
+            self._snapshotter.note(batch)
+
+    def _batches_to(self, offset: int) -> Iterator[MetadataBatch]:
+        """What is to be committed: from the log what this controller did not write, then what it did."""
+        from_memory = self._uncommitted[0].base_offset if self._uncommitted else offset
+        yield from self._store.read(self.committed_offset, min(from_memory, offset))
+        while self._uncommitted and self._uncommitted[0].next_offset <= offset:
+            yield self._uncommitted.popleft()
+
+    # Leading
+
+    def _activate(self) -> None:
+        """All before this epoch is committed, so the controller knows all that it must to decide."""
+        records = activation_records(self.image, self._bootstrap, self._min_insync_replicas)
+        self.controller = self._make_controller(self.image.copy())
+        ready, self._ready = self._ready, None
+        self._carry_out(Decision(None, records, atomic=False), ready or (lambda: None), lambda _: None)
+
+    def _stop_leading(self) -> None:
+        self.controller = None
+        self._uncommitted.clear()
+        self._refuse_parked(ErrorCode.NOT_CONTROLLER)
+
+    def _refuse_parked(self, error: ErrorCode) -> None:
+        while self._parked:
+            self._parked.popleft().failed(error)
+
+    # Snapshots
+
+    def maintain(self) -> None:
+        """To be called now and then: a snapshot when it is time for one, and what retention no longer wants removed."""
+        if self._problem is None and self._stopped is None:
+            self._take_snapshot_if_due()
+            self._guarded(self._store.clean)
+
+    def _take_snapshot_if_due(self) -> None:
+        if self._snapshotter.is_due:
+            self._snapshotter.take(self.image, self.raft, self.committed_offset)
+
+    def _on_snapshot(self, problem: Exception | None) -> None:
+        if problem is None:
+            self._guarded(self._store.clean)
+        else:
+            self._fail(problem)
+        self._close_when_idle()
+
+    # Failing
+
+    def _guarded(self, work: Callable[[], Any]) -> bool:
+        """Does something that touches the disk; False, and the end of this log, if that fails."""
+        try:
+            work()
+        except (OSError, StorageError) as problem:
+            self._fail(problem)
+            return False
+        return True
+
+    def _fail(self, problem: Exception) -> None:
+        if not isinstance(problem, OSError | StorageError):
+            raise problem
+        if self._problem is not None:
+            return
+        self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")
+        self._problem.__cause__ = problem
+        self.controller = None
+        self._failed(self._problem)
+        self._refuse_parked(ErrorCode.KAFKA_STORAGE_ERROR)

@@ -1,0 +1,223 @@
+"""The directory `__cluster_metadata-0`: the log, its snapshots and its quorum state, in Apache Kafka's formats.
+
+What survives a crash: the log is scanned from its start whenever it is opened, as Kafka does, so a torn end is cut off;
+a snapshot has its name only once it is whole; the quorum state is replaced atomically. A snapshot at or after the log's
+start is always there, unless the log begins at 0: segments and older snapshots go only after a newer one is durable.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ottla.base.errors import ProtocolError
+from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.ports import Clock, Disk
+from ottla.log import names
+from ottla.log.checkpoint import format_partition_metadata
+from ottla.log.errors import CorruptFile
+from ottla.log.files import make_dirs, replace_file
+from ottla.log.flush import Flush
+from ottla.log.log_config import LogConfig
+from ottla.log.partition_log import PartitionLog
+from ottla.log.scan import scan_headers
+from ottla.machines.raft.events import LogEnd, QuorumState
+from ottla.machines.raft.voters import STATIC_VOTERS, VoterSet
+from ottla.records.batch import complete_batches
+from ottla.runtime.metadata.batches import MetadataBatch, read_batch
+from ottla.runtime.metadata.quorum_state_file import read_quorum_state, write_quorum_state
+from ottla.runtime.metadata.snapshots import (
+    CHECKPOINT,
+    DELETED,
+    PART,
+    Snapshot,
+    SnapshotId,
+    last_contained_log_timestamp,
+    read_snapshot,
+    write_batches,
+)
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import KRaftVersionRecord, VotersRecord
+
+PARTITION = TopicPartition(names.CLUSTER_METADATA_TOPIC, 0)
+TOPIC_ID = Uuid(bytes(15) + b"\x01")
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """`metadata.log.segment.bytes`, `.segment.ms` and `metadata.max.retention.bytes`, `.ms`."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 604_800_000
+    retention_bytes: int = 104_857_600
+    retention_ms: int = 604_800_000
+
+
+class MetadataStore:
+    """An open directory. One thread owns it; a `Flush` and `write_snapshot` may run on another."""
+
+    def __init__(self, disk: Disk, log_dir: str, clock: Clock, config: StoreConfig | None = None) -> None:
+        """Opens the metadata log of a log directory, or begins one."""
+        self.directory = f"{log_dir}/{names.partition_dir(PARTITION)}"
+        self.config = config or StoreConfig()
+        self._disk = disk
+        self._clock = clock
+        make_dirs(disk, self.directory)
+        topic_id = f"{self.directory}/{names.PARTITION_METADATA}"
+        if not disk.exists(topic_id):
+            replace_file(disk, topic_id, format_partition_metadata(TOPIC_ID))
+        # Neither time nor size alone deletes a segment here: only a snapshot makes one dispensable.
+        kept = LogConfig(
+            segment_bytes=self.config.segment_bytes,
+            segment_ms=self.config.segment_ms,
+            retention_bytes=-1,
+            retention_ms=-1,
+        )
+        self.log = PartitionLog.open(disk, self.directory, PARTITION, kept, clock)
+        self.snapshots = self._find_snapshots()
+        self._catch_up_with_snapshot()
+        self.kraft_version = STATIC_VOTERS
+        self.voters: VoterSet | None = None
+        self.voters_in_log = False
+        self.newest_snapshot = self._read_newest_snapshot()
+        self._find_voters()
+
+    # Opening
+
+    def _find_snapshots(self) -> list[SnapshotId]:
+        """Those that are whole, oldest first. Unfinished ones, and ones that the log begins after, are removed."""
+        found: list[SnapshotId] = []
+        for name in self._disk.list_dir(self.directory):
+            snapshot = SnapshotId.of_name(name)
+            if snapshot and snapshot.end_offset >= self.log.log_start_offset:
+                found.append(snapshot)
+            elif snapshot or name.endswith((CHECKPOINT + PART, CHECKPOINT + DELETED)):
+                self._disk.remove(f"{self.directory}/{name}")
+        if self.log.log_start_offset > 0 and not found:
+            raise CorruptFile(
+                f"{self.directory}: the log begins at offset {self.log.log_start_offset}, "
+                "and no snapshot says what was before"
+            )
+        return sorted(found)
+
+    def _catch_up_with_snapshot(self) -> None:
+        """A crash between fetching a snapshot and emptying the log leaves a log that ends before it."""
+        if self.snapshots:
+            newest = self.snapshots[-1]
+            if (newest.epoch, newest.end_offset) > (max(self.log.epochs.latest, 0), self.log.log_end_offset):
+                self.log.truncate_fully(newest.end_offset)
+
+    def _read_newest_snapshot(self) -> Snapshot | None:
+        if not self.snapshots:
+            return None
+        newest = self.snapshots[-1]
+        snapshot = read_snapshot(self._disk, f"{self.directory}/{newest.name}")
+        self.kraft_version, self.voters = snapshot.kraft_version, snapshot.voters
+        self.voters_in_log = newest.end_offset > 0
+        return snapshot
+
+    def _find_voters(self) -> None:
+        """The last control records of the log win, committed or not (KIP-853)."""
+        start = self.snapshot_offset
+        for segment in self.log.segments:
+            for position, header in scan_headers(segment.file, 0, segment.size):
+                if header.is_control and header.next_offset > start:
+                    self._take_control(read_batch(segment.file.read_at(position, header.size), 0, header))
+
+    def _take_control(self, batch: MetadataBatch) -> None:
+        for message in batch.control:
+            match message:
+                case KRaftVersionRecord():
+                    self.kraft_version = message.k_raft_version
+                case VotersRecord():
+                    self.voters, self.voters_in_log = VoterSet.of_record(message), True
+
+    # The quorum's state
+
+    @property
+    def snapshot_offset(self) -> int:
+        """Where replaying the log begins, after the newest snapshot."""
+        return self.snapshots[-1].end_offset if self.snapshots else self.log.log_start_offset
+
+    @property
+    def log_end(self) -> LogEnd:
+        epoch = self.log.epochs.latest
+        if epoch < 0:
+            epoch = self.snapshots[-1].epoch if self.snapshots else 0
+        return LogEnd(epoch, self.log.log_end_offset)
+
+    def read_quorum_state(self) -> QuorumState:
+        return read_quorum_state(self._disk, self.directory)
+
+    def save_quorum_state(self, state: QuorumState, kraft_version: int, voter_ids: list[int]) -> None:
+        write_quorum_state(self._disk, self.directory, state, kraft_version, voter_ids)
+
+    # The log
+
+    def append(self, batch: bytearray, epoch: int) -> int:
+        """Writes a batch at the end of the log, not durably yet; returns its base offset."""
+        appended = self.log.append_as_leader(batch, epoch)
+        assert appended.error == ErrorCode.NONE, f"the log refused its leader's batch: {appended.error.name}"
+        return appended.base_offset
+
+    def read(self, offset: int, end_offset: int) -> Iterator[MetadataBatch]:
+        """The batches from `offset` to `end_offset`."""
+        while offset < end_offset:
+            found = self.log.read(offset, _READ_BYTES, end_offset, min_one_batch=True)
+            assert found.file is not None, f"the metadata log has nothing at offset {offset}"
+            data = found.file.read_at(found.position, found.size)
+            try:
+                for position, header in complete_batches(data):
+                    yield read_batch(data, position, header)
+                    offset = header.next_offset
+            except ProtocolError as problem:
+                raise CorruptFile(f"{self.directory}: the batch at offset {offset}: {problem}") from problem
+
+    def start_flush(self) -> Flush:
+        return self.log.start_flush()
+
+    def finish_flush(self, flush: Flush) -> None:
+        self.log.finish_flush(flush)
+
+    # Snapshots
+
+    def write_snapshot(self, snapshot: SnapshotId, batches: Iterable[bytearray]) -> None:
+        """Durable when it returns; `snapshot_written` makes it known. May run on another thread."""
+        write_batches(self._disk, f"{self.directory}/{snapshot.name}", batches)
+
+    def snapshot_written(self, snapshot: SnapshotId) -> None:
+        if snapshot not in self.snapshots:
+            self.snapshots = sorted([*self.snapshots, snapshot])
+
+    def clean(self) -> bool:
+        """Deletes the oldest snapshots, and the log before the next, as far as retention wants; the newest stays."""
+        is_cleaned = False
+        while len(self.snapshots) > 1 and self._is_oldest_expired():
+            oldest, following = self.snapshots[:2]
+            self.log.advance_log_start_offset(following.end_offset)
+            self.log.apply_retention()
+            self.snapshots = self.snapshots[1:]
+            self._disk.remove(f"{self.directory}/{oldest.name}")
+            is_cleaned = True
+        self.log.remove_deleted()
+        return is_cleaned
+
+    def _is_oldest_expired(self) -> bool:
+        oldest, following = self.snapshots[:2]
+        if following.end_offset > self.log.high_watermark:
+            return False
+        if self.config.retention_bytes >= 0:
+            sizes = (self._disk.size(f"{self.directory}/{snapshot.name}") for snapshot in self.snapshots)
+            if self.log.size + sum(sizes) > self.config.retention_bytes:
+                return True
+        if self.config.retention_ms < 0:
+            return False
+        written_ms = last_contained_log_timestamp(self._disk, f"{self.directory}/{oldest.name}")
+        return self._clock.now_ms() - written_ms > self.config.retention_ms
+
+    def close(self) -> None:
+        """Makes all of the log durable, and closes it."""
+        self.log.close()
+
+    def release(self) -> None:
+        """Closes the files of a disk that has failed."""
+        self.log.release()

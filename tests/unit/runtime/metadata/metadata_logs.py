@@ -1,0 +1,156 @@
+"""What the tests of the metadata log share: a node's metadata on a disk in memory, and workers that work when told."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ottla.base.ids import Uuid
+from ottla.base.ports import Disk
+from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.delta import MetadataDelta
+from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
+from ottla.runtime.metadata.snapshotter import SnapshotConfig
+from ottla.runtime.metadata.store import MetadataStore, StoreConfig
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+from ottla.wire.messages import FeatureLevelRecord, PartitionRecord, TopicRecord
+
+LOG_DIR = "/data"
+ME = Voter(ReplicaKey(1, Uuid(b"directory-of-one")), (Endpoint("CONTROLLER", "127.0.0.1", 9093),))
+STATIC_VOTERS = VoterSet([Voter(ReplicaKey(1))])
+BOOTSTRAP = [
+    VersionedRecord(FeatureLevelRecord(name="metadata.version", feature_level=30), 0),
+    VersionedRecord(FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1), 0),
+]
+
+
+class HeldWorkers:
+    """Does jobs at once or, while `held`, when `work` is called."""
+
+    def __init__(self) -> None:
+        self.held = False
+        self.done = 0
+        self._jobs: deque[tuple[Callable[[], Any], Callable[[Any], None], Any]] = deque()
+
+    def run(
+        self,
+        function: Callable[[], Any],
+        then: Callable[[Any], None],
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        self._jobs.append((function, then, failed))
+        if not self.held:
+            self.work()
+
+    def work(self) -> None:
+        """Does the jobs that there are now; those that they lead to wait for the next call, or not."""
+        for _ in range(len(self._jobs)):
+            function, then, failed = self._jobs.popleft()
+            self.done += 1
+            try:
+                result = function()
+            except Exception as problem:
+                assert failed is not None
+                failed(problem)
+            else:
+                then(result)
+
+
+class TopicController:
+    """A controller that does as it is told, over a real image."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        self.next_offset = -1
+
+    def replay(self, record: Message) -> None:
+        self.image.replay(record)
+
+
+class Node:
+    """The metadata of one node, and what came of its decisions."""
+
+    def __init__(
+        self,
+        disk: Disk | None = None,
+        *,
+        clock: FixedClock | None = None,
+        static_voters: VoterSet | None = STATIC_VOTERS,
+        me: Voter = ME,
+        store_config: StoreConfig | None = None,
+        snapshots: SnapshotConfig | None = None,
+        started: bool = True,
+    ) -> None:
+        self.disk = disk or MemoryDisk()
+        self.clock = clock or FixedClock()
+        self.workers = HeldWorkers()
+        self.events: list[object] = []
+        self.problems: list[MetadataLogFailed] = []
+        self.store = MetadataStore(self.disk, LOG_DIR, self.clock, store_config)
+        self.log: MetadataLog[TopicController] = MetadataLog(
+            self.store,
+            me,
+            static_voters,
+            bootstrap=BOOTSTRAP,
+            make_controller=TopicController,
+            workers=self.workers,
+            clock=self.clock,
+            failed=self.problems.append,
+            snapshots=snapshots,
+        )
+        if started:
+            self.log.start(lambda: self.events.append("ready"))
+
+    @property
+    def topics(self) -> list[str]:
+        return sorted(self.log.image.topics.by_name)
+
+    def create(self, *names: str, padding: int = 0) -> None:
+        """Decides on topics of these names; the first is the reply."""
+        records = [record for name in names for record in topic_records(name, padding)]
+        self.log.submit(lambda _controller, _now_ms: Decision(names[0], records), self.events.append, self.refused)
+
+    def ask(self) -> None:
+        """A decision without records, which rests on what the controller knows."""
+        self.log.submit(
+            lambda controller, _: Decision(tuple(sorted(controller.image.topics.by_name))),
+            self.events.append,
+            self.refused,
+        )
+
+    def refused(self, error: ErrorCode) -> None:
+        self.events.append(error)
+
+    def listen(self) -> None:
+        self.log.listen(self._on_delta)
+
+    def _on_delta(self, delta: MetadataDelta) -> None:
+        self.events.append(("delta", sorted(topic.name for topic in delta.topics_created.values())))
+
+    def stop(self) -> None:
+        self.log.stop(lambda: self.events.append("stopped"))
+
+    def restarted(self, **options: Any) -> "Node":
+        """The next start of this node, after a stop in good order."""
+        self.stop()
+        assert self.events[-1] == "stopped"
+        return Node(self.disk, clock=self.clock, **options)
+
+
+def topic_id(name: str) -> Uuid:
+    return Uuid(name.encode()[-16:].rjust(16, b"\x07"))
+
+
+def topic_records(name: str, padding: int = 0) -> list[VersionedRecord]:
+    partition = PartitionRecord(
+        topic_id=topic_id(name),
+        replicas=(1,) * (1 + padding),
+        isr=(1,),
+        leader=1,
+        directories=(Uuid(b"directory-of-one"),) * (1 + padding),
+    )
+    return [VersionedRecord(TopicRecord(name=name, topic_id=topic_id(name)), 0), VersionedRecord(partition, 2)]
