@@ -1,0 +1,161 @@
+"""What every handler is given: the node's identity, the metadata, the partitions it holds, and how to wait.
+
+A plain object on the loop's thread. Handlers read and call; what belongs together is in the objects it holds.
+"""
+
+import logging
+from collections.abc import Callable
+from errno import EDQUOT, ENOSPC
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ottla.base.ids import Uuid
+from ottla.base.ports import Clock, Disk
+from ottla.broker.fetch_sessions import FetchSessions
+from ottla.broker.partition import Partition
+from ottla.broker.producer_ids import ProducerIds
+from ottla.broker.purgatory import Purgatory
+from ottla.broker.replicas import Replicas
+from ottla.broker.topic_settings import SettingsOfTopics, TopicSettings
+from ottla.broker.traffic import Traffic
+from ottla.config.parse import Values
+from ottla.log.log_dirs import LogDirs
+from ottla.machines.decision import Decision
+from ottla.machines.metadata.delta import MetadataDelta
+from ottla.machines.metadata.image import MetadataImage
+from ottla.runtime.timers import Timers
+from ottla.runtime.workers import Workers
+from ottla.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.machines.metadata.controller import Controller
+
+_log = logging.getLogger(__name__)
+
+ReplyT = TypeVar("ReplyT")
+
+DISK_IS_FULL = frozenset({ENOSPC, EDQUOT})
+
+
+class ControllerPort(Protocol):
+    """The way to the active controller, wherever it is."""
+
+    def submit(
+        self,
+        decide: "Callable[[Controller, int], Decision[ReplyT]]",
+        then: Callable[[ReplyT], None],
+        failed: Callable[[ErrorCode], None],
+    ) -> None:
+        """Decides on the active controller, and hands the reply to `then` once the decision is committed."""
+
+
+class Broker:
+    """See the module. `offline` are partitions whose log directory has failed.
+
+    Partitions are found by topic and number: a `TopicPartition`, or a bare tuple, which is an equal key and quicker.
+    """
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        cluster_id: str,
+        config: Values,
+        image: MetadataImage,
+        logs: LogDirs,
+        disk: Disk,
+        clock: Clock,
+        controller: ControllerPort,
+        workers: Workers,
+        timers: Timers,
+        settings: SettingsOfTopics | None = None,
+        directory_ids: dict[str, Uuid] | None = None,
+        metrics: Any = None,
+    ) -> None:
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.config = config
+        self.image = image
+        self.logs = logs
+        self.disk = disk
+        self.clock = clock
+        self.controller = controller
+        self.workers = workers
+        self.timers = timers
+        self.metrics = metrics
+        self.settings = settings or SettingsOfTopics(config)
+        self.directory_ids = directory_ids or {}
+        self.broker_epoch = -1
+        self.metadata_offset = -1
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.offline: set[tuple[str, int]] = set()
+        self.traffic = Traffic()
+        self.purgatory = Purgatory(timers)
+        self.replicas = Replicas(self)
+        self.fetch_sessions = FetchSessions(config.integer("max.incremental.fetch.session.cache.slots"))
+        self.producer_ids = ProducerIds(self)
+        self.fetch_max_bytes = config.integer("fetch.max.bytes")
+        self.has_news_for_checkpoints = True
+        self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
+        """For the node, which tells the controller, and stops when no directory is left."""
+
+    def start(self) -> None:
+        """Takes up the partitions that the metadata gives to this node. The logs have been opened."""
+        self.replicas.start()
+
+    def on_metadata(self, delta: MetadataDelta) -> None:
+        """`image` has been changed by committed records, and `delta` says where."""
+        self.replicas.on_metadata(delta)
+
+    def on_settings(self, config: Values) -> None:
+        """Settings of this node have been changed while it runs (KIP-226)."""
+        self.config = config
+        self.settings.on_broker_settings(config)
+        self.replicas.on_broker_settings()
+
+    # Looking up
+
+    def topic_settings(self, topic: str) -> TopicSettings:
+        return self.settings.of(self.image.configs.of_topic(topic))
+
+    def find_error(self, topic: str, index: int) -> ErrorCode:
+        """Why a partition is not in `partitions`, as a client is to be told."""
+        if (topic, index) in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if self.knows(topic, index):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def knows(self, topic: str, index: int) -> bool:
+        """Whether the cluster has such a partition."""
+        found = self.image.topics.by_name.get(topic)
+        return found is not None and index in found.partitions
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        found = self.image.topics.by_id.get(topic_id)
+        return found.name if found is not None else None
+
+    # Failing disks
+
+    def on_disk_error(self, directory: str, problem: OSError) -> None:
+        """A disk that is full still serves reads, and may have room again; any other error takes the directory away."""
+        if problem.errno in DISK_IS_FULL:
+            _log.error("%s is full: %s", directory, problem)
+        else:
+            self.fail_directory(directory, problem)
+
+    def fail_directory(self, directory: str, problem: OSError) -> None:
+        """Goes on without a directory: its partitions are offline until the node starts anew."""
+        if directory not in self.logs.online:
+            return
+        _log.error("%s has failed and is no longer used: %s", directory, problem)
+        for name in self.logs.take_offline(directory, problem):
+            self.offline.add(name)
+            partition = self.partitions.pop(name, None)
+            if partition is not None:
+                partition.state = None
+                self.purgatory.release(partition)
+        self.on_directory_failed(directory, problem)
+
+
+def _nobody_is_told(_directory: str, _problem: OSError) -> None:
+    """A broker on its own."""

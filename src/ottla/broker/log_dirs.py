@@ -1,0 +1,119 @@
+"""DescribeLogDirs, versions 1 to 5, and AlterReplicaLogDirs, versions 1 and 2: what is in which directory.
+
+Left out: moving a replica between directories (KIP-113). One that is asked to go where it is has arrived.
+"""
+
+import os
+from typing import NamedTuple
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.context import Broker
+from ottla.log.directory import LogDirectory
+from ottla.log.names import FUTURE_DIR, marked_dir
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+
+_Result = DescribeLogDirsResponse.DescribeLogDirsResult
+_Topic = DescribeLogDirsResponse.DescribeLogDirsTopic
+_Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
+
+_UNKNOWN_BYTES = -1
+
+
+class Space(NamedTuple):
+    total_bytes: int
+    usable_bytes: int
+
+
+def space_of(path: str) -> Space:
+    """How large a directory's file system is, and how much of it is left; for a disk thread."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return Space(_UNKNOWN_BYTES, _UNKNOWN_BYTES)
+    return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+
+
+def handle_describe_log_dirs(
+    broker: Broker, _context: RequestContext, request: DescribeLogDirsRequest, respond: Respond
+) -> None:
+    paths = list(broker.logs.online)
+    broker.workers.run(
+        lambda: {path: space_of(path) for path in paths},
+        lambda space: respond(_described(broker, request, space)),
+    )
+
+
+def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str, Space]) -> DescribeLogDirsResponse:
+    asked: set[tuple[str, int]] | None = None
+    if request.topics is not None:
+        asked = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+    cordoned = broker.config.list("cordoned.log.dirs")
+    results: list[DescribeLogDirsResponse.DescribeLogDirsResult] = []
+    for path, directory in broker.logs.online.items():
+        total_bytes, usable_bytes = space.get(path, (_UNKNOWN_BYTES, _UNKNOWN_BYTES))
+        results.append(
+            _Result(
+                log_dir=path,
+                topics=_topics(directory, asked),
+                total_bytes=total_bytes,
+                usable_bytes=usable_bytes,
+                is_cordoned=path in cordoned or "*" in cordoned,
+            )
+        )
+    results += [_Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR) for path in broker.logs.offline]
+    return DescribeLogDirsResponse(results=results)
+
+
+def _topics(
+    directory: LogDirectory, asked: set[tuple[str, int]] | None
+) -> list[DescribeLogDirsResponse.DescribeLogDirsTopic]:
+    topics: dict[str, DescribeLogDirsResponse.DescribeLogDirsTopic] = {}
+    for name, log in list(directory.logs.items()):
+        if asked is None or name in asked:
+            topic = topics.setdefault(name.topic, _Topic(name=name.topic))
+            lag = max(log.high_watermark - log.log_end_offset, 0)
+            topic.partitions.append(_Partition(partition_index=name.partition, partition_size=log.size, offset_lag=lag))
+    return list(topics.values())
+
+
+def handle_alter_replica_log_dirs(
+    broker: Broker, _context: RequestContext, request: AlterReplicaLogDirsRequest, respond: Respond
+) -> None:
+    topics: dict[str, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = {}
+    for target in request.dirs:
+        for topic in target.topics:
+            result = topics.setdefault(
+                topic.name, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(topic_name=topic.name)
+            )
+            result.partitions += [
+                AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
+                    partition_index=index, error_code=_move(broker, TopicPartition(topic.name, index), target.path)
+                )
+                for index in topic.partitions
+            ]
+    respond(AlterReplicaLogDirsResponse(results=list(topics.values())))
+
+
+def _move(broker: Broker, name: TopicPartition, path: str) -> ErrorCode:
+    if len(f"{name}.{'0' * 32}{FUTURE_DIR}") > len(marked_dir(name, "0" * 32, FUTURE_DIR)):
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    path = os.path.abspath(path)
+    if path in broker.logs.offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if path not in broker.logs.online:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if name in broker.offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    partition = broker.partitions.get(name)
+    if partition is None:
+        known = broker.knows(*name)
+        return ErrorCode.REPLICA_NOT_AVAILABLE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    # Left out: the move itself.
+    return ErrorCode.NONE if partition.directory == path else ErrorCode.UNSUPPORTED_VERSION

@@ -1,0 +1,61 @@
+"""Producer ids for idempotent producers, from blocks that the controller gives out (KIP-730).
+
+An id is used once in the life of a cluster. The controller hands out a thousand at a time; a block that is not used up
+when the node stops is lost, which is what ids of 64 bits are for. Requests that find no block wait for the next one.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+Taken = Callable[[ErrorCode, int], None]
+"""An id, or why there is none."""
+
+
+class ProducerIds:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._next = 0
+        self._end = 0
+        self._is_asking = False
+        self._waiting: deque[Taken] = deque()
+
+    def take(self, then: Taken) -> None:
+        """Hands the next id to `then`, at once if there is one."""
+        if self._next < self._end:
+            self._next += 1
+            then(ErrorCode.NONE, self._next - 1)
+            return
+        self._waiting.append(then)
+        if not self._is_asking:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._is_asking = True
+        request = AllocateProducerIdsRequest(broker_id=self._broker.node_id, broker_epoch=self._broker.broker_epoch)
+        self._broker.controller.submit(
+            lambda controller, now_ms: controller.allocate_producer_ids(request, now_ms), self._on_block, self._on_error
+        )
+
+    def _on_block(self, block: AllocateProducerIdsResponse) -> None:
+        if block.error_code:
+            self._on_error(ErrorCode(block.error_code))
+            return
+        self._is_asking = False
+        self._next, self._end = block.producer_id_start, block.producer_id_start + block.producer_id_len
+        waiting, self._waiting = self._waiting, deque()
+        for then in waiting:
+            self.take(then)
+
+    def _on_error(self, _error: ErrorCode) -> None:
+        """Clients try again: the controller may be elsewhere by then."""
+        self._is_asking = False
+        waiting, self._waiting = self._waiting, deque()
+        for then in waiting:
+            then(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)

@@ -1,0 +1,47 @@
+"""DescribeProducers, version 0: the producers that a partition remembers (KIP-664)."""
+
+from ottla.broker.context import Broker
+from ottla.log.producer_state import Producer
+from ottla.machines.metadata.topic_names import name_problem
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import DescribeProducersRequest, DescribeProducersResponse
+
+_Answer = DescribeProducersResponse.PartitionResponse
+
+
+def handle_describe_producers(
+    broker: Broker, _context: RequestContext, request: DescribeProducersRequest, respond: Respond
+) -> None:
+    respond(
+        DescribeProducersResponse(
+            topics=[
+                DescribeProducersResponse.TopicResponse(
+                    name=topic.name,
+                    partitions=[_answer(broker, topic.name, index) for index in topic.partition_indexes],
+                )
+                for topic in request.topics
+            ]
+        )
+    )
+
+
+def _answer(broker: Broker, topic: str, index: int) -> DescribeProducersResponse.PartitionResponse:
+    problem = name_problem(topic)
+    if problem is not None:
+        return _Answer(partition_index=index, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=problem)
+    partition = broker.partitions.get((topic, index))
+    if partition is None:
+        return _Answer(partition_index=index, error_code=broker.find_error(topic, index))
+    return _Answer(partition_index=index, active_producers=[_described(one) for one in partition.log.producers])
+
+
+def _described(producer: Producer) -> DescribeProducersResponse.ProducerState:
+    return DescribeProducersResponse.ProducerState(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        last_sequence=producer.last_sequence,
+        last_timestamp=producer.last_timestamp,
+        coordinator_epoch=producer.coordinator_epoch,
+        current_txn_start_offset=producer.current_txn_first_offset,
+    )

@@ -1,0 +1,101 @@
+"""Requests that wait: for records to read, for replicas to have what was written, for the disk.
+
+An operation waits at one or more partitions and until a moment. When something happens at a partition (an append, a
+higher high watermark, the end of its leadership), each operation that waits there looks whether it is done; nobody
+looks otherwise. An operation completes exactly once: when it is done, when its time is over, or when it is released
+because a partition of its is gone.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from ottla.runtime.request import ClientConnection
+from ottla.runtime.timers import Timer, Timers
+
+MAX_WAIT_MS = 24 * 60 * 60 * 1000
+
+
+class Place(Protocol):
+    """Where operations wait. None: nobody does, which is what most partitions are most of the time."""
+
+    waiting: "dict[Operation, None] | None"
+
+
+class Operation(ABC):
+    """Something that waits. Its timer and places are the purgatory's."""
+
+    __slots__ = ("client", "places", "timer")
+
+    def __init__(self, client: ClientConnection) -> None:
+        self.client = client
+        self.places: Sequence[Place] = ()
+        self.timer: Timer | None = None
+
+    @abstractmethod
+    def is_done(self, place: Place) -> bool:
+        """Something happened at `place`. Whether there is now nothing left to wait for."""
+
+    @abstractmethod
+    def complete(self) -> None:
+        """Gives the reply out, whatever the reason to do it now."""
+
+
+class Purgatory:
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._operations: dict[Operation, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def hold(self, operation: Operation, places: Sequence[Place], wait_ms: int) -> None:
+        """Lets `operation` wait at `places`, for at most `wait_ms`."""
+        operation.places = places
+        for place in places:
+            if place.waiting is None:
+                place.waiting = {}
+            place.waiting[operation] = None
+        self._operations[operation] = None
+        operation.timer = self._timers.after(min(wait_ms, MAX_WAIT_MS) / 1000, lambda: self._complete(operation))
+
+    def wake(self, place: Place) -> None:
+        """Something happened at `place`."""
+        if place.waiting:
+            for operation in list(place.waiting):
+                if operation in self._operations and operation.is_done(place):
+                    self._complete(operation)
+
+    def release(self, place: Place) -> None:
+        """All who wait at `place` are to be answered now."""
+        if place.waiting:
+            for operation in list(place.waiting):
+                self._complete(operation)
+
+    def drop_closed(self) -> None:
+        """Forgets the operations of clients that have gone: their replies would reach nobody."""
+        for operation in [operation for operation in self._operations if not operation.client.is_open]:
+            self._complete(operation)
+
+    def release_all(self) -> None:
+        for operation in list(self._operations):
+            self._complete(operation)
+
+    def _complete(self, operation: Operation) -> None:
+        if operation not in self._operations:
+            return
+        del self._operations[operation]
+        self._leave(operation, operation.places)
+        if operation.timer is not None:
+            operation.timer.cancel()
+            operation.timer = None
+        operation.complete()
+
+    @staticmethod
+    def _leave(operation: Operation, places: Iterable[Place]) -> None:
+        for place in places:
+            waiting = place.waiting
+            if waiting is not None:
+                waiting.pop(operation, None)
+                if not waiting:
+                    place.waiting = None

@@ -1,0 +1,225 @@
+"""Which partitions this node holds: from committed metadata to open logs, and back.
+
+Theory of operation. `start` matches the logs that were found on disk with the metadata: a log of a topic that has been
+deleted, or deleted and made again (its id differs), is set aside as a stray, for a person to look at. From then on the
+metadata's deltas say what to do. Logs are made and deleted on a disk thread, in the order of the deltas; a partition
+serves from the moment its log is there, and until then its clients are told to look again. What comes back from the
+disk is held against the metadata once more, which may have moved on.
+"""
+
+import logging
+from collections.abc import Iterable
+from os import urandom
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.base.ids import TopicPartition, Uuid
+from ottla.broker.partition import Partition
+from ottla.log import names
+from ottla.log.directory import LogDirectory
+from ottla.log.partition_log import PartitionLog
+from ottla.machines.metadata.configs import ResourceType
+from ottla.machines.metadata.delta import MetadataDelta
+from ottla.machines.metadata.partition import PartitionImage
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_log = logging.getLogger(__name__)
+
+LOG_DIRS = "log-dirs"
+"""The key of the disk jobs that change a directory's set of logs, or go through it: one at a time."""
+
+
+class _Made(NamedTuple):
+    name: TopicPartition
+    topic_id: Uuid
+    log: PartitionLog | None
+    directory: str
+    problem: OSError | None
+
+
+class Replicas:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._in_making: dict[TopicPartition, Uuid] = {}
+
+    def start(self) -> None:
+        """Takes up the logs that are open, and makes those that the metadata wants and the disk does not have."""
+        broker = self._broker
+        for directory in list(broker.logs.online.values()):
+            for name, log in list(directory.logs.items()):
+                topic = broker.image.topics.by_name.get(name.topic)
+                wanted = topic.partitions.get(name.partition) if topic else None
+                is_ours = wanted is not None and broker.node_id in wanted.replicas
+                if topic and wanted and is_ours and directory.topic_ids.get(name, topic.id) == topic.id:
+                    self._serve(name, topic.id, log, wanted)
+                else:
+                    self._set_aside(directory, name, log)
+        self._make(
+            (TopicPartition(topic.name, index), topic.id, partition)
+            for topic in broker.image.topics.by_name.values()
+            for index, partition in topic.partitions.items()
+        )
+
+    def on_metadata(self, delta: MetadataDelta) -> None:
+        broker = self._broker
+        for topic in delta.topics_deleted.values():
+            for index in topic.partitions:
+                self._drop(TopicPartition(topic.name, index), topic.id)
+            broker.traffic.forget(topic.name)
+        wanted: list[tuple[TopicPartition, Uuid, PartitionImage]] = []
+        for change in delta.partition_changes(broker.image):
+            name = TopicPartition(change.topic.name, change.partition_id)
+            if broker.node_id not in change.after.replicas:
+                self._drop(name, change.topic.id)
+            elif partition := broker.partitions.get(name):
+                self._take_up(partition, change.after)
+            else:
+                wanted.append((name, change.topic.id, change.after))
+        self._make(wanted)
+        self._on_settings(delta)
+
+    def _on_settings(self, delta: MetadataDelta) -> None:
+        broker = self._broker
+        for type, topic_name in delta.configs:
+            topic = broker.image.topics.by_name.get(topic_name) if type == ResourceType.TOPIC else None
+            for index in topic.partitions if topic else ():
+                if partition := broker.partitions.get(TopicPartition(topic_name, index)):
+                    partition.on_settings(broker.topic_settings(topic_name))
+
+    def on_broker_settings(self) -> None:
+        """The broker's own settings have changed, and with them the defaults of every topic."""
+        for partition in self._broker.partitions.values():
+            partition.on_settings(self._broker.topic_settings(partition.name.topic))
+
+    # Serving
+
+    def _serve(self, name: TopicPartition, topic_id: Uuid, log: PartitionLog, image: PartitionImage) -> None:
+        broker = self._broker
+        settings = broker.topic_settings(name.topic)
+        partition = Partition(name, topic_id, log, settings, broker.traffic.of(name.topic))
+        partition.flushed_ms = broker.clock.now_ms()
+        partition.on_settings(settings)
+        broker.partitions[name] = partition
+        self._take_up(partition, image)
+
+    def _take_up(self, partition: Partition, image: PartitionImage) -> None:
+        broker = self._broker
+        try:
+            partition.on_image(image, broker.node_id, broker.clock.now_ms())
+        except OSError as problem:
+            broker.on_disk_error(partition.directory, problem)
+            return
+        if partition.is_leader:
+            broker.purgatory.wake(partition)
+        else:
+            broker.purgatory.release(partition)
+
+    # Making
+
+    def _make(self, wanted: Iterable[tuple[TopicPartition, Uuid, PartitionImage]]) -> None:
+        broker = self._broker
+        missing: list[tuple[TopicPartition, Uuid, str]] = []
+        for name, topic_id, image in wanted:
+            if name in broker.partitions or name in broker.offline or self._in_making.get(name) == topic_id:
+                continue
+            if broker.node_id in image.replicas:
+                self._in_making[name] = topic_id
+                missing.append((name, topic_id, self._home_of(image)))
+        if missing:
+            broker.workers.run(lambda: self._make_logs(missing), self._on_made, key=LOG_DIRS)
+
+    def _home_of(self, image: PartitionImage) -> str:
+        """The directory that the metadata names for this node's replica; "" if it names none that we have."""
+        wanted = image.directory(self._broker.node_id)
+        return next((path for path, id in self._broker.directory_ids.items() if id == wanted), "")
+
+    def _make_logs(self, missing: list[tuple[TopicPartition, Uuid, str]]) -> list[_Made]:
+        """For a disk thread, which alone adds logs to directories."""
+        return [self._make_log(*one) for one in missing]
+
+    def _make_log(self, name: TopicPartition, topic_id: Uuid, home: str) -> _Made:
+        online = self._broker.logs.online
+        directory = online.get(home) or min(online.values(), key=lambda one: len(one.logs), default=None)
+        if directory is None:
+            return _Made(name, topic_id, None, "", OSError("no log directory is left"))
+        try:
+            return _Made(name, topic_id, directory.create(name, topic_id), directory.path, None)
+        except OSError as problem:
+            return _Made(name, topic_id, None, directory.path, problem)
+
+    def _on_made(self, made: list[_Made]) -> None:
+        broker = self._broker
+        for name, topic_id, log, directory, problem in made:
+            if self._in_making.get(name) == topic_id:
+                del self._in_making[name]
+            if log is None:
+                assert problem is not None
+                broker.offline.add(name)
+                broker.on_disk_error(directory, problem)
+                continue
+            topic = broker.image.topics.by_id.get(topic_id)
+            image = topic.partitions.get(name.partition) if topic else None
+            if directory not in broker.logs.online:
+                broker.offline.add(name)
+            elif image is None or broker.node_id not in image.replicas:
+                self._delete(name, log, directory)
+            else:
+                self._serve(name, topic_id, log, image)
+
+    # Dropping
+
+    def _drop(self, name: TopicPartition, topic_id: Uuid) -> None:
+        broker = self._broker
+        broker.offline.discard(name)
+        partition = broker.partitions.get(name)
+        if partition is None or partition.topic_id != topic_id:
+            return  # Not made yet: it is deleted when it comes back from the disk.
+        del broker.partitions[name]
+        partition.state = None
+        broker.purgatory.release(partition)
+        partition.when_idle(lambda: self._delete(name, partition.log, partition.directory))
+
+    def _delete(self, name: TopicPartition, log: PartitionLog, path: str) -> None:
+        broker = self._broker
+        directory = broker.logs.online.get(path)
+        if directory is None:
+            return
+        delay_s = log.config.file_delete_delay_ms / 1000
+        broker.workers.run(
+            lambda: directory.delete(name),
+            lambda _: self._remove_later(directory, delay_s),
+            lambda problem: self._on_problem(path, problem),
+            key=LOG_DIRS,
+        )
+
+    def _remove_later(self, directory: LogDirectory, delay_s: float) -> None:
+        """Files go after `file.delete.delay.ms`, for readers that are still being sent a part of them."""
+        self._broker.timers.after(delay_s, lambda: self._remove(directory))
+
+    def _remove(self, directory: LogDirectory) -> None:
+        self._broker.workers.run(
+            directory.remove_condemned,
+            lambda _: None,
+            lambda problem: self._on_problem(directory.path, problem),
+            key=LOG_DIRS,
+        )
+
+    def _on_problem(self, path: str, problem: Exception) -> None:
+        if not isinstance(problem, OSError):
+            raise problem
+        self._broker.on_disk_error(path, problem)
+
+    def _set_aside(self, directory: LogDirectory, name: TopicPartition, log: PartitionLog) -> None:
+        """Renames a log that no topic of the cluster has. Nothing of it is deleted."""
+        disk = self._broker.disk
+        del directory.logs[name]
+        directory.topic_ids.pop(name, None)
+        log.release()
+        stray = f"{directory.path}/{names.marked_dir(name, urandom(16).hex(), names.STRAY_DIR)}"
+        _log.warning("%s belongs to no topic of this cluster; it is now %s", log.directory, stray)
+        try:
+            disk.rename(log.directory, stray)
+            disk.sync_dir(directory.path)
+        except OSError as problem:
+            self._broker.on_disk_error(directory.path, problem)

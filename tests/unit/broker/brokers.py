@@ -1,0 +1,406 @@
+"""What the tests of the broker share: a node on a disk in memory, with time, threads and a controller under control.
+
+    node = TestNode()
+    node.create_topic("orders")
+    reply = node.send(ProduceRequest(...), version=13)
+
+Nothing happens behind a test's back: disk jobs run when they are given, unless `node.workers.hold()` keeps them, and
+timers fire when `node.timers.advance` moves time.
+"""
+
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+from typing import Any
+
+from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.ports import Disk
+from ottla.broker.context import Broker
+from ottla.broker.dispatch import dispatcher
+from ottla.broker.topic_settings import SettingsOfTopics
+from ottla.config.parse import Values, parse
+from ottla.config.scopes import Scope
+from ottla.log.log_dirs import LogDirs
+from ottla.log.outcomes import FileSlice
+from ottla.machines.metadata.delta import MetadataDelta
+from ottla.machines.metadata.image import MetadataImage
+from ottla.records.batch import complete_batches
+from ottla.records.builder import BatchBuilder
+from ottla.records.reader import read_records
+from ottla.runtime.request import ClientConnection, RequestContext
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+from ottla.wire.codec import decode, encode
+from ottla.wire.message import Message
+from ottla.wire.messages import (
+    ConfigRecord,
+    FetchRequest,
+    FetchResponse,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProduceRequest,
+    ProduceResponse,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+
+NODE_ID = 1
+NOW_MS = 1_700_000_000_000
+PENDING = "pending"
+
+
+class StepTimers:
+    """Timers that fire when time is moved."""
+
+    def __init__(self, clock: FixedClock) -> None:
+        self._clock = clock
+        self._queue: list[tuple[int, int, StepTimer]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return sum(not timer.is_cancelled for _, _, timer in self._queue)
+
+    def after(self, delay_s: float, callback: Callable[[], None]) -> "StepTimer":
+        return self._set(StepTimer(callback, None), delay_s)
+
+    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> "StepTimer":
+        return self._set(StepTimer(callback, interval_s), interval_s if first_s is None else first_s)
+
+    def _set(self, timer: "StepTimer", delay_s: float) -> "StepTimer":
+        self._count += 1
+        heappush(self._queue, (self._clock.now_ms() + round(delay_s * 1000), self._count, timer))
+        return timer
+
+    def advance(self, by_ms: int) -> None:
+        """Moves time, firing what is due on the way, in order."""
+        end_ms = self._clock.now_ms() + by_ms
+        while self._queue and self._queue[0][0] <= end_ms:
+            due_ms, _, timer = heappop(self._queue)
+            self._clock.advance(max(due_ms - self._clock.now_ms(), 0))
+            if not timer.is_cancelled:
+                if timer.interval_s is not None:
+                    self._set(timer, timer.interval_s)
+                timer.callback()
+        self._clock.advance(end_ms - self._clock.now_ms())
+
+
+class StepTimer:
+    def __init__(self, callback: Callable[[], None], interval_s: float | None) -> None:
+        self.callback = callback
+        self.interval_s = interval_s
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class StepWorkers:
+    """Disk threads that do each job at once, or, while held, when they are let go."""
+
+    def __init__(self) -> None:
+        self._held: list[Callable[[], None]] | None = None
+
+    def run(
+        self,
+        function: Callable[[], Any],
+        then: Callable[[Any], None],
+        failed: Callable[[Exception], None] | None = None,
+        *,
+        key: Hashable = None,
+    ) -> None:
+        def job() -> None:
+            try:
+                result = function()
+            except Exception as problem:
+                if failed is None:
+                    raise
+                failed(problem)
+            else:
+                then(result)
+
+        if self._held is None:
+            job()
+        else:
+            self._held.append(job)
+
+    def hold(self) -> None:
+        self._held = []
+
+    def let_go(self) -> None:
+        """Does what was held, and what that leads to, and goes on without holding."""
+        held, self._held = self._held or [], None
+        for job in held:
+            job()
+
+    def step(self) -> None:
+        """Does what was held so far, and goes on holding."""
+        held, self._held = self._held or [], []
+        for job in held:
+            job()
+
+
+class StepController:
+    """Gives the reply that a test has put there for the next decision."""
+
+    def __init__(self) -> None:
+        self.decisions: list[Any] = []
+        self.replies: list[Any] = []
+        self._parked: list[Callable[[], None]] = []
+        self.is_held = False
+
+    def submit(self, decide: Any, then: Callable[[Any], None], failed: Callable[[Any], None]) -> None:
+        self.decisions.append(decide)
+        if self.is_held:
+            self._parked.append(lambda: self._answer(then, failed))
+        else:
+            self._answer(then, failed)
+
+    def _answer(self, then: Callable[[Any], None], failed: Callable[[Any], None]) -> None:
+        reply = self.replies.pop(0)
+        if isinstance(reply, Message):
+            then(reply)
+        else:
+            failed(reply)
+
+    def let_go(self) -> None:
+        self.is_held = False
+        parked, self._parked = self._parked, []
+        for answer in parked:
+            answer()
+
+
+class Reply:
+    """What a handler answers: nothing yet, None, or a message, as its client would decode it."""
+
+    def __init__(self, version: int) -> None:
+        self._version = version
+        self.is_here = False
+        self.message: Any = None
+
+    def __call__(self, message: Message | None) -> None:
+        assert not self.is_here, "a second reply"
+        self.is_here = True
+        self.message = None if message is None else _over_the_wire(message, self._version)
+
+
+def _over_the_wire(message: Message, version: int) -> Message:
+    """Encodes and decodes, so that a test sees what a client of that version sees; file slices become bytes."""
+    if isinstance(message, FetchResponse):
+        for topic in message.responses:
+            for partition in topic.partitions:
+                if isinstance(partition.records, FileSlice):
+                    partition.records = partition.records.read()
+    return decode(type(message), encode(message, version), version)
+
+
+class TestNode:
+    """A broker with its surroundings. Another one on `node.disk` is the same node after a restart."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        disk: Disk | None = None,
+        image: MetadataImage | None = None,
+        clock: FixedClock | None = None,
+        log_dirs: tuple[str, ...] = ("/data",),
+        **settings: str,
+    ) -> None:
+        self.disk = disk or MemoryDisk()
+        self.image = image or MetadataImage()
+        self.clock = clock or FixedClock(NOW_MS)
+        self.timers = StepTimers(self.clock)
+        self.workers = StepWorkers()
+        self.controller = StepController()
+        self.config = broker_settings(**settings)
+        topics = SettingsOfTopics(self.config)
+        self.logs = LogDirs(
+            self.disk,
+            log_dirs,
+            self.clock,
+            config_of=lambda topic: topics.of(self.image.configs.of_topic(topic)).log,
+            producer_expiration_ms=self.config.integer("producer.id.expiration.ms"),
+        )
+        self.logs.open_all()
+        self.broker = Broker(
+            node_id=NODE_ID,
+            cluster_id="the-cluster",
+            config=self.config,
+            image=self.image,
+            logs=self.logs,
+            disk=self.disk,
+            clock=self.clock,
+            controller=self.controller,
+            workers=self.workers,  # type: ignore[arg-type]
+            timers=self.timers,  # type: ignore[arg-type]
+            settings=topics,
+        )
+        self.broker.start()
+        self._handle = dispatcher(self.broker)
+        self.client = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
+
+    # Metadata
+
+    def commit(self, *records: Message) -> None:
+        """Records are committed: the image changes, and the broker is told."""
+        delta = MetadataDelta()
+        for record in records:
+            self.image.replay(record, delta)
+        self.broker.on_metadata(delta)
+
+    def create_topic(
+        self,
+        name: str = "orders",
+        partitions: int = 1,
+        *,
+        replicas: tuple[int, ...] = (NODE_ID,),
+        isr: tuple[int, ...] | None = None,
+        leader: int = NODE_ID,
+        leader_epoch: int = 0,
+        id: Uuid | None = None,
+        **settings: str,
+    ) -> Uuid:
+        topic_id = id or topic_id_of(name)
+        self.commit(
+            TopicRecord(name=name, topic_id=topic_id),
+            *(
+                ConfigRecord(resource_type=2, resource_name=name, name=key.replace("_", "."), value=value)
+                for key, value in settings.items()
+            ),
+            *(
+                PartitionRecord(
+                    partition_id=index,
+                    topic_id=topic_id,
+                    replicas=replicas,
+                    isr=isr or replicas,
+                    leader=leader,
+                    leader_epoch=leader_epoch,
+                    directories=(bytes(16),) * len(replicas),
+                )
+                for index in range(partitions)
+            ),
+        )
+        return topic_id
+
+    def change_partition(self, name: str = "orders", index: int = 0, **changes: Any) -> None:
+        topic_id = self.image.topics.by_name[name].id
+        self.commit(PartitionChangeRecord(topic_id=topic_id, partition_id=index, **changes))
+
+    def delete_topic(self, name: str = "orders") -> None:
+        self.commit(RemoveTopicRecord(topic_id=self.image.topics.by_name[name].id))
+
+    def configure_topic(self, name: str = "orders", **settings: str | None) -> None:
+        self.commit(
+            *(
+                ConfigRecord(resource_type=2, resource_name=name, name=key.replace("_", "."), value=value)
+                for key, value in settings.items()
+            )
+        )
+
+    def register_broker(self, id: int, host: str, port: int, *, fenced: bool = False) -> None:
+        endpoint = RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host=host, port=port)
+        self.commit(RegisterBrokerRecord(broker_id=id, end_points=[endpoint], fenced=fenced))
+
+    # Requests
+
+    def ask(self, request: Message, version: int, client_id: str | None = None) -> Reply:
+        """Sends a request as a client of that version does. The reply may come later."""
+        reply = Reply(version)
+        request = decode(type(request), bytearray(encode(request, version)), version)
+        context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0)
+        self._handle(context, request, reply)
+        return reply
+
+    def send(self, request: Message, version: int, client_id: str | None = None) -> Any:
+        """Sends a request that is answered at once."""
+        reply = self.ask(request, version, client_id)
+        assert reply.is_here, "no reply yet"
+        return reply.message
+
+    # Produce and fetch in one line
+
+    def produce(
+        self,
+        records: bytes | bytearray | None,
+        topic: str = "orders",
+        index: int = 0,
+        acks: int = -1,
+        version: int = 12,
+    ) -> ProduceResponse.PartitionProduceResponse:
+        return only(self.send(produce_request(records, topic, index, acks), version))
+
+    def fetch(
+        self, offset: int = 0, topic: str = "orders", index: int = 0, version: int = 12, **fields: Any
+    ) -> FetchResponse.PartitionData:
+        return only(self.send(fetch_request(offset, topic, index, **fields), version))
+
+    def partition(self, topic: str = "orders", index: int = 0) -> Any:
+        return self.broker.partitions.get(TopicPartition(topic, index))
+
+
+def broker_settings(**settings: str) -> Values:
+    """The broker's settings, as from a file; underscores for dots."""
+    required = {
+        "process.roles": "broker,controller",
+        "node.id": str(NODE_ID),
+        "controller.listener.names": "CONTROLLER",
+    }
+    given = {key.replace("_", "."): value for key, value in settings.items()}
+    return parse(Scope.BROKER, {**required, **given}).values
+
+
+def topic_id_of(name: str) -> Uuid:
+    return Uuid(name.encode().ljust(16, b"."))
+
+
+def batch(*values: bytes, timestamp: int = NOW_MS, **fields: Any) -> bytearray:
+    """A batch of these values, all with the same key and timestamp."""
+    builder = BatchBuilder(**fields)
+    for value in values or (b"value",):
+        builder.append(timestamp, b"key", value)
+    return builder.build()
+
+
+def produced(producer_id: int, sequence: int, *values: bytes, epoch: int = 0, **fields: Any) -> bytearray:
+    """A batch of an idempotent producer."""
+    return batch(*values, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, **fields)
+
+
+def produce_request(
+    records: bytes | bytearray | None, topic: str = "orders", index: int = 0, acks: int = -1, **fields: Any
+) -> ProduceRequest:
+    data = ProduceRequest.PartitionProduceData(index=index, records=records)
+    topic_data = ProduceRequest.TopicProduceData(name=topic, partition_data=[data])
+    return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[topic_data], **fields)
+
+
+_FETCH_FIELDS = {"current_leader_epoch", "last_fetched_epoch", "partition_max_bytes"}
+
+
+def fetch_request(offset: int = 0, topic: str = "orders", index: int = 0, **fields: Any) -> FetchRequest:
+    of_partition = {key: fields.pop(key) for key in _FETCH_FIELDS & fields.keys()}
+    partition = FetchRequest.FetchPartition(
+        partition=index, fetch_offset=offset, **{"partition_max_bytes": 1 << 20, **of_partition}
+    )
+    return FetchRequest(
+        topics=[FetchRequest.FetchTopic(topic=topic, partitions=[partition])],
+        **{"max_bytes": 50 << 20, "min_bytes": 1, "max_wait_ms": 0, "session_epoch": -1, **fields},
+    )
+
+
+def only(response: Any) -> Any:
+    """The one partition of a response."""
+    topics = response.responses if hasattr(response, "responses") else response.topics
+    (topic,) = topics
+    (partition,) = getattr(topic, "partition_responses", None) or topic.partitions
+    return partition
+
+
+def values_in(data: FetchResponse.PartitionData) -> list[bytes | None]:
+    """The values of the records in the whole batches of a fetched partition."""
+    records = bytes(data.records)  # type: ignore[arg-type]
+    return [
+        record.value
+        for position, header in complete_batches(records)
+        for record in read_records(records, position, header)
+    ]
