@@ -1,5 +1,7 @@
-"""Builds the compiled kernel where there is a compiler; without one, the package installs and runs on its pure twin."""
+"""Builds the compiled modules where there is a compiler; without one, their pure twins do the work."""
 
 from setuptools import Extension, setup
 
-setup(ext_modules=[Extension("ottla.records._fast", ["src/ottla/records/_fast.pyx"], optional=True)])
+COMPILED = ("ottla.records._fast", "ottla.wire._native")
+
+setup(ext_modules=[Extension(module, [f"src/{module.replace('.', '/')}.pyx"], optional=True) for module in COMPILED])

@@ -72,16 +72,13 @@ cdef class Record:
         self.value = value
         self.headers = headers
 
-    cdef tuple fields(self):
-        return (self.offset, self.timestamp, self.key, self.value, self.headers)
-
     def __eq__(self, other):
         if type(other) is not Record:
             return NotImplemented
-        return self.fields() == (<Record>other).fields()
+        return fields(self) == fields(<Record>other)
 
     def __hash__(self):
-        return hash(self.fields())
+        return hash(fields(self))
 
     def __repr__(self):
         return (
@@ -90,7 +87,11 @@ cdef class Record:
         )
 
     def __reduce__(self):
-        return (Record, self.fields())
+        return (Record, fields(self))
+
+
+cdef tuple fields(Record record):
+    return (record.offset, record.timestamp, record.key, record.value, record.headers)
 
 
 cdef int add_members() except -1:
@@ -427,8 +428,8 @@ cdef class Growing:
 
     def __cinit__(self):
         self.buffer = bytearray()
-        self.data = NULL
         self.used = self.capacity = 0
+        self.reserve(256)  # so that the address is always one to copy to
 
     cdef int reserve(self, Py_ssize_t more) except -1:
         cdef Py_ssize_t capacity

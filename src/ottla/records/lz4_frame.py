@@ -75,6 +75,8 @@ def decompress(data: memoryview, limit: int, *, check_header: bool = True) -> Bu
 
 
 def _read_frame_header(data: memoryview, check: bool) -> tuple[int, int, bool]:
+    if data[: len(_FRAME_HEADER)] == _FRAME_HEADER:
+        return len(_FRAME_HEADER), BLOCK_SIZE, False
     if len(data) < len(_FRAME_HEADER) or data[:4] != _MAGIC:
         raise BrokenCompression("lz4", "no frame begins here")
     flags, block_descriptor = data[4], data[5]
