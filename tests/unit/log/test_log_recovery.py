@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 
 import pytest
 from partition_logs import (
@@ -108,6 +109,21 @@ class TestWhatIsKept:
         scanned: list[Segment] = []
         open_log(disk.survivor_of_kill(), ROLLING, recovery_point=recovery_point, progress=scanned.append)
         assert [segment.base_offset for segment in scanned] == bases[first_scanned:]
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_the_indexes_of_a_segment_before_the_recovery_point_survive_a_power_cut(self, seed: int) -> None:
+        """They are not looked at again, so they must be durable before the recovery point passes them."""
+        disk = MemoryDisk(Random(seed))
+        log = open_log(disk)
+        append(log, in_transaction(6, 0), marker(6, committed=False), batch(), batch())
+        log.flush()
+        log.roll()
+        append(log, batch())
+        before = state(log)
+        disk.sync_dir(DIRECTORY)
+        recovered = open_log(disk.survivor(Random(seed)), recovery_point=log.recovery_point)
+        assert [part[:1] for part in state(recovered)[-2:]] == [part[:1] for part in before[-2:]]
+        assert recovered.aborted_transactions(0, 4) == log.aborted_transactions(0, 4)
 
     def test_the_recovery_point_does_not_move_by_recovering(self, disk: MemoryDisk, log: PartitionLog) -> None:
         assert open_log(disk.survivor_of_kill(), ROLLING, recovery_point=5).recovery_point == 5
@@ -293,6 +309,7 @@ class TestLeftovers:
         log = open_log(disk, compacted)
         append(log, *(batch() for _ in range(10)))
         log.close()
+        replace_file(disk, path_of(0, ".txnindex"), bytes(34))
         cleaned = bytes(at_offset(2, batch(b"kept"))) + bytes(at_offset(7, batch(b"kept")))
         replace_file(disk, path_of(0, ".log.swap"), cleaned)
         replace_file(disk, path_of(0, ".index.swap"), b"")
@@ -302,6 +319,7 @@ class TestLeftovers:
         assert [header.base_offset for header in headers_in(swapped)] == [2, 7, 8, 9]
         assert files_in(disk, ".swap") == []
         assert not disk.exists(path_of(4, ".log"))
+        assert not disk.exists(path_of(0, ".txnindex")), "it told of what has been cleaned away"
 
     def test_a_swap_half_renamed_is_finished(self, disk: MemoryDisk, log: PartitionLog) -> None:
         before = state(log)
@@ -314,7 +332,9 @@ class TestLeftovers:
         """KAFKA-6264: a segment was being split; what comes at or after the unfinished part is not to be trusted."""
         before = state(log)
         log.close()
-        self.copy(disk, 0, ".cleaned")
-        self.copy(disk, base_offsets(log)[1], ".swap")
+        middle, last = base_offsets(log)[1:]
+        self.copy(disk, middle, ".cleaned")
+        self.copy(disk, 0, ".swap", to=middle)
+        self.copy(disk, 0, ".swap", to=last)
         assert state(open_log(disk, ROLLING, clean=True)) == before
         assert files_in(disk, ".swap") + files_in(disk, ".cleaned") == []
