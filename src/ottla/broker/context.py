@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ottla.base.ids import Uuid
 from ottla.base.ports import Clock, Disk
 from ottla.broker.fetch_sessions import FetchSessions
+from ottla.broker.node_settings import NodeSettings
 from ottla.broker.partition import Partition
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.replicas import Replicas
+from ottla.broker.topic_creation import TopicCreation
 from ottla.broker.topic_settings import SettingsOfTopics, TopicSettings
 from ottla.broker.traffic import Traffic
 from ottla.config.parse import Values
@@ -27,6 +29,7 @@ from ottla.runtime.workers import Workers
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from ottla.broker.quorum import QuorumView
     from ottla.machines.metadata.controller import Controller
 
 _log = logging.getLogger(__name__)
@@ -95,15 +98,21 @@ class Broker:
         self.producer_ids = ProducerIds(self)
         self.fetch_max_bytes = config.integer("fetch.max.bytes")
         self.has_news_for_checkpoints = True
+        self.topic_creation = TopicCreation(self)
+        self.quorum: QuorumView | None = None
+        self.node_settings = NodeSettings(node_id, config)
+        self.node_settings.watch(lambda config, _changed: self.on_settings(config))
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
         """For the node, which tells the controller, and stops when no directory is left."""
 
     def start(self) -> None:
         """Takes up the partitions that the metadata gives to this node. The logs have been opened."""
+        self.node_settings.apply(self.image.configs)
         self.replicas.start()
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """`image` has been changed by committed records, and `delta` says where."""
+        self.node_settings.on_metadata(self.image.configs, delta)
         self.replicas.on_metadata(delta)
 
     def on_settings(self, config: Values) -> None:

@@ -35,6 +35,28 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     # Directories
     ApiKey.DESCRIBE_LOG_DIRS: Route("log_dirs", "handle_describe_log_dirs"),
     ApiKey.ALTER_REPLICA_LOG_DIRS: Route("log_dirs", "handle_alter_replica_log_dirs"),
+    # The cluster
+    ApiKey.API_VERSIONS: Route("api_versions", "handle_api_versions"),
+    ApiKey.METADATA: Route("metadata", "handle_metadata"),
+    ApiKey.DESCRIBE_CLUSTER: Route("cluster", "handle_describe_cluster"),
+    ApiKey.DESCRIBE_QUORUM: Route("quorum", "handle_describe_quorum"),
+    ApiKey.UPDATE_FEATURES: Route("features", "handle_update_features"),
+    ApiKey.UNREGISTER_BROKER: Route("registration", "handle_unregister_broker"),
+    # Topics
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Route("topic_partitions", "handle_describe_topic_partitions"),
+    ApiKey.CREATE_TOPICS: Route("topics", "handle_create_topics"),
+    ApiKey.DELETE_TOPICS: Route("topics", "handle_delete_topics"),
+    ApiKey.CREATE_PARTITIONS: Route("topics", "handle_create_partitions"),
+    ApiKey.ELECT_LEADERS: Route("elections", "handle_elect_leaders"),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Route("reassignments", "handle_alter_partition_reassignments"),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Route("reassignments", "handle_list_partition_reassignments"),
+    # Settings
+    ApiKey.DESCRIBE_CONFIGS: Route("describe_configs", "handle_describe_configs"),
+    ApiKey.ALTER_CONFIGS: Route("alter_configs", "handle_alter_configs"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Route("alter_configs", "handle_incremental_alter_configs"),
+    ApiKey.LIST_CONFIG_RESOURCES: Route("config_resources", "handle_list_config_resources"),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Route("quotas", "handle_describe_client_quotas"),
+    ApiKey.ALTER_CLIENT_QUOTAS: Route("quotas", "handle_alter_client_quotas"),
 }
 
 

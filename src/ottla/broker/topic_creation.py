@@ -1,0 +1,111 @@
+"""Creates topics that clients ask for, or that the node itself needs, once and in the background.
+
+Nobody waits for the outcome: whoever asked is told that the topic does not exist yet, and asks again. The internal
+topics get the settings that their coordinators count on; all others what `num.partitions` and
+`default.replication.factor` say.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ottla.config.parse import Values
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_log = logging.getLogger(__name__)
+
+CreatableTopic = CreateTopicsRequest.CreatableTopic
+
+
+class TopicCreation:
+    """`in_flight` are topics that the controller has been asked for and has not yet answered about."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self.in_flight: set[str] = set()
+
+    def create(self, names: Iterable[str]) -> None:
+        wanted = [name for name in names if name not in self.in_flight]
+        if not wanted:
+            return
+        config = self._broker.config
+        request = CreateTopicsRequest(
+            topics=[creatable_topic(name, config) for name in wanted], timeout_ms=config.integer("request.timeout.ms")
+        )
+
+        def decided(response: CreateTopicsResponse) -> None:
+            self.in_flight.difference_update(wanted)
+            for topic in response.topics:
+                if topic.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                    _log.warning("%s was not created: %s", topic.name, topic.error_message or topic.error_code)
+
+        def failed(error: ErrorCode) -> None:
+            self.in_flight.difference_update(wanted)
+            _log.warning("%s: not created, as the controller cannot be asked: %s", ", ".join(wanted), error.name)
+
+        self.in_flight.update(wanted)
+        self._broker.controller.submit(
+            lambda controller, now_ms: controller.create_topics(request, now_ms), decided, failed
+        )
+
+
+def creatable_topic(name: str, config: Values) -> CreatableTopic:
+    """What a topic is created with that nobody described."""
+    match name:
+        case "__consumer_offsets":
+            return CreatableTopic(
+                name=name,
+                num_partitions=config.integer("offsets.topic.num.partitions"),
+                replication_factor=config.integer("offsets.topic.replication.factor"),
+                configs=_configs(
+                    {
+                        "cleanup.policy": "compact",
+                        "segment.bytes": str(config.integer("offsets.topic.segment.bytes")),
+                        "compression.type": "producer",
+                    }
+                ),
+            )
+        case "__transaction_state":
+            return CreatableTopic(
+                name=name,
+                num_partitions=config.integer("transaction.state.log.num.partitions"),
+                replication_factor=config.integer("transaction.state.log.replication.factor"),
+                configs=_configs(
+                    {
+                        "unclean.leader.election.enable": "false",
+                        "compression.type": "uncompressed",
+                        "cleanup.policy": "compact",
+                        "min.insync.replicas": str(config.integer("transaction.state.log.min.isr")),
+                        "segment.bytes": str(config.integer("transaction.state.log.segment.bytes")),
+                    }
+                ),
+            )
+        case "__share_group_state":
+            return CreatableTopic(
+                name=name,
+                num_partitions=config.integer("share.coordinator.state.topic.num.partitions"),
+                replication_factor=config.integer("share.coordinator.state.topic.replication.factor"),
+                configs=_configs(
+                    {
+                        "cleanup.policy": "delete",
+                        "compression.type": "producer",
+                        "segment.bytes": str(config.integer("share.coordinator.state.topic.segment.bytes")),
+                        "min.insync.replicas": str(config.integer("share.coordinator.state.topic.min.isr")),
+                        "retention.ms": "-1",
+                    }
+                ),
+            )
+        case _:
+            return CreatableTopic(
+                name=name,
+                num_partitions=config.integer("num.partitions"),
+                replication_factor=config.integer("default.replication.factor"),
+            )
+
+
+def _configs(values: dict[str, str]) -> list[CreateTopicsRequest.CreatableTopicConfig]:
+    return [CreateTopicsRequest.CreatableTopicConfig(name=name, value=value) for name, value in values.items()]
