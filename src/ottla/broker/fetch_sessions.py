@@ -60,11 +60,14 @@ class Wanted:
         self.last_fetched_epoch = asked.last_fetched_epoch
         self.log_start_offset = asked.log_start_offset
 
+    def knows(self, high_watermark: int, log_start_offset: int) -> bool:
+        """Whether the client was told so before."""
+        return self.sent_high_watermark == high_watermark and self.sent_log_start_offset == log_start_offset
+
     def note_sent(self, data: FetchResponse.PartitionData) -> bool:
         """Remembers what the client is about to be told; False if it knows all of it already."""
         is_news = (
-            data.high_watermark != self.sent_high_watermark
-            or data.log_start_offset != self.sent_log_start_offset
+            not self.knows(data.high_watermark, data.log_start_offset)
             or data.error_code != ErrorCode.NONE
             or len(data.records) > 0  # type: ignore[arg-type]
             or data.diverging_epoch.end_offset >= 0
@@ -74,6 +77,10 @@ class Wanted:
         self.sent_high_watermark = -1 if data.error_code else data.high_watermark
         self.sent_log_start_offset = data.log_start_offset
         return is_news
+
+
+Read: TypeAlias = list[tuple[PartitionKey, Wanted, FetchResponse.PartitionData]]
+"""Partitions of a fetch, and what they have."""
 
 
 class FetchSession:
@@ -112,9 +119,7 @@ class FetchContext:
         self._opens = opens
         self._epoch = session.epoch if session else 0
 
-    def finish(
-        self, read: list[tuple[PartitionKey, FetchResponse.PartitionData]], now_ms: int, *, by_id: bool, follower: bool
-    ) -> tuple[int, ErrorCode, list[tuple[PartitionKey, FetchResponse.PartitionData]]]:
+    def finish(self, read: Read, now_ms: int, *, by_id: bool, follower: bool) -> tuple[int, ErrorCode, Read]:
         """The session id and error for the reply, and the partitions that belong into it."""
         if self.session is not None:
             return self._finish_incremental(self.session, read)
@@ -122,21 +127,18 @@ class FetchContext:
             return NO_SESSION, self.error, read
         session_id = self._sessions.open(self.partitions, now_ms, uses_topic_ids=by_id, is_follower=follower)
         if session_id:
-            for key, data in read:
-                self.partitions[key].note_sent(data)
+            for _, wanted, data in read:
+                wanted.note_sent(data)
         return session_id, ErrorCode.NONE, read
 
-    def _finish_incremental(
-        self, session: FetchSession, read: list[tuple[PartitionKey, FetchResponse.PartitionData]]
-    ) -> tuple[int, ErrorCode, list[tuple[PartitionKey, FetchResponse.PartitionData]]]:
+    def _finish_incremental(self, session: FetchSession, read: Read) -> tuple[int, ErrorCode, Read]:
         if session.epoch != self._epoch:
             # The client has given up on this request and gone on with the session.
             return session.id, ErrorCode.INVALID_FETCH_SESSION_EPOCH, []
-        news: list[tuple[PartitionKey, FetchResponse.PartitionData]] = []
-        for key, data in read:
-            wanted = session.partitions[key]
+        news: Read = []
+        for key, wanted, data in read:
             if wanted.note_sent(data):
-                news.append((key, data))
+                news.append((key, wanted, data))
                 if len(data.records):  # type: ignore[arg-type]
                     del session.partitions[key]
                     session.partitions[key] = wanted

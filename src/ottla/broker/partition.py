@@ -11,20 +11,24 @@ from ottla.base.ids import TopicPartition, Uuid
 from ottla.broker.purgatory import Operation
 from ottla.broker.topic_settings import TopicSettings
 from ottla.broker.traffic import TopicTraffic
-from ottla.log.outcomes import Appended
+from ottla.log.outcomes import Appended, FileSlice
 from ottla.log.partition_log import PartitionLog
 from ottla.log.producer_state import AppendOrigin
+from ottla.log.segment import Segment
 from ottla.machines.metadata.partition import PartitionImage
 from ottla.machines.partition import LeaderState
 from ottla.wire.errors import ErrorCode
 
 NO_EPOCH = -1
+_FRESH_BATCHES = 8
 
 
 class Partition:
     """`state` is None while another node leads, or none. `waiting` belongs to the purgatory."""
 
     __slots__ = (
+        "_fresh",
+        "_fresh_segment",
         "_jobs",
         "_when_idle",
         "flushed_ms",
@@ -58,6 +62,8 @@ class Partition:
         self.is_flushing = False
         self.is_removing = False
         self.flushed_ms = 0
+        self._fresh: dict[int, int] = {}
+        self._fresh_segment: Segment | None = None
         self._jobs = 0
         self._when_idle: list[Callable[[], None]] = []
 
@@ -81,6 +87,7 @@ class Partition:
             return
         if image.leader != local_id:
             self.leader_id, self.leader_epoch, self.state = image.leader, image.leader_epoch, None
+            self._fresh.clear()
         elif self.state is not None and image.leader_epoch == self.leader_epoch:
             if self.state.on_committed_isr(image.isr, image.partition_epoch):
                 self.log.advance_high_watermark(self.state.high_watermark)
@@ -133,12 +140,20 @@ class Partition:
         appended = log.append_as_leader(data, self.leader_epoch, origin)
         if appended.error or appended.repeated:
             return appended
+        self._remember(appended.base_offset, len(data))
         end_offset = log.log_end_offset
         if end_offset - log.recovery_point >= self.settings.flush_messages:
             self.held = True
         elif not self.held and state.on_local_end(end_offset):
             log.advance_high_watermark(state.high_watermark)
         return appended
+
+    def _remember(self, base_offset: int, size: int) -> None:
+        segment = self.log.segments[-1]
+        if segment is not self._fresh_segment or len(self._fresh) >= _FRESH_BATCHES:
+            self._fresh.clear()
+            self._fresh_segment = segment
+        self._fresh[base_offset] = segment.size - size
 
     def on_flushed(self, end_offset: int) -> bool:
         """All before `end_offset` is on the disk. Returns whether the high watermark moved."""
@@ -152,6 +167,19 @@ class Partition:
         if moved:
             self.log.advance_high_watermark(self.state.high_watermark)
         return moved
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, end_offset: int, *, min_one_batch: bool) -> FileSlice:
+        """As `PartitionLog.read`, and quicker for who follows the end: where the newest batches are is remembered."""
+        log, segment = self.log, self._fresh_segment
+        position = self._fresh.get(offset)
+        if position is None or segment is not log.segments[-1] or end_offset != log.log_end_offset:
+            return log.read(offset, max_bytes, end_offset, min_one_batch=min_one_batch)
+        size = segment.size - position
+        if size > max_bytes:
+            return log.read(offset, max_bytes, end_offset, min_one_batch=min_one_batch)
+        return FileSlice(segment.file, position, size)
 
     # Work on other threads
 
