@@ -1,0 +1,249 @@
+"""`kafka-storage` and `ottla storage`: formats data directories and tells what they are, as Apache Kafka's tool does.
+
+Options, output and exit codes are those of Apache Kafka 4.3.1. Where it differs:
+
+- What is wrong is one line on stderr, not a stack trace.
+- Keys derived from passwords (`--add-scram`) are not printed.
+- Directories are formatted in the order of their names; Kafka's in that of a hash table.
+- metadata.version 31, which Kafka 4.3 has but does not support yet, is unknown.
+- `--help` is a page of ours.
+"""
+
+import os
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from typing import NoReturn
+
+from ottla.base.errors import OttlaError
+from ottla.base.ids import Uuid, uuid_text
+from ottla.config.parse import Values, parse
+from ottla.config.properties import read_properties
+from ottla.config.scopes import Scope
+from ottla.log.disk import OsDisk
+from ottla.machines.metadata.features import FEATURES, METADATA_VERSION, METADATA_VERSIONS, default_level
+from ottla.machines.raft.voters import VoterSet
+from ottla.node.listeners import parse_listeners
+from ottla.node.storage import new_directory_id
+from ottla.node.storage_features import parse_level, parse_release
+from ottla.node.storage_format import FormatPlan, World, format_storage
+from ottla.node.storage_info import describe_storage
+from ottla.node.storage_voters import parse_initial_controllers
+
+LATEST = METADATA_VERSIONS[max(METADATA_VERSIONS)].name
+OLDEST = METADATA_VERSIONS[min(METADATA_VERSIONS)].name
+
+
+class StorageToolError(OttlaError):
+    """Options that do not go together, or with the settings."""
+
+
+class _Parser(ArgumentParser):
+    """Bad usage is exit code 1, as in Kafka."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: error: {message}\n")
+
+
+class _SystemClock:
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+def main(arguments: list[str] | None = None) -> int:
+    tool = "kafka-storage" if os.path.basename(sys.argv[0]).startswith("kafka-") else "ottla storage"
+    options = argument_parser(tool).parse_args(arguments)
+    try:
+        return _COMMANDS[options.command](options)
+    except (OttlaError, OSError) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+
+
+def argument_parser(tool: str) -> ArgumentParser:
+    parser = _Parser(prog=tool, description="Formats data directories, and tells what they are.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    info = commands.add_parser("info", help="tell what the node's directories are, and what is wrong with them")
+    _add_config(info)
+
+    form = commands.add_parser("format", help="format the node's directories", allow_abbrev=False)
+    _add_config(form)
+    form.add_argument("--cluster-id", "-t", required=True, help="the cluster's id; random-uuid makes one")
+    form.add_argument(
+        "--add-scram",
+        "-S",
+        action="append",
+        default=[],
+        help="a credential to begin with: 'SCRAM-SHA-256=[name=alice,password=alice-secret]'",
+    )
+    form.add_argument("--ignore-formatted", "-g", action="store_true", help="leave formatted directories as they are")
+    form.add_argument("--release-version", "-r", help=f"the release whose features to use, {OLDEST} to {LATEST}")
+    form.add_argument("--feature", "-f", action="append", default=[], help="a feature's level, such as group.version=1")
+    quorum = form.add_mutually_exclusive_group()
+    quorum.add_argument("--standalone", "-s", action="store_true", help="this controller is the first and only voter")
+    quorum.add_argument("--no-initial-controllers", "-N", action="store_true", help="the voters are found elsewhere")
+    quorum.add_argument("--initial-controllers", "-I", help="the first voters: id@hostname:port:directory,…")
+
+    mapping = commands.add_parser("version-mapping", help="print the levels of features that a release has")
+    mapping.add_argument("--release-version", "-r", help=f"the release, {OLDEST} to {LATEST}")
+
+    dependencies = commands.add_parser("feature-dependencies", help="print what a level of a feature needs")
+    dependencies.add_argument("--feature", "-f", action="append", required=True, help="such as group.version=1")
+
+    commands.add_parser("random-uuid", help="print a random id")
+    return parser
+
+
+def _add_config(parser: ArgumentParser) -> None:
+    parser.add_argument("--config", "-c", required=True, help="the node's properties file")
+
+
+def _read_config(path: str) -> Values:
+    with open(path, "rb") as file:
+        return parse(Scope.BROKER, read_properties(file.read())).values
+
+
+def _directories(values: Values) -> tuple[list[str], str]:
+    """All directories of the node, and the one with the metadata."""
+    log_dirs = values.list("log.dirs") if values["log.dirs"] else values.list("log.dir")
+    metadata = str(values["metadata.log.dir"] or log_dirs[0])
+    return sorted({os.path.abspath(path) for path in (*log_dirs, metadata)}), os.path.abspath(metadata)
+
+
+def run_info(options: Namespace) -> int:
+    directories, _ = _directories(_read_config(options.config))
+    lines, is_sound = describe_storage(OsDisk(), directories)
+    print("\n".join(lines))
+    return 0 if is_sound else 1
+
+
+def run_format(options: Namespace) -> int:
+    values = _read_config(options.config)
+    directories, metadata_directory = _directories(values)
+    has_static_voters = bool(values.list("controller.quorum.voters"))
+    initial_voters = _initial_voters(options, values)
+    if initial_voters is not None and has_static_voters:
+        raise StorageToolError(
+            "You cannot specify controller.quorum.voters and format the node with --initial-controllers or "
+            "--standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
+            "controller.quorum.bootstrap.servers instead."
+        )
+    is_controller = "controller" in values.list("process.roles")
+    if is_controller and not (has_static_voters or initial_voters or options.no_initial_controllers):
+        raise StorageToolError(
+            "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
+            "--standalone, --initial-controllers, or --no-initial-controllers."
+        )
+    plan = FormatPlan(
+        cluster_id=options.cluster_id,
+        node_id=values.integer("node.id"),
+        directories=directories,
+        metadata_directory=metadata_directory,
+        release=parse_release(options.release_version) if options.release_version else None,
+        features=dict(map(parse_level, options.feature)),
+        scram=options.add_scram,
+        initial_voters=initial_voters,
+        has_dynamic_voters=not has_static_voters and bool(initial_voters or options.no_initial_controllers),
+        ignore_formatted=options.ignore_formatted,
+    )
+    format_storage(plan, _world(), print)
+    return 0
+
+
+def _initial_voters(options: Namespace, values: Values) -> VoterSet | None:
+    if not (options.standalone or options.initial_controllers):
+        return None
+    listener = values.list("controller.listener.names")[0]
+    if options.initial_controllers:
+        return parse_initial_controllers(options.initial_controllers, listener)
+    if "controller" not in values.list("process.roles"):
+        raise StorageToolError("You can only use --standalone on a controller.")
+    host, port = _controller_address(values, listener)
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    directory = uuid_text(new_directory_id(_new_uuid))
+    return parse_initial_controllers(f"{values.integer('node.id')}@{address}:{directory}", listener)
+
+
+def _controller_address(values: Values, name: str) -> tuple[str, int]:
+    """What other controllers would reach this one by."""
+    for text in values.list("advertised.listeners") if values["advertised.listeners"] else ():
+        listener, _, address = text.partition("://")
+        if listener.upper() == name.upper():
+            host, _, port = address.rpartition(":")
+            return host.strip("[]") or "localhost", int(port)
+    for found in parse_listeners(values):
+        if found.name == name.upper():
+            return found.host or "localhost", found.port
+    raise StorageToolError("No controller listeners found.")
+
+
+def run_version_mapping(options: Namespace) -> int:
+    release = options.release_version or LATEST
+    level = parse_release(release)
+    print(f"{METADATA_VERSION}={level} ({release})")
+    for name in FEATURES:
+        if name != METADATA_VERSION:
+            print(f"{name}={default_level(name, level)}")
+    return 0
+
+
+def run_feature_dependencies(options: Namespace) -> int:
+    for text in options.feature:
+        print("\n".join(_dependencies(text)))
+    return 0
+
+
+def _dependencies(text: str) -> list[str]:
+    name, equals, number = text.partition("=")
+    if not equals:
+        raise StorageToolError(
+            f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')"
+        )
+    if not number.lstrip("-").isdecimal():
+        raise StorageToolError(f"Invalid version format: {number} for feature {name}")
+    level = int(number)
+    if name == METADATA_VERSION:
+        if level not in METADATA_VERSIONS:
+            raise StorageToolError(f"Unknown metadata.version {level}")
+        return [f"{name}={level} ({METADATA_VERSIONS[level].name}) has no dependencies."]
+    if name not in FEATURES:
+        raise StorageToolError(f"Unknown feature: {name}")
+    if level not in FEATURES[name].supported:
+        raise StorageToolError(f"Feature level {level} is not supported for feature {name}")
+    needed = FEATURES[name].needs_metadata_version if level else 0
+    if not needed:
+        return [f"{name}={level} has no dependencies."]
+    return [f"{name}={level} requires:", f"    {METADATA_VERSION}={needed} ({METADATA_VERSIONS[needed].name})"]
+
+
+def run_random_uuid(_options: Namespace) -> int:
+    print(uuid_text(new_directory_id(_new_uuid)))
+    return 0
+
+
+def _new_uuid() -> Uuid:
+    """A random UUID of version 4, as Java makes them."""
+    data = bytearray(os.urandom(16))
+    data[6] = data[6] & 0x0F | 0x40
+    data[8] = data[8] & 0x3F | 0x80
+    return Uuid(bytes(data))
+
+
+def _world() -> World:
+    date = time.strftime("%a %b %d %H:%M:%S %Z %Y")
+    return World(OsDisk(), _SystemClock(), date, _new_uuid, lambda: os.urandom(24))
+
+
+_COMMANDS = {
+    "info": run_info,
+    "format": run_format,
+    "version-mapping": run_version_mapping,
+    "feature-dependencies": run_feature_dependencies,
+    "random-uuid": run_random_uuid,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
