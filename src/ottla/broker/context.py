@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.base.ids import Uuid
 from ottla.base.ports import Clock, Disk
+from ottla.broker.described_partitions import DescribedPartitions
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.node_settings import NodeSettings
 from ottla.broker.partition import Partition
@@ -99,6 +100,7 @@ class Broker:
         self.fetch_max_bytes = config.integer("fetch.max.bytes")
         self.has_news_for_checkpoints = True
         self.topic_creation = TopicCreation(self)
+        self.described_partitions = DescribedPartitions()
         self.quorum: QuorumView | None = None
         self.node_settings = NodeSettings(node_id, config)
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
@@ -112,6 +114,7 @@ class Broker:
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """`image` has been changed by committed records, and `delta` says where."""
+        self.described_partitions.on_metadata(delta)
         self.node_settings.on_metadata(self.image.configs, delta)
         self.replicas.on_metadata(delta)
 

@@ -3,8 +3,7 @@
 A topic that is asked for by name and does not exist is created, where both the node and the client allow it; the
 client gets UNKNOWN_TOPIC_OR_PARTITION and asks again. The order is Kafka's: topics that exist, then the others.
 
-Most of the work is the same from request to request, so the partitions of a topic are kept as they are sent, for as
-long as the image and the brokers are the same.
+The partitions of a topic look the same to every client of a listener, so they are kept: see `described_partitions`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.broker.authorized_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
 from ottla.broker.cluster_view import ClusterView
 from ottla.broker.context import Broker
+from ottla.broker.described_partitions import Form, Partitions
 from ottla.machines.metadata.partition import PartitionImage
 from ottla.machines.metadata.topic_names import INTERNAL, name_problem
 from ottla.machines.metadata.topics import TopicImage
@@ -34,7 +34,17 @@ def handle_metadata(broker: Broker, context: RequestContext, request: MetadataRe
         respond(_refused(request, problem))
         return
     view = ClusterView(broker.image, context.connection.listener)
-    described = _Described(view, context.api_version, asked_operations=request.include_topic_authorized_operations)
+    form = Form(
+        view.listener,
+        lists_gone_replicas=context.api_version > 0,
+        has_listener_not_found=context.api_version >= _FIRST_WITH_LISTENER_NOT_FOUND,
+    )
+    described = _Described(
+        view,
+        form,
+        known=broker.described_partitions.of(form),
+        operations=ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED,
+    )
     respond(
         MetadataResponse(
             brokers=[
@@ -105,24 +115,24 @@ def _missing(name: str) -> Topic:
 
 
 class _Described:
-    """Topics in the form of one version, for one listener."""
+    """Topics in one form; `known` are partitions that have it already."""
 
-    def __init__(self, view: ClusterView, api_version: int, *, asked_operations: bool) -> None:
+    def __init__(self, view: ClusterView, form: Form, *, known: dict[Uuid, Partitions], operations: int) -> None:
         self._view = view
-        self._lists_gone_replicas = api_version > 0
-        self._unreachable = (
-            ErrorCode.LISTENER_NOT_FOUND
-            if api_version >= _FIRST_WITH_LISTENER_NOT_FOUND
-            else ErrorCode.LEADER_NOT_AVAILABLE
-        )
-        self._operations = ALL_ON_TOPIC if asked_operations else NOT_ASKED
+        self._form = form
+        self._known = known
+        self._operations = operations
 
     def topic(self, topic: TopicImage) -> Topic:
+        partitions = self._known.get(topic.id)
+        if partitions is None:
+            partitions = [self._partition(index, partition) for index, partition in topic.partitions.items()]
+            self._known[topic.id] = partitions
         return Topic(
             name=topic.name,
             topic_id=topic.id,
             is_internal=topic.name in INTERNAL,
-            partitions=[self._partition(index, partition) for index, partition in topic.partitions.items()],
+            partitions=partitions,
             topic_authorized_operations=self._operations,
         )
 
@@ -140,13 +150,14 @@ class _Described:
 
     def _reachable(self, replicas: tuple[int, ...]) -> tuple[int, ...]:
         """The first version has no word for a replica that is offline, and so leaves it out."""
-        if self._lists_gone_replicas:
+        if self._form.lists_gone_replicas:
             return replicas
         return tuple(replica for replica in replicas if replica in self._view.alive)
 
     def _error(self, partition: PartitionImage, replicas: tuple[int, ...], isr: tuple[int, ...]) -> ErrorCode:
         if not self._view.has_endpoint(partition.leader):
-            is_registered = self._view.is_registered(partition.leader)
-            return self._unreachable if is_registered else ErrorCode.LEADER_NOT_AVAILABLE
+            if self._form.has_listener_not_found and self._view.is_registered(partition.leader):
+                return ErrorCode.LISTENER_NOT_FOUND
+            return ErrorCode.LEADER_NOT_AVAILABLE
         gone = len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr)
         return ErrorCode.REPLICA_NOT_AVAILABLE if gone else ErrorCode.NONE

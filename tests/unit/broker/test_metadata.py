@@ -249,3 +249,17 @@ def test_a_replica_in_a_failed_directory_is_offline():
     node.change_partition("a", 0, directories=(failed,))
     (partition,) = node.send(names("a"), 12).topics[0].partitions
     assert partition.offline_replicas == (1,)
+
+
+def test_what_was_described_before_is_described_anew_when_it_changes():
+    node = node_with_topics()
+    asked = names("a", allow_auto_topic_creation=False)
+    node.send(asked, 12)
+    node.change_partition("a", 0, leader=1)
+    assert node.send(asked, 12).topics[0].partitions[0].leader_epoch == 1
+    node.delete_topic("a")
+    assert errors(node.send(asked, 12)) == {"a": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    node.create_topic("a", 2)
+    assert len(node.send(asked, 12).topics[0].partitions) == 2
+    node.register_broker(1, "broker-1", 9092, fenced=True)
+    assert node.send(asked, 12).topics[0].partitions[0].offline_replicas == (1,)
