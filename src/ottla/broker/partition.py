@@ -174,12 +174,11 @@ class Partition:
         """As `PartitionLog.read`, and quicker for who follows the end: where the newest batches are is remembered."""
         log, segment = self.log, self._fresh_segment
         position = self._fresh.get(offset)
-        if position is None or segment is not log.segments[-1] or end_offset != log.log_end_offset:
-            return log.read(offset, max_bytes, end_offset, min_one_batch=min_one_batch)
-        size = segment.size - position
-        if size > max_bytes:
-            return log.read(offset, max_bytes, end_offset, min_one_batch=min_one_batch)
-        return FileSlice(segment.file, position, size)
+        if position is not None and segment is log.segments[-1] and end_offset == log.log_end_offset:
+            size = segment.size - position
+            if size <= max_bytes and offset >= log.log_start_offset:
+                return FileSlice(segment.file, position, size)
+        return log.read(offset, max_bytes, end_offset, min_one_batch=min_one_batch)
 
     # Work on other threads
 

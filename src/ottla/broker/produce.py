@@ -54,6 +54,7 @@ class Produce(Operation):
         "_respond",
         "_response",
         "_timeout_ms",
+        "_transaction_error",
     )
 
     def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
@@ -63,6 +64,11 @@ class Produce(Operation):
         self._respond = respond
         self._acks = request.acks
         self._timeout_ms = request.timeout_ms
+        self._transaction_error = (
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            if request.transactional_id is None
+            else ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        )
         self._response = ProduceResponse()
         self._awaited: dict[Partition, tuple[int, ProduceResponse.PartitionProduceResponse]] = {}
         self._grown: list[Partition] = []
@@ -111,7 +117,7 @@ class Produce(Operation):
         except InvalidBatch as refused:
             return self._refuse_batch(partition, refused)
         if validated.header.is_transactional:
-            return self._refuse(index, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            return self._refuse(index, self._transaction_error)
         try:
             return self._append(partition, validated, now_ms if settings.stamps_records else -1)
         except OSError as problem:
@@ -204,6 +210,8 @@ class Produce(Operation):
         return not self._awaited
 
     def _outcome(self, partition: Partition, required_offset: int) -> ErrorCode | None:
+        if self._broker.partitions.get(partition.name) is not partition:
+            return self._broker.find_error(*partition.name)
         if partition.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self._acks == _ALL:

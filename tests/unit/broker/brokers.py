@@ -9,6 +9,7 @@ timers fire when `node.timers.advance` moves time.
 """
 
 from collections.abc import Callable, Hashable
+from hashlib import md5
 from heapq import heappop, heappush
 from typing import Any
 
@@ -350,7 +351,7 @@ def broker_settings(**settings: str) -> Values:
 
 
 def topic_id_of(name: str) -> Uuid:
-    return Uuid(name.encode().ljust(16, b"."))
+    return Uuid(md5(name.encode()).digest())
 
 
 def batch(*values: bytes, timestamp: int = NOW_MS, **fields: Any) -> bytearray:
