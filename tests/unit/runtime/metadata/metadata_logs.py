@@ -148,6 +148,9 @@ def topic_id(name: str) -> Uuid:
 def topic_records(name: str, padding: int = 0) -> list[VersionedRecord]:
     partition = PartitionRecord(
         topic_id=topic_id(name),
+        partition_id=0,
+        leader_epoch=0,
+        partition_epoch=0,
         replicas=(1,) * (1 + padding),
         isr=(1,),
         leader=1,
