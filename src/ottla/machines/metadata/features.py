@@ -93,6 +93,9 @@ def default_level(feature: str, metadata_version: int) -> int:
     return max(level for level, since in enumerate(FEATURES[feature].since) if since <= metadata_version)
 
 
+NO_EPOCH_BUMP_ON_SHRINK: Final = 12
+
+
 def has_metadata_transactions(metadata_version: int) -> bool:
     return metadata_version >= 13
 

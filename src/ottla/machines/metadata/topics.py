@@ -32,12 +32,13 @@ class TopicImage:
 
 
 class TopicsImage:
-    __slots__ = ("_shared", "by_id", "by_name")
+    __slots__ = ("_shared", "_unified", "by_id", "by_name")
 
     def __init__(self) -> None:
         self.by_id: dict[Uuid, TopicImage] = {}
         self.by_name: dict[str, TopicImage] = {}
         self._shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self._unified: dict[str, tuple[str, ...]] = {}
 
     @property
     def partition_count(self) -> int:
@@ -47,11 +48,15 @@ class TopicsImage:
         found = self.by_name.get(topic)
         return found.partitions.get(partition_id) if found else None
 
+    def colliding_with(self, name: str) -> str | None:
+        """A topic whose name differs from this one in '.' and '_' alone: both would have the same metrics."""
+        return next(iter(self._unified.get(_unify(name), ())), None)
+
     def replay_topic(self, record: TopicRecord, delta: MetadataDelta) -> None:
         if record.name in self.by_name or record.topic_id in self.by_id:
             raise CorruptMetadataError(f"topic {record.name} is created twice")
         topic = TopicImage(record.name, record.topic_id)
-        self.by_id[topic.id] = self.by_name[topic.name] = topic
+        self._add(topic)
         delta.topics_created[topic.id] = topic
 
     def replay_partition(self, record: PartitionRecord, delta: MetadataDelta) -> None:
@@ -70,6 +75,10 @@ class TopicsImage:
     def replay_remove(self, record: RemoveTopicRecord, delta: MetadataDelta) -> TopicImage:
         topic = self._topic(record.topic_id)
         del self.by_id[topic.id], self.by_name[topic.name]
+        unified = _unify(topic.name)
+        others = tuple(name for name in self._unified.pop(unified, ()) if name != topic.name)
+        if others:
+            self._unified[unified] = others
         delta.note_topic_deleted(topic)
         return topic
 
@@ -102,9 +111,15 @@ class TopicsImage:
         for topic in self.by_id.values():
             twin = TopicImage(topic.name, topic.id)
             twin.partitions = dict(topic.partitions)
-            copied.by_id[twin.id] = copied.by_name[twin.name] = twin
+            copied._add(twin)
         copied._shared = dict(self._shared)
         return copied
+
+    def _add(self, topic: TopicImage) -> None:
+        self.by_id[topic.id] = self.by_name[topic.name] = topic
+        if "." in topic.name or "_" in topic.name:
+            unified = _unify(topic.name)
+            self._unified[unified] = (*self._unified.get(unified, ()), topic.name)
 
     def _topic(self, topic_id: Uuid) -> TopicImage:
         topic = self.by_id.get(topic_id)
@@ -114,3 +129,7 @@ class TopicsImage:
 
     def _share(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
         return self._shared.setdefault(items, items)
+
+
+def _unify(name: str) -> str:
+    return name.replace(".", "_")

@@ -1,0 +1,138 @@
+"""BrokerHeartbeat: from fenced to unfenced, and out again in order (KIP-631).
+
+    FENCED       registered, leads nothing      UNFENCED when it asks and has read its own registration
+    UNFENCED     takes part                     FENCED when it asks or falls silent; to stop, one of the next two
+    SHUTTING     its leaderships move away      STOPPED when it has none and the others have read about it
+    STOPPED      fenced; told to stop
+
+A heartbeat also says which log directories failed, and which take no new replicas.
+"""
+
+from enum import Enum, auto
+
+from ottla.base.ids import Uuid
+from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.brokers import ENTER_CONTROLLED_SHUTDOWN, FENCE, UNFENCE, BrokerRegistration
+from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.decisions.broker_epochs import check_broker_epoch
+from ottla.machines.metadata.features import has_cordoned_directories, has_directory_assignment
+from ottla.machines.metadata.leadership import changes_when_added, changes_when_removed, leads_something
+from ottla.machines.metadata.sessions import Session
+from ottla.wire.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationChangeRecord
+
+
+class State(Enum):
+    FENCED = auto()
+    UNFENCED = auto()
+    SHUTTING = auto()
+    STOPPED = auto()
+
+
+def heartbeat(
+    context: ControllerContext, request: BrokerHeartbeatRequest, now_ms: int
+) -> Decision[BrokerHeartbeatResponse]:
+    stale = check_broker_epoch(context, request.broker_id, request.broker_epoch)
+    if stale is not None:
+        return Decision(BrokerHeartbeatResponse(error_code=stale.code))
+    broker = context.image.brokers.by_id[request.broker_id]
+    session = context.sessions.touch(broker.id, broker.epoch, now_ms, request.current_metadata_offset)
+    state = _state(broker)
+    after = _next_state(context, broker, session, request)
+    records = [] if after is state else _records(context, broker, after)
+    if after is State.SHUTTING and session.shutdown_offset < 0:
+        session.shutdown_offset = context.next_offset + len(records) - 1
+    if has_directory_assignment(context.metadata_version):
+        records += _records_of_failed_directories(context, broker, set(request.offline_log_dirs))
+    if has_cordoned_directories(context.metadata_version):
+        records += _records_of_cordoned_directories(broker, request)
+    reply = BrokerHeartbeatResponse(
+        is_caught_up=request.current_metadata_offset >= broker.epoch,
+        is_fenced=after in (State.FENCED, State.STOPPED),
+        should_shut_down=after is State.STOPPED,
+    )
+    return Decision(reply, records, atomic=False)
+
+
+def fence_silent_brokers(context: ControllerContext, now_ms: int) -> Decision[None]:
+    """Fences every broker whose session ran out. One that this controller has not heard of yet starts a session."""
+    timeout_ms = context.config.integer("broker.session.timeout.ms")
+    records: list[VersionedRecord] = []
+    for broker in context.image.brokers.by_id.values():
+        if broker.fenced:
+            continue
+        if broker.id not in context.sessions.by_broker:
+            context.sessions.touch(broker.id, broker.epoch, now_ms)
+        elif not context.sessions.is_valid(broker.id, broker.epoch, now_ms, timeout_ms):
+            records += _records(context, broker, State.FENCED)
+    return Decision(None, records, atomic=False)
+
+
+def _state(broker: BrokerRegistration) -> State:
+    if broker.fenced:
+        return State.FENCED
+    return State.SHUTTING if broker.in_controlled_shutdown else State.UNFENCED
+
+
+def _next_state(
+    context: ControllerContext, broker: BrokerRegistration, session: Session, request: BrokerHeartbeatRequest
+) -> State:
+    match _state(broker):
+        case State.FENCED:
+            if request.want_shut_down:
+                return State.STOPPED
+            is_caught_up = request.current_metadata_offset >= broker.epoch
+            return State.UNFENCED if is_caught_up and not request.want_fence else State.FENCED
+        case State.UNFENCED:
+            if not request.want_shut_down:
+                return State.FENCED if request.want_fence else State.UNFENCED
+            if request.want_fence or not leads_something(context, broker.id):
+                return State.STOPPED
+            return State.SHUTTING
+    if leads_something(context, broker.id) or session.shutdown_offset > _lowest_active_offset(context):
+        return State.SHUTTING
+    return State.STOPPED
+
+
+def _lowest_active_offset(context: ControllerContext) -> float:
+    """How far every active broker has read the log; no limit if there is none."""
+    sessions = context.sessions.by_broker
+    return min((sessions[id].metadata_offset for id in sessions if context.is_active(id)), default=float("inf"))
+
+
+def _records(context: ControllerContext, broker: BrokerRegistration, state: State) -> list[VersionedRecord]:
+    change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch)
+    match state:
+        case State.UNFENCED:
+            change.fenced = UNFENCE
+            return [VersionedRecord(change, 0), *changes_when_added(context, broker.id)]
+        case State.SHUTTING:
+            change.in_controlled_shutdown = ENTER_CONTROLLED_SHUTDOWN
+            return [VersionedRecord(change, 1), *changes_when_removed(context, broker.id)]
+    change.fenced = FENCE
+    return [*changes_when_removed(context, broker.id), VersionedRecord(change, 0)]
+
+
+def _records_of_failed_directories(
+    context: ControllerContext, broker: BrokerRegistration, failed: set[Uuid]
+) -> list[VersionedRecord]:
+    newly_failed = failed & set(broker.directories)
+    if not newly_failed:
+        return []
+    affected = [located for located in context.partitions() if located[3].directory(broker.id) in newly_failed]
+    left = tuple(directory for directory in broker.directories if directory not in failed)
+    change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=left)
+    return [*changes_when_removed(context, broker.id, affected), VersionedRecord(change, 2)]
+
+
+def _records_of_cordoned_directories(
+    broker: BrokerRegistration, request: BrokerHeartbeatRequest
+) -> list[VersionedRecord]:
+    cordoned = request.cordoned_log_dirs
+    if cordoned is None or (
+        broker.cordoned_directories is not None and set(cordoned) == set(broker.cordoned_directories)
+    ):
+        return []
+    change = BrokerRegistrationChangeRecord(
+        broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=tuple(cordoned)
+    )
+    return [VersionedRecord(change, 3)]

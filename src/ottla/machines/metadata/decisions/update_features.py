@@ -1,0 +1,142 @@
+"""UpdateFeatures: levels go up when every node can, and down only where nothing is lost (KIP-584, KIP-778).
+
+All updates of a request are made, or none. `kraft.version` belongs to the Raft layer: it is checked here, and changed
+there.
+"""
+
+from enum import IntEnum
+
+from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.configs import CLUSTER_DEFAULT, ResourceType
+from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.decisions.alter_configs import MIN_INSYNC_REPLICAS
+from ottla.machines.metadata.features import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    FEATURES,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    METADATA_VERSIONS,
+    Range,
+)
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ConfigRecord, FeatureLevelRecord, UpdateFeaturesRequest, UpdateFeaturesResponse
+
+NOT_SUPPORTED = Range(0, 0)
+LAST_VERSION_WITH_RESULTS = 1
+
+
+class UpgradeType(IntEnum):
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+def update_features(
+    context: ControllerContext, request: UpdateFeaturesRequest, *, api_version: int, kraft_version: int
+) -> Decision[UpdateFeaturesResponse]:
+    """Up to version 1 the reply lists the features. `kraft_version` is the Raft layer's level."""
+    levels = context.image.features.levels | {KRAFT_VERSION: kraft_version}
+    proposed = levels | {update.feature: update.max_version_level for update in request.feature_updates}
+    records: list[VersionedRecord] = []
+    for update in request.feature_updates:
+        upgrade_type = update.upgrade_type
+        if api_version == 0:
+            upgrade_type = UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else UpgradeType.UPGRADE
+        problem = _problem(context, update.feature, update.max_version_level, upgrade_type, levels, proposed)
+        if problem is not None:
+            message = f"The update failed for all features since the following feature had an error: {problem}"
+            return Decision(UpdateFeaturesResponse(error_code=ErrorCode.INVALID_UPDATE_VERSION, error_message=message))
+        if update.feature != KRAFT_VERSION:
+            record = FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level)
+            records.append(VersionedRecord(record, 0))
+    reply = UpdateFeaturesResponse(error_message=None)
+    if api_version <= LAST_VERSION_WITH_RESULTS:
+        result = UpdateFeaturesResponse.UpdatableFeatureResult
+        reply.results = [result(feature=update.feature, error_message=None) for update in request.feature_updates]
+    if request.validate_only:
+        return Decision(reply)
+    if any(u.feature == ELIGIBLE_LEADER_REPLICAS_VERSION and u.max_version_level for u in request.feature_updates):
+        records = [*_elr_safety_records(context), *records]
+    return Decision(reply, records)
+
+
+def _problem(
+    context: ControllerContext,
+    feature: str,
+    level: int,
+    upgrade_type: int,
+    levels: dict[str, int],
+    proposed: dict[str, int],
+) -> str | None:
+    invalid = f"Invalid update version {level} for feature {feature}. "
+    current = levels.get(feature, 0)
+    if upgrade_type not in set(UpgradeType):
+        return invalid + "The controller does not support the given upgrade type."
+    if level < 0:
+        return invalid + "A feature version cannot be less than 0."
+    reason = _reason_not_supported(context, feature, level)
+    if reason is not None:
+        return invalid + reason
+    if level < current and upgrade_type == UpgradeType.UPGRADE:
+        return (
+            invalid + "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
+            "unsafe downgrade."
+        )
+    if level > current and upgrade_type != UpgradeType.UPGRADE:
+        return invalid + "Can't downgrade to a newer version."
+    if feature == METADATA_VERSION:
+        return _metadata_downgrade_problem(current, level, upgrade_type)
+    if feature == KRAFT_VERSION:
+        return invalid + "Can't downgrade the version of this feature." if level < current else None
+    needed = FEATURES[feature].needs_metadata_version
+    if level and proposed[METADATA_VERSION] < needed:
+        return (
+            invalid + f"{feature} could not be set to {level} because it depends on {METADATA_VERSION} level {needed}"
+        )
+    return None
+
+
+def _reason_not_supported(context: ControllerContext, feature: str, level: int) -> str | None:
+    ours = FEATURES[feature].supported if feature in FEATURES else NOT_SUPPORTED
+    nodes = [(f"Local controller {context.node_id}", ours)]
+    nodes += [
+        (f"Broker {broker.id}", dict(broker.features).get(feature, NOT_SUPPORTED))
+        for broker in context.image.brokers.by_id.values()
+    ]
+    nodes += [
+        (f"Controller {controller.id}", dict(controller.features).get(feature, NOT_SUPPORTED))
+        for controller in context.image.brokers.controllers.values()
+        if controller.id != context.node_id
+    ]
+    for name, supported in nodes:
+        if level not in supported:
+            if supported.highest == 0:
+                return f"{name} does not support this feature."
+            return f"{name} only supports versions {supported.lowest}-{supported.highest}"
+    return None
+
+
+def _metadata_downgrade_problem(current: int, level: int, upgrade_type: int) -> str | None:
+    if not any(METADATA_VERSIONS[passed].changes_records for passed in range(level + 1, current + 1)):
+        return None
+    reason = "Refusing to perform the requested downgrade because it might delete metadata information."
+    if upgrade_type == UpgradeType.UNSAFE_DOWNGRADE:
+        reason = "Unsafe metadata downgrade is not supported in this version."
+    return f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
+
+
+def _elr_safety_records(context: ControllerContext) -> list[VersionedRecord]:
+    """With eligible leader replicas, `min.insync.replicas` must be the same on all brokers: one is set for all."""
+    configs = context.image.configs
+    records = []
+    if MIN_INSYNC_REPLICAS not in configs.of_cluster():
+        value = str(context.config.integer(MIN_INSYNC_REPLICAS))
+        records.append(_config_record("", value))
+    for (type, name), values in configs.by_resource.items():
+        if type == ResourceType.BROKER and name != CLUSTER_DEFAULT.name and MIN_INSYNC_REPLICAS in values:
+            records.append(_config_record(name, None))
+    return [VersionedRecord(record, 0) for record in records]
+
+
+def _config_record(broker: str, value: str | None) -> ConfigRecord:
+    return ConfigRecord(resource_type=ResourceType.BROKER, resource_name=broker, name=MIN_INSYNC_REPLICAS, value=value)

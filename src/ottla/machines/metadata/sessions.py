@@ -1,0 +1,40 @@
+"""When each broker was last heard of. Soft state: no record holds it, and a new controller starts with everybody fresh.
+
+This is the one part of the controller that changes without `replay`: a heartbeat that changes nothing else would not
+be worth a record. What follows from a session that ran out is a record like any other: the broker is fenced.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Session:
+    epoch: int
+    heard_at_ms: int
+    metadata_offset: int = -1
+    shutdown_offset: int = -1
+    """Where the log ended when the broker asked to shut down; it may go when the others have read that far."""
+
+
+class BrokerSessions:
+    __slots__ = ("by_broker",)
+
+    def __init__(self) -> None:
+        self.by_broker: dict[int, Session] = {}
+
+    def touch(self, broker_id: int, epoch: int, now_ms: int, metadata_offset: int | None = None) -> Session:
+        """Notes a sign of life; another epoch is another life."""
+        session = self.by_broker.get(broker_id)
+        if session is None or session.epoch != epoch:
+            session = self.by_broker[broker_id] = Session(epoch, now_ms)
+        session.heard_at_ms = now_ms
+        if metadata_offset is not None:
+            session.metadata_offset = metadata_offset
+        return session
+
+    def is_valid(self, broker_id: int, epoch: int, now_ms: int, timeout_ms: int) -> bool:
+        session = self.by_broker.get(broker_id)
+        return session is not None and session.epoch == epoch and now_ms - session.heard_at_ms < timeout_ms
+
+    def forget(self, broker_id: int) -> None:
+        self.by_broker.pop(broker_id, None)

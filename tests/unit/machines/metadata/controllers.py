@@ -1,0 +1,102 @@
+"""A controller to talk to in tests: it replays what it decides, as its driver would after appending."""
+
+import random
+from typing import Any, TypeVar
+
+from ottla.base.ids import Uuid
+from ottla.config.parse import parse
+from ottla.config.scopes import Scope
+from ottla.machines.decision import Decision
+from ottla.machines.metadata.activation import bootstrap_records
+from ottla.machines.metadata.controller import Controller
+from ottla.machines.metadata.features import FEATURES
+from ottla.machines.metadata.image import MetadataImage
+from ottla.wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
+from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
+
+ReplyT = TypeVar("ReplyT")
+
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+NODE_SETTINGS = {"process.roles": "broker,controller", "node.id": "1", "controller.listener.names": "CONTROLLER"}
+
+
+def directory_of(broker_id: int) -> Uuid:
+    return Uuid(b"directory of %3d" % broker_id)
+
+
+class ControllerUnderTest:
+    """`now_ms` is the clock; every record passes through its bytes, as through the log."""
+
+    def __init__(self, image: MetadataImage | None = None, seed: int = 0, **settings: str) -> None:
+        chance = random.Random(seed)
+        given = NODE_SETTINGS | {key.replace("_", "."): value for key, value in settings.items()}
+        self.controller = Controller(
+            MetadataImage() if image is None else image,
+            node_id=1,
+            cluster_id=CLUSTER_ID,
+            config=parse(Scope.BROKER, given).values,
+            new_uuid=lambda: Uuid(chance.randbytes(16)),
+            random=chance,
+        )
+        self.now_ms = 1_000_000
+        if image is None:
+            self.do(self.controller.activate(bootstrap_records()))
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.controller.image
+
+    def do(self, decision: Decision[ReplyT]) -> ReplyT:
+        for record in decision.records:
+            written = encode_metadata_record(record.message, record.version)
+            self.controller.replay(decode_metadata_record(written)[0])
+            self.controller.next_offset += 1
+        return decision.reply
+
+    def ask(self, name: str, request: Any, **more: int) -> Any:
+        """Decides by the method of that name, and replays."""
+        return self.do(getattr(self.controller, name)(request, self.now_ms, **more))
+
+    def register(self, broker_id: int, *, rack: str | None = None, life: int = 0, clean: bool = False) -> int:
+        """Registers a broker, in its `life`; gives its epoch."""
+        before = self.image.brokers.by_id.get(broker_id)
+        supported = BrokerRegistrationRequest.Feature
+        reply = self.ask(
+            "register_broker",
+            BrokerRegistrationRequest(
+                broker_id=broker_id,
+                cluster_id=CLUSTER_ID,
+                incarnation_id=Uuid(b"broker %3d, #%3d" % (broker_id, life)),
+                listeners=[BrokerRegistrationRequest.Listener(name="PLAINTEXT", host="localhost", port=9092)],
+                features=[
+                    supported(name=name, min_supported_version=low, max_supported_version=high)
+                    for name, ((low, high), *_) in FEATURES.items()
+                ],
+                rack=rack,
+                log_dirs=(directory_of(broker_id),),
+                previous_broker_epoch=before.epoch if clean and before else -1,
+            ),
+        )
+        assert reply.error_code == 0
+        return int(reply.broker_epoch)
+
+    def heartbeat(self, broker_id: int, **wants: Any) -> Any:
+        request = BrokerHeartbeatRequest(
+            broker_id=broker_id,
+            broker_epoch=self.image.brokers.by_id[broker_id].epoch,
+            current_metadata_offset=self.controller.next_offset,
+            **wants,
+        )
+        return self.ask("heartbeat", request)
+
+    def start(self, *broker_ids: int, **rack: str | None) -> None:
+        """Registers and unfences."""
+        for broker_id in broker_ids:
+            self.register(broker_id, **rack)
+            assert not self.heartbeat(broker_id).is_fenced
+
+
+def one_node() -> ControllerUnderTest:
+    node = ControllerUnderTest()
+    node.start(1)
+    return node
