@@ -5,8 +5,6 @@ other brokers not at all. An empty list of keys is taken for all keys, as in Kaf
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from types import MappingProxyType
 from typing import Final
 
 from ottla.broker import loggers
@@ -16,10 +14,10 @@ from ottla.broker.node_settings import broker_row
 from ottla.config.parse import ConfigError
 from ottla.config.scopes import Scope, settings
 from ottla.config.setting import REQUIRED, Setting
-from ottla.config.tables import client_metrics, group
 from ottla.config.topic import resolve_topic
 from ottla.config.values import Value
 from ottla.machines.metadata.configs import ResourceType
+from ottla.machines.metadata.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
 from ottla.machines.metadata.refusal import Refusal
 from ottla.machines.metadata.topic_names import check_name
 from ottla.runtime.request import RequestContext, Respond
@@ -125,21 +123,23 @@ def _client_metrics(broker: Broker, name: str, shown: Shown) -> Described:
     given = broker.image.configs.of(ResourceType.CLIENT_METRICS, name)
     return [
         entry(row.name, row, value, [Synonym(row.name, java_text(value), Source.CLIENT_METRICS)] if own else [], shown)
-        for row, value, own in _values(_client_metrics_rows(), given)
+        for row, value, own in _values(CLIENT_METRICS_SETTINGS, given)
     ]
 
 
 def _group(broker: Broker, name: str, shown: Shown) -> Described:
+    """What a group is not given it takes from its brokers, whose settings are named `group.` and the group's."""
     if not name:
         return Refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
     given = broker.image.configs.of(ResourceType.GROUP, name)
     sources = BrokerSources(broker.node_settings, broker.image.configs)
     described = []
-    for row, value, own in _values(_group_rows(), given):
+    for row, value, own in _values(GROUP_SETTINGS, given):
         synonyms = [Synonym(row.name, java_text(value), Source.GROUP)] if own else []
-        if row.synonyms:
-            value = value if own else broker.config[row.synonyms[0].name]
-            synonyms += sources.synonyms(row.synonyms[0].name)
+        of_brokers = f"group.{row.name}"
+        if of_brokers in settings(Scope.BROKER):
+            value = value if own else broker.config[of_brokers]
+            synonyms += sources.synonyms(of_brokers)
         else:
             synonyms.append(Synonym(row.name, java_text(_default(row)), Source.DEFAULT))
         described.append(entry(row.name, row, value, synonyms, shown))
@@ -156,16 +156,6 @@ def _values(rows: Mapping[str, Setting], given: Mapping[str, str]) -> Iterator[t
 def _default(row: Setting) -> Value:
     assert row.default is not REQUIRED, "only a node has settings without a default"
     return row.default
-
-
-@cache
-def _group_rows() -> Mapping[str, Setting]:
-    return MappingProxyType({row.name: row for row in group.SETTINGS})
-
-
-@cache
-def _client_metrics_rows() -> Mapping[str, Setting]:
-    return MappingProxyType({row.name: row for row in client_metrics.SETTINGS})
 
 
 def _not_this_broker(broker: Broker, name: str) -> Refusal | None:

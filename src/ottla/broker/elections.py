@@ -7,6 +7,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ElectLeadersRequest, ElectLeadersResponse
 
 _PREFERRED, _UNCLEAN = 0, 1
+_FIRST_WITH_ERROR = 1
 
 
 def handle_elect_leaders(
@@ -15,7 +16,7 @@ def handle_elect_leaders(
     def refused(error: ErrorCode, message: str | None = None) -> ElectLeadersResponse:
         """Version 0 has no error of its own, so every partition carries it."""
         return ElectLeadersResponse(
-            error_code=error,
+            error_code=error if context.api_version >= _FIRST_WITH_ERROR else ErrorCode.NONE,
             replica_election_results=[
                 ElectLeadersResponse.ReplicaElectionResult(
                     topic=topic.topic,
