@@ -45,6 +45,7 @@ class LogDirectory:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, Uuid] = {}
         self.was_clean = False
+        self.warnings: list[str] = []
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self._disk = disk
         self._clock = clock
@@ -64,9 +65,9 @@ class LogDirectory:
             raise
 
     def _begin(self) -> None:
-        self._recovery_points = read_offsets(self._disk, self._file(names.RECOVERY_POINTS))
-        self._log_start_offsets = read_offsets(self._disk, self._file(names.LOG_START_OFFSETS))
-        self._high_watermarks = read_offsets(self._disk, self._file(names.HIGH_WATERMARKS))
+        self._recovery_points = self._read_checkpoint(names.RECOVERY_POINTS)
+        self._log_start_offsets = self._read_checkpoint(names.LOG_START_OFFSETS)
+        self._high_watermarks = self._read_checkpoint(names.HIGH_WATERMARKS)
         marker = self._file(names.CLEAN_SHUTDOWN)
         self.was_clean = self._disk.exists(marker)
         if self.was_clean:
@@ -74,6 +75,14 @@ class LogDirectory:
             # From here on a crash is a crash, so the marker goes before anything else is written.
             self._disk.remove(marker)
             self._disk.sync_dir(self.path)
+
+    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        """A checkpoint that cannot be read is as good as none: all of it can be found out again, at a cost."""
+        try:
+            return read_offsets(self._disk, self._file(name))
+        except CorruptFile as problem:
+            self.warnings.append(f"{problem}; going on without it")
+            return {}
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{name}"
@@ -122,10 +131,11 @@ class LogDirectory:
     def remove_condemned(self) -> None:
         """Removes the directories of deleted partitions."""
         while self._condemned:
-            directory = self._condemned.pop()
+            directory = self._condemned[-1]
             for name in self._disk.list_dir(directory):
                 self._disk.remove(f"{directory}/{name}")
             self._disk.remove_dir(directory)
+            self._condemned.pop()
 
     def _left_behind(self) -> list[str]:
         return [
@@ -145,7 +155,7 @@ class LogDirectory:
             recovery_point=self._recovery_points.get(partition, 0),
             clean=self.was_clean,
             producer_expiration_ms=self._producer_expiration_ms,
-            lower_recovery_point=lambda offset: self._lower_recovery_point(partition, offset),
+            before_truncation=lambda offset: self._before_truncation(partition, offset),
         )
         log.advance_high_watermark(
             min(max(self._high_watermarks.get(partition, 0), log.log_start_offset), log.log_end_offset)
@@ -173,9 +183,13 @@ class LogDirectory:
         self._high_watermarks = {partition: log.high_watermark for partition, log in self.logs.items()}
         write_offsets(self._disk, self._file(names.HIGH_WATERMARKS), self._high_watermarks)
 
-    def _lower_recovery_point(self, partition: TopicPartition, offset: int) -> None:
+    def _before_truncation(self, partition: TopicPartition, offset: int) -> None:
         if self._recovery_points.get(partition, 0) > offset:
             self._write_recovery_points({**self._recovery_points, partition: offset})
+        if self._log_start_offsets.get(partition, 0) > offset:
+            lowered = {**self._log_start_offsets, partition: offset}
+            write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), lowered)
+            self._log_start_offsets = lowered
 
     def _write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
         write_offsets(self._disk, self._file(names.RECOVERY_POINTS), offsets)
@@ -202,16 +216,14 @@ class LogDirectory:
     def abandon(self) -> None:
         """Lets go of a directory whose disk has failed: closes files and lock, writes nothing."""
         for log in self.logs.values():
-            try:
-                log.release()
-            except OSError:
-                continue  # The disk has failed; the descriptors go with the process.
+            log.release()
         self.logs.clear()
         self._lock.release()
 
 
 def _broker_epoch(content: bytes) -> int:
+    """The epoch in the marker. That it is there says that the stop was clean; what is in it is not needed for that."""
     try:
-        return int(json.loads(content or b"{}").get("brokerEpoch", UNKNOWN_BROKER_EPOCH))
-    except (ValueError, AttributeError) as problem:
-        raise CorruptFile(f"{names.CLEAN_SHUTDOWN}: {problem}") from problem
+        return int(json.loads(content)["brokerEpoch"])
+    except (ValueError, TypeError, KeyError):
+        return UNKNOWN_BROKER_EPOCH

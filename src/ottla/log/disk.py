@@ -2,11 +2,13 @@
 
 import fcntl
 import os
+from errno import EACCES, EAGAIN
 
 from ottla.base.ports import Buffer
 
 # fdatasync leaves out the access time; a file's size is synced with its data, which is all we need.
 _sync_file = getattr(os, "fdatasync", os.fsync)
+_CLOSED = -1
 
 
 class OsFile:
@@ -61,20 +63,27 @@ class OsFile:
     def unpin(self) -> None:
         self._pins -= 1
         if self._pins == 0:
-            os.close(self._fd)
+            fd, self._fd = self._fd, _CLOSED
+            os.close(fd)
 
     def close(self) -> None:
         self.unpin()
 
 
 class OsLock:
-    __slots__ = ("_fd",)
+    __slots__ = ("_fd", "_file")
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, file: tuple[int, int]) -> None:
         self._fd = fd
+        self._file = file
 
     def release(self) -> None:
+        _locked_here.discard(self._file)
         os.close(self._fd)
+
+
+# Device and inode of every file that this process has locked: the system's locks are between processes only.
+_locked_here: set[tuple[int, int]] = set()
 
 
 class OsDisk:
@@ -121,10 +130,21 @@ class OsDisk:
 
     def lock(self, path: str) -> OsLock:
         """A record lock, as Java's FileChannel takes, so that each system keeps the other out of its directory."""
+        if os.path.exists(path) and _identity(os.stat(path)) in _locked_here:
+            # Looked for before opening: closing any descriptor of a file lets go of this process's lock on it.
+            raise BlockingIOError(EAGAIN, f"{path} is locked by this process")
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as problem:
             os.close(fd)
-            raise BlockingIOError(problem.errno, f"{path} is locked by another process") from problem
-        return OsLock(fd)
+            if problem.errno in (EACCES, EAGAIN):
+                raise BlockingIOError(problem.errno, f"{path} is locked by another process") from problem
+            raise
+        file = _identity(os.fstat(fd))
+        _locked_here.add(file)
+        return OsLock(fd, file)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

@@ -20,7 +20,10 @@ class Flush:
     end_offset: int
     snapshots: ProducerSnapshots
     epochs: LeaderEpochs
-    sync_names: Callable[[], None] | None
+    sync_names: Callable[[], None]
+    names_changed: int
+    """How many changes of names this makes durable; 0 when there are none to sync."""
+    truncations: int
 
     def run(self) -> None:
         """Syncs. The active segment's indexes are left out: after a crash it is always scanned, so they are rebuilt."""
@@ -29,5 +32,5 @@ class Flush:
             segment.flush(indexes=segment is not newest)
         self.snapshots.flush()
         self.epochs.flush()
-        if self.sync_names:
+        if self.names_changed:
             self.sync_names()

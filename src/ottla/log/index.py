@@ -54,7 +54,10 @@ class _SparseIndex:
     def flush(self) -> None:
         """Writes what is only in memory and syncs the file, creating it if need be."""
         self._spill()
-        self._opened().sync()
+        file = self._opened()
+        if file.size() > self._stored:
+            file.truncate(self._stored)  # What a write that failed has left.
+        file.sync()
 
     def create(self) -> None:
         """Makes the file exist, empty if it is new."""

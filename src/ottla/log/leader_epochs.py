@@ -18,17 +18,18 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochs:
     """The leader epochs of one partition."""
 
-    __slots__ = ("_dirty", "_disk", "_entries", "_path")
+    __slots__ = ("_changes", "_disk", "_entries", "_path", "_written")
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._path = f"{directory}/{names.LEADER_EPOCHS}"
         self._entries: list[tuple[int, int]] = []
-        self._dirty = not disk.exists(self._path)
-        if not self._dirty:
+        # How many changes there were, and how many of them the file tells: a new file is one to write.
+        self._changes, self._written = 1, 0
+        if disk.exists(self._path):
             for epoch, start in parse_leader_epochs(read_file(disk, self._path), self._path):
                 self.assign(epoch, start)
-            self._dirty = False
+            self._written = self._changes
 
     @property
     def entries(self) -> list[tuple[int, int]]:
@@ -48,7 +49,7 @@ class LeaderEpochs:
         while entries and (entries[-1][0] >= epoch or entries[-1][1] >= start_offset):
             entries.pop()
         entries.append((epoch, start_offset))
-        self._dirty = True
+        self._changes += 1
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The largest known epoch up to `epoch`, and the offset at which the next one began.
@@ -73,24 +74,25 @@ class LeaderEpochs:
         kept = bisect_right(self._entries, end_offset - 1, key=_start)
         if kept < len(self._entries):
             del self._entries[kept:]
-            self._dirty = True
+            self._changes += 1
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Drops epochs that ended before `start_offset`; the one that spans it now begins there."""
         slot = bisect_right(self._entries, start_offset, key=_start) - 1
         if slot >= 0 and self._entries[0] != (self._entries[slot][0], start_offset):
             self._entries[: slot + 1] = [(self._entries[slot][0], start_offset)]
-            self._dirty = True
+            self._changes += 1
 
     def clear(self) -> None:
         self._entries.clear()
-        self._dirty = True
+        self._changes += 1
 
     def flush(self) -> None:
         """Makes the file tell what memory knows, durably. May run beside the other methods."""
-        if self._dirty:
-            self._dirty = False
+        changes = self._changes
+        if changes != self._written:
             replace_file(self._disk, self._path, format_leader_epochs(self.entries))
+            self._written = changes
 
     def moved(self, directory: str) -> None:
         self._path = f"{directory}/{names.LEADER_EPOCHS}"

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk
-from ottla.log.directory import LogDirectory
+from ottla.log.directory import UNKNOWN_BROKER_EPOCH, LogDirectory
 from ottla.log.errors import CorruptFile
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
@@ -24,7 +25,7 @@ class LogDirs:
     ) -> None:
         """Takes the lock of every directory. One that another process uses is an error; one that fails goes offline."""
         self.online: dict[str, LogDirectory] = {}
-        self.offline: dict[str, OSError] = {}
+        self.offline: dict[str, Exception] = {}
         try:
             for path in paths:
                 try:
@@ -46,7 +47,7 @@ class LogDirs:
         for path, directory in list(self.online.items()):
             try:
                 directory.open_all(progress)
-            except OSError as problem:
+            except (OSError, StorageError, ProtocolError) as problem:
                 self.take_offline(path, problem)
         homes: dict[TopicPartition, str] = {}
         for path, directory in self.online.items():
@@ -63,10 +64,12 @@ class LogDirs:
 
     def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
         """Begins a partition in the directory that has the fewest."""
+        if not self.online:
+            raise StorageError(f"no log directory is left to put {partition} into")
         directory = min(self.online.values(), key=lambda candidate: len(candidate.logs))
         return directory.create(partition, topic_id)
 
-    def take_offline(self, path: str, problem: OSError) -> list[TopicPartition]:
+    def take_offline(self, path: str, problem: Exception) -> list[TopicPartition]:
         """Stops using a directory; returns the partitions that are gone with it."""
         directory = self.online.pop(path)
         self.offline[path] = problem
@@ -81,10 +84,10 @@ class LogDirs:
             except OSError as problem:
                 self.take_offline(path, problem)
 
-    def close(self) -> None:
+    def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         for path, directory in list(self.online.items()):
             try:
-                directory.close()
+                directory.close(broker_epoch)
             except OSError as problem:
                 self.take_offline(path, problem)
         self.online.clear()

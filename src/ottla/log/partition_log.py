@@ -21,6 +21,7 @@ from ottla.log import names
 from ottla.log.errors import OffsetOutOfRange
 from ottla.log.files import make_dirs
 from ottla.log.flush import Flush
+from ottla.log.index import MAX_RELATIVE_OFFSET
 from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.log_config import LogConfig
 from ottla.log.outcomes import Appended, FileSlice, TimestampAndOffset
@@ -40,8 +41,8 @@ from ottla.wire.errors import ErrorCode
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
 
 
-def _no_lowering(_offset: int) -> None:
-    """A log on its own has no checkpoint to lower."""
+def _nothing_to_lower(_offset: int) -> None:
+    """A log on its own has no checkpoints."""
 
 
 class PartitionLog:
@@ -55,7 +56,7 @@ class PartitionLog:
         config: LogConfig,
         clock: Clock,
         loaded: Recovery,
-        lower_recovery_point: Callable[[int], None],
+        before_truncation: Callable[[int], None],
         producer_expiration_ms: int,
     ) -> None:
         self.partition = partition
@@ -71,10 +72,12 @@ class PartitionLog:
         self._disk = disk
         self._clock = clock
         self._snapshots: ProducerSnapshots = loaded.snapshots
-        self._lower_recovery_point = lower_recovery_point
+        self._before_truncation = before_truncation
         self._producer_expiration_ms = producer_expiration_ms
         self._retired = RetiredFiles(disk)
-        self._names_unsynced = True
+        # How many times names in the directory have changed, and how many of those changes are durable.
+        self._names_changed, self._names_synced = 1, 0
+        self._truncations = 0
 
     @classmethod
     def open(
@@ -89,13 +92,13 @@ class PartitionLog:
         recovery_point: int = 0,
         clean: bool = False,
         producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
-        lower_recovery_point: Callable[[int], None] = _no_lowering,
+        before_truncation: Callable[[int], None] = _nothing_to_lower,
         progress: Callable[[Segment], None] | None = None,
     ) -> "PartitionLog":
         """Opens the log in `directory`, or begins one; `clean` says that the last stop was.
 
-        `lower_recovery_point` must make the lower recovery point durable before it returns. It is called before
-        anything below the recovery point is cut away.
+        `before_truncation` is called before what is at an offset or after is cut away. It must make durable, before it
+        returns, that neither the recovery point nor the log start offset in the checkpoints is beyond that offset.
         """
         make_dirs(disk, directory)
         loaded = Recovery(
@@ -111,7 +114,7 @@ class PartitionLog:
             progress=progress,
         )
         loaded.load()
-        return cls(disk, directory, partition, config, clock, loaded, lower_recovery_point, producer_expiration_ms)
+        return cls(disk, directory, partition, config, clock, loaded, before_truncation, producer_expiration_ms)
 
     @property
     def active(self) -> Segment:
@@ -189,7 +192,11 @@ class PartitionLog:
             max_ms=config.roll_ms(self.partition, active.base_offset),
             index_bytes=config.segment_index_bytes,
         ):
-            return self.roll(headers[0].base_offset)
+            # A follower of a compacted topic leaps over offsets. Within a segment that is normal; between two it would
+            # look, after a crash, as if the end of the first had been lost. So the new one begins where this one ends,
+            # if what comes can be written relative to that.
+            fits = headers[-1].last_offset - self.log_end_offset <= MAX_RELATIVE_OFFSET
+            return self.roll(None if fits else headers[0].base_offset)
         return active
 
     def _note(self, header: BatchHeader, data: Buffer, position: int, segment: Segment) -> None:
@@ -218,7 +225,7 @@ class PartitionLog:
         self._snapshots.take(base_offset, self.producers, self.log_start_offset)
         segment = self._new_segment(base_offset)
         segment.create()
-        self._names_unsynced = True
+        self._names_changed += 1
         if old.size == 0:
             self.segments.pop()
             old.delete()
@@ -271,7 +278,9 @@ class PartitionLog:
     def last_stable_offset(self) -> int:
         """Up to here every transaction is decided, and the decision replicated."""
         unstable = self.producers.first_unstable_offset
-        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+        if unstable is None or unstable >= self.high_watermark:
+            return self.high_watermark
+        return max(unstable, self.log_start_offset)
 
     def advance_log_start_offset(self, offset: int) -> bool:
         """DeleteRecords and retention: what is before `offset` is gone. Files follow with `apply_retention`."""
@@ -341,13 +350,17 @@ class PartitionLog:
         if offset < self.segments[0].base_offset:
             self.truncate_fully(offset)
             return True
-        self._set_recovery_point(offset)
+        self._prepare_truncation(offset)
         while self.active.base_offset > offset:
-            self._retire(self.segments.pop())
-        self.active.truncate_to(offset)
+            self._retire(self.active)
+            self.log_end_offset = self.segments.pop().base_offset
+        try:
+            self.active.truncate_to(offset)
+        finally:
+            self.log_end_offset = self.active.next_offset()
         self._disk.sync_dir(self.directory)
-        self.log_end_offset = self.active.next_offset()
         self.epochs.truncate_from_end(self.log_end_offset)
+        self.epochs.flush()
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self._rebuild_producers()
         if self.high_watermark > self.log_end_offset:
@@ -356,9 +369,10 @@ class PartitionLog:
 
     def truncate_fully(self, offset: int) -> None:
         """Empties the log, which begins anew at `offset`: a follower whose leader has nothing older."""
-        self._set_recovery_point(min(offset, self.log_start_offset))
+        self._prepare_truncation(min(offset, self.log_start_offset))
         while self.segments:
-            self._retire(self.segments.pop())
+            self._retire(self.active)
+            self.segments.pop()
         for old in self._snapshots.offsets:
             self._snapshots.remove(old)
         segment = self._new_segment(offset)
@@ -366,15 +380,18 @@ class PartitionLog:
         self._disk.sync_dir(self.directory)
         self.segments.append(segment)
         self.epochs.clear()
+        self.epochs.flush()
         self.producers.clear()
         self.log_start_offset = self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self.advance_high_watermark(offset)
 
-    def _set_recovery_point(self, offset: int) -> None:
-        if offset < self.recovery_point:
-            self._lower_recovery_point(offset)
-            self.recovery_point = offset
+    def _prepare_truncation(self, offset: int) -> None:
+        """What the checkpoints say of offsets that are about to go must not be there when they are gone."""
+        if offset < max(self.recovery_point, self.log_start_offset):
+            self._before_truncation(offset)
+            self.recovery_point = min(self.recovery_point, offset)
+        self._truncations += 1
 
     def _rebuild_producers(self) -> None:
         silent_since_ms = self._clock.now_ms() - self._producer_expiration_ms
@@ -387,22 +404,26 @@ class PartitionLog:
 
     def start_flush(self) -> Flush:
         """What is to be synced for all that is in the log now to survive; `finish_flush` takes it when it has run."""
-        names_unsynced, self._names_unsynced = self._names_unsynced, False
         return Flush(
             segments=self.segments[slot_of(self.segments, self.recovery_point) :],
             end_offset=self.log_end_offset,
             snapshots=self._snapshots,
             epochs=self.epochs,
-            sync_names=(lambda: self._disk.sync_dir(self.directory)) if names_unsynced else None,
+            sync_names=lambda: self._disk.sync_dir(self.directory),
+            names_changed=self._names_changed if self._names_changed != self._names_synced else 0,
+            truncations=self._truncations,
         )
 
     def finish_flush(self, flush: Flush) -> None:
-        """Moves the recovery point to where it now is true; a log that was truncated meanwhile has less of it."""
+        """Moves the recovery point to where it now is true."""
+        self._names_synced = flush.names_changed or self._names_synced
+        if flush.truncations != self._truncations:
+            return  # What was synced may be gone, and other records in its place.
         offset = flush.end_offset
         if self.active is not flush.segments[-1] and offset >= self.active.base_offset:
             # Rolled meanwhile: the segment that was active then has been synced without its indexes.
             offset = flush.segments[-1].base_offset
-        self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
+        self.recovery_point = max(self.recovery_point, offset)
 
     def flush(self) -> None:
         """Returns once all that is in the log would survive a power cut."""
@@ -414,16 +435,17 @@ class PartitionLog:
         """Makes everything durable and leaves the directory as a clean stop does."""
         self.active.become_inactive()
         self._snapshots.take(self.log_end_offset, self.producers, self.log_start_offset)
-        self.active.cut(self.active.size)
+        self._names_changed += 1
         self.flush()
         self.active.flush(indexes=True)
         self.remove_deleted(at_once=True)
         self.release()
 
     def release(self) -> None:
-        """Closes the files, and nothing else: for a log whose disk has failed."""
+        """Closes the files, and writes nothing: for a log whose disk has failed, or that is about to go."""
         for segment in self.segments:
-            segment.close()
+            segment.release()
+        self._retired.release()
 
     def delete(self) -> None:
         """Removes every file of the log, and its directory."""

@@ -48,12 +48,15 @@ class ProducerSnapshots:
 
     def flush(self) -> None:
         """Makes the snapshots' content durable; their names need the directory's sync."""
-        unsynced, self._unsynced = self._unsynced, []
-        for offset in unsynced:
-            if self._disk.exists(self.path(offset)):
-                file = self._disk.open(self.path(offset))
-                file.sync()
-                file.close()
+        while self._unsynced:
+            path = self.path(self._unsynced[0])
+            if self._disk.exists(path):
+                file = self._disk.open(path)
+                try:
+                    file.sync()
+                finally:
+                    file.close()
+            del self._unsynced[0]
 
     def load(self, state: ProducerState, log_start_offset: int, up_to: int, silent_since_ms: int) -> int:
         """Loads the newest sound snapshot within (log_start_offset, up_to]; returns the offset that `state` is of.

@@ -15,6 +15,7 @@ Nothing here advances the recovery point: only a flush does.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Clock, Disk
@@ -127,16 +128,35 @@ class Recovery:
         for base in bases:
             if names.file_name(base, names.INDEX) not in found or names.file_name(base, names.TIME_INDEX) not in found:
                 damaged.add(base)
-            try:
-                segment = self._segment(base)
-            except CorruptFile:
-                damaged.add(base)
-                self._remove_indexes(base)
-                segment = self._segment(base)
-            self.segments.append(segment)
-        if bases:
+            self.segments.append(self._sound_segment(base, damaged))
+        self._drop_unfinished_roll()
+        if self.segments:
             self.log_start_offset = max(self.log_start_offset, bases[0])
         return damaged
+
+    def _sound_segment(self, base: int, damaged: set[int]) -> Segment:
+        """Opens a segment; indexes that cannot be what was written are removed, and it is noted as damaged."""
+        segment = None
+        try:
+            segment = self._segment(base)
+            segment.transaction_index.check(base)
+            return segment
+        except CorruptFile:
+            if segment:
+                segment.release()
+            damaged.add(base)
+            self._remove_indexes(base)
+            return self._segment(base)
+
+    def _drop_unfinished_roll(self) -> None:
+        """A roll that failed can leave an empty segment behind, while the one before it went on."""
+        while len(self.segments) > 1 and self.segments[-1].size == 0:
+            with suppress(
+                CorruptBatch, CorruptFile
+            ):  # Then where it ends is not known yet, and nothing is lost either.
+                if self.segments[-2].next_offset() <= self.segments[-1].base_offset:
+                    return
+            self.segments.pop().delete()
 
     def _remove_indexes(self, base: int) -> None:
         for kind in (names.INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX):

@@ -19,6 +19,12 @@ class RetiredFiles:
     def add(self, due_ms: int, segment: Segment, snapshot_path: str | None) -> None:
         self._waiting.append((due_ms, segment, snapshot_path))
 
+    def release(self) -> None:
+        """Closes them, for a directory that is about to go or has failed. What is in it is found at the next start."""
+        for _, segment, _ in self._waiting:
+            segment.release()
+        self._waiting.clear()
+
     def remove(self, now_ms: int | None) -> None:
         """Removes those that are due, or with None all. If the disk fails, the rest is tried again the next time."""
         due = [entry for entry in self._waiting if now_ms is None or entry[0] <= now_ms]

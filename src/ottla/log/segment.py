@@ -9,6 +9,7 @@ the same moments, and once more when the segment stops being active.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from ottla.base.ports import Buffer, Disk, File
 from ottla.log import names
@@ -76,21 +77,31 @@ class Segment:
     @property
     def file(self) -> File:
         if self._file is None:
-            self._file = self._disk.open(self.path(names.LOG), create=True)
+            self._file = self._disk.open(self.path(names.LOG))
         return self._file
 
     def create(self) -> None:
-        """Makes the files exist, as a new segment's do before its first batch."""
-        self.file  # noqa: B018 - opening creates
-        self.offset_index.create()
-        self.time_index.create()
+        """Makes the files exist, as a new segment's do before its first batch. If it fails, none of them does."""
+        try:
+            self._file = self._disk.open(self.path(names.LOG), create=True)
+            self.offset_index.create()
+            self.time_index.create()
+        except OSError:
+            with suppress(OSError):
+                self.delete()
+            raise
 
     # Appending
 
     def append(self, data: Buffer, batches: Iterable[BatchHeader]) -> None:
         """Writes whole batches, whose headers these are. If the disk fails, the segment is as it was before."""
         position = self.size
-        self.file.write_at(position, data)
+        try:
+            self.file.write_at(position, data)
+        except OSError:
+            with suppress(OSError):  # If this fails too, what was written is cut off when the segment is done with.
+                self.file.truncate(position)
+            raise
         if position == 0:
             self._first_timestamp = None
         for header in batches:
@@ -196,6 +207,7 @@ class Segment:
 
     def become_inactive(self) -> None:
         """The last entry of the time index, so that a lookup sees the largest timestamp. May be called again."""
+        self.cut(self.size)
         if self.max_timestamp[0] >= 0:
             self.time_index.maybe_append(*self.max_timestamp)
 
@@ -213,10 +225,12 @@ class Segment:
 
     def cut(self, size: int) -> None:
         """Ends the file at `size`, durably: what is appended next must never meet the old bytes after a crash."""
-        if size < self.file.size():
+        is_longer = size < self.file.size()
+        if is_longer:
             self.file.truncate(size)
-            self.file.sync()
         self.size = size
+        if is_longer:
+            self.file.sync()
 
     def reset_indexes(self) -> None:
         """Forgets all that the indexes say, before they are rebuilt from the log."""
@@ -245,12 +259,27 @@ class Segment:
             self.transaction_index.flush()
 
     def close(self) -> None:
+        """Writes what the indexes have only in memory, and lets go of the files. They are opened again when needed."""
         self.offset_index.close()
         self.time_index.close()
         self.transaction_index.close()
+        self._close_file()
+
+    def release(self) -> None:
+        """Lets go of the files and writes nothing, for a disk that has failed or files that are about to go."""
+        for release in (
+            self.offset_index.forget,
+            self.time_index.forget,
+            self.transaction_index.forget,
+            self._close_file,
+        ):
+            with suppress(OSError):
+                release()
+
+    def _close_file(self) -> None:
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            file.close()
 
     def rename(self, suffix: str) -> None:
         """Moves the files to names with another suffix (.deleted, .swap or none). Open files stay open."""
@@ -270,10 +299,7 @@ class Segment:
 
     def delete(self) -> None:
         """Removes the files. Those already gone are no error: a crash may have come between them."""
-        self.offset_index.forget()
-        self.time_index.forget()
-        self.transaction_index.forget()
-        self.close()
+        self.release()
         for kind in names.SEGMENT_SUFFIXES:
             if self._disk.exists(self.path(kind)):
                 self._disk.remove(self.path(kind))

@@ -72,21 +72,26 @@ class TransactionIndex:
         """Drops the transactions whose marker is at `offset` or after."""
         kept = sum(_ENTRY.size for aborted in self.entries() if aborted.last_offset < offset)
         del self._unwritten[max(kept - self._size, 0) :]
-        if kept < self._size:
-            self._opened().truncate(kept)
-            self._size = kept
+        self._cut(min(kept, self._size))
 
     def clear(self) -> None:
         self._unwritten.clear()
-        if self._size:
-            self._opened().truncate(0)
-            self._size = 0
+        self._cut(0)
+
+    def check(self, base_offset: int) -> None:
+        """Raises `CorruptFile` if an entry cannot be one of the segment that begins at `base_offset`."""
+        for aborted in self.entries():
+            if aborted.last_offset < base_offset:
+                raise CorruptFile(f"{self._path}: {aborted} ends before the segment begins")
 
     def flush(self) -> None:
         """Writes what is only in memory and syncs the file, if there is one."""
         self._write()
-        if self._size:
-            self._opened().sync()
+        if self._size or self._file is not None:
+            file = self._opened()
+            if file.size() > self._size:
+                file.truncate(self._size)
+            file.sync()
 
     def forget(self) -> None:
         """Closes without writing: the segment is on its way out."""
@@ -102,9 +107,20 @@ class TransactionIndex:
     def moved(self, path: str) -> None:
         self._path = path
 
+    def _cut(self, size: int) -> None:
+        if size < self._size:
+            self._opened().truncate(size)
+            self._size = size
+
     def _write(self) -> None:
         if self._unwritten:
-            self._opened().write_at(self._size, self._unwritten)
+            file = self._opened()
+            try:
+                file.write_at(self._size, self._unwritten)
+            except OSError:
+                with suppress(OSError):  # What it has left would be read as entries; `flush` cuts it off if this fails.
+                    file.truncate(self._size)
+                raise
             self._size += len(self._unwritten)
             self._unwritten.clear()
 

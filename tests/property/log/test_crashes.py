@@ -184,7 +184,7 @@ def check_producers(log: PartitionLog) -> None:
     for segment in log.segments:
         aborted: list[AbortedTransaction] = []
         for position, header, _ in scan_batches(segment.file, 0, segment.size):
-            if header.producer_id >= 0:
+            if header.producer_id >= 0 and header.last_offset >= log.log_start_offset:
                 completed = note_written(state, header, segment, position)
                 if completed and completed.aborted:
                     aborted.append(state.aborted(completed))
@@ -194,7 +194,7 @@ def check_producers(log: PartitionLog) -> None:
             assert known.producer_id == entry.producer_id
             assert known.first_offset <= entry.first_offset
         for entry in indexed.values():
-            assert entry.first_offset < log.segments[0].base_offset, "an aborted transaction that never was"
+            assert entry.first_offset < log.log_start_offset, "an aborted transaction that never was"
     for producer in state:
         known = log.producers.get(producer.producer_id)
         assert known is not None

@@ -19,7 +19,7 @@ from partition_logs import (
 from ottla.base.ids import TopicPartition
 from ottla.log.checkpoint import read_offsets
 from ottla.log.directory import LogDirectory
-from ottla.log.errors import CorruptFile, DirectoryInUse
+from ottla.log.errors import DirectoryInUse
 from ottla.log.files import read_file, replace_file
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
@@ -63,9 +63,8 @@ class TestStopping:
         open_directory(disk).close()
 
     def test_a_directory_that_cannot_be_read_is_not_kept_locked(self, disk: MemoryDisk) -> None:
-        disk.make_dirs("/data")
-        replace_file(disk, "/data/replication-offset-checkpoint", b"damaged")
-        with pytest.raises(CorruptFile, match="replication-offset-checkpoint"):
+        disk.make_dirs("/data/replication-offset-checkpoint")
+        with pytest.raises(OSError, match="no such file"):
             open_directory(disk)
         assert disk.locks == set()
 

@@ -130,7 +130,7 @@ def test_the_recovery_point_goes_back_before_anything_is_cut(disk: MemoryDisk) -
     def lower(offset: int) -> None:
         lowered.append((offset, log.log_end_offset))
 
-    log = open_log(disk, rolling(batches=4), lower_recovery_point=lower)
+    log = open_log(disk, rolling(batches=4), before_truncation=lower)
     append(log, *(batch() for _ in range(10)))
     log.flush()
     log.truncate_to(6)
