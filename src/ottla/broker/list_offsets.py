@@ -34,6 +34,7 @@ _FIRST_VERSION_OF: Final = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _CONSUMER: Final = -1
+_HAS_LEADER_EPOCH: Final = 4
 _KNOWS_OFFSET_NOT_AVAILABLE: Final = 5
 _NO_TIMESTAMP: Final = -1
 _NOTHING: Final = TimestampAndOffset(-1, -1, NO_EPOCH)
@@ -73,7 +74,7 @@ def _answer(
         error_code=error,
         timestamp=found.timestamp,
         offset=found.offset,
-        leader_epoch=found.leader_epoch,
+        leader_epoch=found.leader_epoch if version >= _HAS_LEADER_EPOCH else NO_EPOCH,
     )
 
 

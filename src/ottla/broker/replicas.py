@@ -34,8 +34,14 @@ class _Made(NamedTuple):
     name: TopicPartition
     topic_id: Uuid
     log: PartitionLog | None
+    """None: no directory would have it."""
     directory: str
-    problem: OSError | None
+
+
+class _MadeLogs(NamedTuple):
+    logs: list[_Made]
+    problems: dict[str, OSError]
+    """What went wrong, by directory."""
 
 
 class Replicas:
@@ -134,35 +140,37 @@ class Replicas:
         wanted = image.directory(self._broker.node_id)
         return next((path for path, id in self._broker.directory_ids.items() if id == wanted), "")
 
-    def _make_logs(self, missing: list[tuple[TopicPartition, Uuid, str]]) -> list[_Made]:
-        """For a disk thread, which alone adds logs to directories."""
-        return [self._make_log(*one) for one in missing]
+    def _make_logs(self, missing: list[tuple[TopicPartition, Uuid, str]]) -> _MadeLogs:
+        """For a disk thread, which alone adds logs to directories. One that fails is not asked again."""
+        made = _MadeLogs([], {})
+        for name, topic_id, home in missing:
+            made.logs.append(self._make_log(name, topic_id, home, made.problems))
+        return made
 
-    def _make_log(self, name: TopicPartition, topic_id: Uuid, home: str) -> _Made:
-        online = self._broker.logs.online
-        directory = online.get(home) or min(online.values(), key=lambda one: len(one.logs), default=None)
-        if directory is None:
-            return _Made(name, topic_id, None, "", OSError("no log directory is left"))
-        try:
-            return _Made(name, topic_id, directory.create(name, topic_id), directory.path, None)
-        except OSError as problem:
-            return _Made(name, topic_id, None, directory.path, problem)
+    def _make_log(self, name: TopicPartition, topic_id: Uuid, home: str, problems: dict[str, OSError]) -> _Made:
+        by_size = sorted(self._broker.logs.online.values(), key=lambda one: (one.path != home, len(one.logs)))
+        for directory in by_size:
+            if directory.path not in problems:
+                try:
+                    return _Made(name, topic_id, directory.create(name, topic_id), directory.path)
+                except OSError as problem:
+                    problems[directory.path] = problem
+        return _Made(name, topic_id, None, "")
 
-    def _on_made(self, made: list[_Made]) -> None:
+    def _on_made(self, made: _MadeLogs) -> None:
         broker = self._broker
-        for name, topic_id, log, directory, problem in made:
+        for path, problem in made.problems.items():
+            broker.on_disk_error(path, problem)
+        for name, topic_id, log, directory in made.logs:
             if self._in_making.get(name) == topic_id:
                 del self._in_making[name]
-            if log is None:
-                assert problem is not None
-                broker.offline.add(name)
-                broker.on_disk_error(directory, problem)
-                continue
             topic = broker.image.topics.by_id.get(topic_id)
             image = topic.partitions.get(name.partition) if topic else None
-            if directory not in broker.logs.online:
-                broker.offline.add(name)
-            elif image is None or broker.node_id not in image.replicas:
+            wanted = image is not None and broker.node_id in image.replicas
+            if log is None or directory not in broker.logs.online:
+                if wanted:
+                    broker.offline.add(name)
+            elif image is None or not wanted:
                 self._delete(name, log, directory)
             else:
                 self._serve(name, topic_id, log, image)

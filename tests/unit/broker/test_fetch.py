@@ -242,6 +242,14 @@ def test_an_epoch_that_this_log_has_never_seen(node):
     assert node.fetch(0, last_fetched_epoch=9).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+@pytest.mark.parametrize("version", range(4, 13))
+def test_errors_in_every_version(node, version):
+    node.create_topic("theirs", replicas=(1, 2), leader=2)
+    assert node.fetch(99, version=version).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert node.fetch(topic="theirs", version=version).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert node.fetch(topic="nobody", version=version).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 # Topic ids (KIP-516)
 
 
