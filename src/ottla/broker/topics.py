@@ -41,9 +41,8 @@ def handle_create_topics(
 def handle_delete_topics(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest, respond: Respond
 ) -> None:
-    """Versions before 6 have a list of names only; both lists are taken for one."""
+    """Versions before 6 have a list of names only."""
     asked = [*request.topics, *(DeleteTopicsRequest.DeleteTopicState(name=name) for name in request.topic_names)]
-    wanted = DeleteTopicsRequest(topics=asked, timeout_ms=request.timeout_ms)
 
     def refused(error: ErrorCode) -> DeleteTopicsResponse:
         return DeleteTopicsResponse(
@@ -59,7 +58,7 @@ def handle_delete_topics(
         return
     forward(
         broker,
-        lambda controller, now_ms: controller.delete_topics(wanted, now_ms),
+        lambda controller, now_ms: controller.delete_topics(request, now_ms),
         respond,
         refused,
         timeout_ms=request.timeout_ms,

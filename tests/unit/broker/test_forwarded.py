@@ -31,6 +31,7 @@ REQUESTS = {
         2,
     ),
     "alter_partition_reassignments": (m.AlterPartitionReassignmentsRequest(timeout_ms=100), 1),
+    "list_partition_reassignments": (m.ListPartitionReassignmentsRequest(timeout_ms=100), 0),
     "update_features": (m.UpdateFeaturesRequest(timeout_ms=100), 2),
     "unregister_broker": (m.UnregisterBrokerRequest(broker_id=9), 0),
 }
@@ -120,14 +121,6 @@ def test_every_version_of_a_forwarded_request_has_its_refusal():
             else:
                 asked = request
             assert NOT_CONTROLLER in errors(name, node.send(asked, version)), (name, version)
-
-
-def test_names_of_topics_to_delete_are_passed_on_as_one_list():
-    node = TestNode()
-    node.controller.replies.append(m.DeleteTopicsResponse())
-    node.send(m.DeleteTopicsRequest(topic_names=["a", "b"], timeout_ms=100), 5)
-    _, request = node.controller.decisions[0](Recorder(), 0)
-    assert [topic.name for topic in request.topics] == ["a", "b"]
 
 
 @pytest.mark.parametrize(("version", "error"), [(1, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
