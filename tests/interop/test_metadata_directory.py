@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,8 +13,11 @@ from apache_kafka import CLUSTER_ID, ApacheKafka
 
 from ottla.base.ids import TopicPartition, Uuid, uuid_text
 from ottla.cli.storage import main as kafka_storage
+from ottla.config.parse import parse
+from ottla.config.scopes import Scope
 from ottla.log.disk import OsDisk
 from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.controller import Controller
 from ottla.machines.metadata.image import MetadataImage
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.node.storage import load_storage
@@ -22,7 +26,6 @@ from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore
 from ottla.testing.clock import FixedClock
-from ottla.wire.message import Message
 from ottla.wire.messages import ConfigRecord, PartitionRecord, TopicRecord
 
 pytestmark = pytest.mark.interop
@@ -43,13 +46,17 @@ class Workers:
         then(function())
 
 
-class TopicMaker:
-    def __init__(self, image: MetadataImage) -> None:
-        self.image = image
-        self.next_offset = 0
-
-    def replay(self, record: Message) -> None:
-        self.image.replay(record)
+def make_controller(image: MetadataImage) -> Controller:
+    given = {"process.roles": "broker,controller", "node.id": str(NODE_ID), "controller.listener.names": "CONTROLLER"}
+    config = parse(Scope.BROKER, given).values
+    return Controller(
+        image,
+        node_id=NODE_ID,
+        cluster_id=CLUSTER_ID,
+        config=config,
+        new_uuid=lambda: Uuid(os.urandom(16)),
+        random=Random(0),
+    )
 
 
 class OurNode:
@@ -64,12 +71,12 @@ class OurNode:
         me = Voter(ReplicaKey(NODE_ID, self.directory_id), (Endpoint("CONTROLLER", host, int(port)),))
         static = VoterSet([Voter(ReplicaKey(NODE_ID))]) if kafka.config["controller.quorum.voters"] else None
         self.problems: list[Exception] = []
-        self.log: MetadataLog[TopicMaker] = MetadataLog(
+        self.log: MetadataLog[Controller] = MetadataLog(
             MetadataStore(disk, data, FixedClock(NOW_MS)),
             me,
             static,
             bootstrap=read_bootstrap(disk, data),
-            make_controller=TopicMaker,
+            make_controller=make_controller,
             workers=Workers(),
             clock=FixedClock(NOW_MS),
             failed=self.problems.append,

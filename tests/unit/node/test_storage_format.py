@@ -121,7 +121,7 @@ def test_a_directory_of_another_cluster_is_refused() -> None:
 
 
 def levels(disk: Disk) -> dict[str, int]:
-    return {record.message.name: record.message.feature_level for record in read_bootstrap(disk, "/data")}  # type: ignore[attr-defined]
+    return {record.name: record.feature_level for record in read_bootstrap(disk, "/data")}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_keys_are_kept_out_of_what_is_printed() -> None:
     disk = MemoryDisk()
     said = run(disk, plan(scram=["SCRAM-SHA-256=[name=alice,password=secret]"]))
     assert "UserScramCredentialRecord(name='alice', [hidden])" in said[0]
-    assert read_bootstrap(disk, "/data")[-1].message.name == "alice"  # type: ignore[attr-defined]
+    assert read_bootstrap(disk, "/data")[-1].name == "alice"  # type: ignore[attr-defined]
 
 
 def test_voters_are_read_from_the_command_line() -> None:

@@ -1,10 +1,11 @@
 """The metadata log on disk, and the driver that puts Raft, the controller and the disk together.
 
-batches             metadata records to batches of the log, and back
-quorum_state_file   what a replica remembers of elections
-snapshots           `.checkpoint` files: named, written, read
-store               the directory `__cluster_metadata-0`: the log, its snapshots, its quorum state
-snapshotter         when a snapshot is taken
-activation          what a controller writes first
-metadata_log        the driver: decisions in, committed metadata out
+    batches             metadata records to batches of the log, and back
+    quorum_state_file   what a replica remembers of elections
+    snapshots           `.checkpoint` files: named, written, read
+    store               the directory `__cluster_metadata-0`: the log, its snapshots, its quorum state
+    snapshotter         when a snapshot is taken
+    metadata_log        the driver: decisions in, committed metadata out
+
+Import from the modules.
 """

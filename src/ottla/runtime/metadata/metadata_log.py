@@ -46,7 +46,6 @@ from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
-from ottla.runtime.metadata.activation import activation_records
 from ottla.runtime.metadata.batches import MetadataBatch, control_batch, metadata_batches
 from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, Workers
 from ottla.runtime.metadata.store import MetadataStore
@@ -65,12 +64,19 @@ class MetadataLogFailed(StorageError):
 
 
 class ControllerMachine(Protocol):
-    """What the driver asks of a controller: to take in, at once, what it has just decided."""
+    """What the driver needs of a controller; see `ottla.machines.metadata.controller`."""
 
     next_offset: int
     """The offset that the next record gets, which the driver says before every decision."""
+    kraft_version: int
 
-    def replay(self, record: Message) -> None: ...
+    def activate(self, bootstrap: Sequence[Message]) -> Decision[None]:
+        """What it writes first."""
+        ...
+
+    def replay(self, record: Message) -> None:
+        """Takes in, at once, what it has just decided."""
+        ...
 
 
 ControllerT = TypeVar("ControllerT", bound=ControllerMachine)
@@ -94,12 +100,11 @@ class MetadataLog(Generic[ControllerT]):
         me: Voter,
         static_voters: VoterSet | None,
         *,
-        bootstrap: Sequence[VersionedRecord],
+        bootstrap: Sequence[Message],
         make_controller: Callable[[MetadataImage], ControllerT],
         workers: Workers,
         clock: Clock,
         failed: Callable[[MetadataLogFailed], None],
-        min_insync_replicas: int = 1,
         snapshots: SnapshotConfig | None = None,
     ) -> None:
         """`static_voters` are those of `controller.quorum.voters`, None where there is no such setting.
@@ -114,7 +119,6 @@ class MetadataLog(Generic[ControllerT]):
         self._workers = workers
         self._clock = clock
         self._failed = failed
-        self._min_insync_replicas = min_insync_replicas
         self._snapshotter = Snapshotter(store, snapshots or SnapshotConfig(), workers, clock, self._on_snapshot)
         self._listeners: list[Callable[[MetadataDelta], None]] = []
         self._ready: Callable[[], None] | None = None
@@ -243,7 +247,8 @@ class MetadataLog(Generic[ControllerT]):
         """
         now_ms = self._clock.now_ms()
         batches = list(metadata_batches(records, now_ms))
-        if atomic and len(batches) > 1:
+        is_bracketed = any(isinstance(record.message, BeginTransactionRecord) for record in records)
+        if atomic and len(batches) > 1 and not is_bracketed:
             begin, end = BeginTransactionRecord(name="Large decision"), EndTransactionRecord()
             records = [VersionedRecord(begin, 0), *records, VersionedRecord(end, 0)]
             batches = list(metadata_batches(records, now_ms))
@@ -356,10 +361,12 @@ class MetadataLog(Generic[ControllerT]):
 
     def _activate(self) -> None:
         """All before this epoch is committed, so the controller knows all that it must to decide."""
-        records = activation_records(self.image, self._bootstrap, self._min_insync_replicas)
-        self.controller = self._make_controller(self.image.copy())
+        controller = self._make_controller(self.image.copy())
+        controller.kraft_version = self.raft.kraft_version
+        controller.next_offset = self.log_end_offset
+        self.controller = controller
         ready, self._ready = self._ready, None
-        self._carry_out(Decision(None, records, atomic=False), ready or (lambda: None), lambda _: None)
+        self._carry_out(controller.activate(self._bootstrap), ready or (lambda: None), lambda _: None)
 
     def _stop_leading(self) -> None:
         self.controller = None

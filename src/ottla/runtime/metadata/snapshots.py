@@ -20,11 +20,9 @@ from ottla.machines.decision import VersionedRecord
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, STATIC_VOTERS, VoterSet
 from ottla.records.batch import checksum_matches, peek_header
 from ottla.records.kraft_control import KraftMessage
-from ottla.records.reader import read_records
 from ottla.runtime.metadata.batches import control_batch, metadata_batches, read_batch
 from ottla.wire.message import Message
 from ottla.wire.messages import KRaftVersionRecord, SnapshotFooterRecord, SnapshotHeaderRecord, VotersRecord
-from ottla.wire.record_values import decode_metadata_record
 
 CHECKPOINT = ".checkpoint"
 PART = ".part"
@@ -138,18 +136,6 @@ def last_contained_log_timestamp(disk: Disk, path: str) -> int:
                     return message.last_contained_log_timestamp
             break
     raise CorruptFile(f"{path}: a snapshot without its header")
-
-
-def read_versioned_records(disk: Disk, path: str) -> list[VersionedRecord]:
-    """The metadata records of a snapshot with the versions that they were written in, to be written again."""
-    read_snapshot(disk, path)
-    versioned: list[VersionedRecord] = []
-    with _opened(disk, path) as file:
-        for _, header, data in scan_batches(file, 0, file.size()):
-            if not header.is_control:
-                values = (record.value or b"" for record in read_records(data, 0, header))
-                versioned += [VersionedRecord(*decode_metadata_record(value)) for value in values]
-    return versioned
 
 
 @contextmanager

@@ -2,11 +2,15 @@
 
 from collections import deque
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from ottla.base.ids import Uuid
 from ottla.base.ports import Disk
+from ottla.config.parse import parse
+from ottla.config.scopes import Scope
 from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.controller import Controller
 from ottla.machines.metadata.delta import MetadataDelta
 from ottla.machines.metadata.image import MetadataImage
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
@@ -16,15 +20,14 @@ from ottla.runtime.metadata.store import MetadataStore, StoreConfig
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
-from ottla.wire.message import Message
 from ottla.wire.messages import FeatureLevelRecord, PartitionRecord, TopicRecord
 
 LOG_DIR = "/data"
 ME = Voter(ReplicaKey(1, Uuid(b"directory-of-one")), (Endpoint("CONTROLLER", "127.0.0.1", 9093),))
 STATIC_VOTERS = VoterSet([Voter(ReplicaKey(1))])
 BOOTSTRAP = [
-    VersionedRecord(FeatureLevelRecord(name="metadata.version", feature_level=30), 0),
-    VersionedRecord(FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1), 0),
+    FeatureLevelRecord(name="metadata.version", feature_level=30),
+    FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1),
 ]
 
 
@@ -60,15 +63,12 @@ class HeldWorkers:
                 then(result)
 
 
-class TopicController:
-    """A controller that does as it is told, over a real image."""
-
-    def __init__(self, image: MetadataImage) -> None:
-        self.image = image
-        self.next_offset = -1
-
-    def replay(self, record: Message) -> None:
-        self.image.replay(record)
+def make_controller(image: MetadataImage) -> Controller:
+    given = {"process.roles": "broker,controller", "node.id": "1", "controller.listener.names": "CONTROLLER"}
+    config = parse(Scope.BROKER, given).values
+    return Controller(
+        image, node_id=1, cluster_id="test", config=config, new_uuid=lambda: Uuid(bytes(range(16))), random=Random(0)
+    )
 
 
 class Node:
@@ -91,12 +91,12 @@ class Node:
         self.events: list[object] = []
         self.problems: list[MetadataLogFailed] = []
         self.store = MetadataStore(self.disk, LOG_DIR, self.clock, store_config)
-        self.log: MetadataLog[TopicController] = MetadataLog(
+        self.log: MetadataLog[Controller] = MetadataLog(
             self.store,
             me,
             static_voters,
             bootstrap=BOOTSTRAP,
-            make_controller=TopicController,
+            make_controller=make_controller,
             workers=self.workers,
             clock=self.clock,
             failed=self.problems.append,
