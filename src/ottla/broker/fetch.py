@@ -9,7 +9,7 @@ is read anew at the end.
 """
 
 from ottla.broker.context import Broker
-from ottla.broker.fetch_reader import FetchReader
+from ottla.broker.fetch_reader import NOT_IN_METADATA, FetchReader
 from ottla.broker.fetch_sessions import FetchContext, PartitionKey, Read, Wanted, wanted_partitions
 from ottla.broker.leader_hints import current_leader, node_endpoints
 from ottla.broker.partition import Partition
@@ -23,8 +23,6 @@ _HAS_REPLICA_STATE = 15
 _HAS_LEADER_HINTS = 16
 
 _LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
-# What the metadata does not know may be known soon: these do not end the wait of the other partitions.
-_WAITS_WITH = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 
 
 def handle_fetch(broker: Broker, context: RequestContext, request: FetchRequest, respond: Respond) -> None:
@@ -95,7 +93,8 @@ class Fetch(Operation):
             if data is None:
                 continue
             if data.error_code:
-                is_urgent |= data.error_code not in _WAITS_WITH
+                # What the metadata does not know may be known soon: it does not end the wait of the other partitions.
+                is_urgent |= data.error_code not in NOT_IN_METADATA
             elif count := len(data.records):  # type: ignore[arg-type]
                 size += count
                 left = max(left - count, 0)

@@ -11,13 +11,14 @@ from ottla.broker.fetch_sessions import Wanted
 from ottla.broker.partition import Partition
 from ottla.log.errors import OffsetOutOfRange
 from ottla.log.outcomes import FileSlice
-from ottla.records.header import LOG_OVERHEAD, Compression
+from ottla.records.header import LOG_OVERHEAD
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchResponse
 
 _KNOWS_STORAGE_ERRORS = 6
-_KNOWS_ZSTD = 10
 _BATCH_LENGTH = Struct(">8xi")
+
+NOT_IN_METADATA = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 
 _PartitionData = FetchResponse.PartitionData
 _NOTHING_DIVERGES = FetchResponse.EpochEndOffset()
@@ -82,8 +83,6 @@ class FetchReader:
             if self._leaves_out_known and wanted.knows(partition.log.high_watermark, partition.log.log_start_offset):
                 return None
             return self._data(partition, wanted, _NO_BYTES)
-        if self._version < _KNOWS_ZSTD and partition.settings.rules.compression is Compression.ZSTD:
-            return self._error(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         max_bytes = min(wanted.max_bytes, left)
         records = partition.read(wanted.offset, max_bytes, end_offset, min_one_batch=min_one_batch)
         if not min_one_batch and records.size == max_bytes and _begins_with_a_cut_batch(records):
@@ -120,7 +119,7 @@ class FetchReader:
             partition_index=wanted.index,
             error_code=error,
             high_watermark=-1,
-            aborted_transactions=None,
+            aborted_transactions=[] if error in NOT_IN_METADATA else None,
             records=_NO_BYTES,
         )
 

@@ -324,13 +324,6 @@ def test_a_follower_that_is_none(node):
     assert node.fetch(replica_id=9, current_leader_epoch=0).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def test_zstd_is_not_for_clients_that_do_not_know_it(node):
-    node.configure_topic(compression_type="zstd")
-    node.produce(batch(b"a"))
-    assert node.fetch(version=9).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    assert values_in(node.fetch(version=10)) == [b"a"]
-
-
 def test_the_same_partition_twice_counts_as_named_last(node):
     node.produce(batch(b"a"))
     node.produce(batch(b"b"))
