@@ -4,6 +4,7 @@
     quorum_state_file   what a replica remembers of elections
     snapshots           `.checkpoint` files: named, written, read
     store               the directory `__cluster_metadata-0`: the log, its snapshots, its quorum state
+    quorum              which quorum the directory belongs to
     snapshotter         when a snapshot is taken
     metadata_log        the driver: decisions in, committed metadata out
 

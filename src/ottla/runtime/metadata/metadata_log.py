@@ -42,11 +42,11 @@ from ottla.machines.raft.events import (
     Started,
     StopLeading,
 )
-from ottla.machines.raft.machine import Raft
-from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter, VoterSet
+from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
 from ottla.runtime.metadata.batches import MetadataBatch, control_batch, metadata_batches
+from ottla.runtime.metadata.quorum import epoch_records, raft_of
 from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, Workers
 from ottla.runtime.metadata.store import MetadataStore
 from ottla.wire.errors import ErrorCode
@@ -54,8 +54,6 @@ from ottla.wire.message import Message
 from ottla.wire.messages import (
     BeginTransactionRecord,
     EndTransactionRecord,
-    KRaftVersionRecord,
-    LeaderChangeMessage,
 )
 
 
@@ -128,34 +126,12 @@ class MetadataLog(Generic[ControllerT]):
         self._uncommitted: deque[MetadataBatch] = deque()
         self._is_flushing = False
         self.committed_offset = store.snapshot_offset
-        self.raft = self._make_raft(me, static_voters)
+        self.raft = raft_of(store, me, static_voters)
         if store.newest_snapshot:
             self._snapshotter.last_timestamp_ms = store.newest_snapshot.last_contained_log_timestamp
             for record in store.newest_snapshot.records:
                 self.image.replay(record)
             store.newest_snapshot = None  # the image has it now
-
-    def _make_raft(self, me: Voter, static_voters: VoterSet | None) -> Raft:
-        store = self._store
-        voters = store.voters if store.kraft_version >= DYNAMIC_VOTERS else static_voters
-        if voters is None:
-            raise StorageError(
-                f"{store.directory}: there are no voters: neither does controller.quorum.voters name any, nor was the "
-                "directory formatted with --standalone or --initial-controllers"
-            )
-        if voters.ids != [me.key.id] or not voters.has(me.key):
-            raise StorageError(
-                f"{store.directory}: the quorum has the voters {voters.ids}; this version runs a quorum of one, "
-                f"which must be this node, {me.key.id}, with this directory"
-            )
-        return Raft(
-            me,
-            voters,
-            store.read_quorum_state(),
-            store.log_end,
-            kraft_version=store.kraft_version,
-            voters_in_log=store.voters_in_log,
-        )
 
     @property
     def is_active(self) -> bool:
@@ -316,16 +292,7 @@ class MetadataLog(Generic[ControllerT]):
                 raise AssertionError(f"a quorum of one has nobody for {effect}")
 
     def _begin_epoch(self, begin: BeginEpoch) -> None:
-        """Kafka 4.3 writes the leader change at version 0, without directories, whatever kraft.version is."""
-        control: list[KraftMessage] = [
-            LeaderChangeMessage(
-                leader_id=self.raft.me.key.id,
-                voters=[LeaderChangeMessage.Voter(voter_id=voter_id) for voter_id in begin.voters.ids],
-                granting_voters=[LeaderChangeMessage.Voter(voter_id=id_) for id_ in begin.granting_voter_ids],
-            )
-        ]
-        if begin.write_voters:
-            control += [KRaftVersionRecord(k_raft_version=self.raft.kraft_version), begin.voters.to_record()]
+        control = epoch_records(self.raft, begin)
         self._append(control_batch(control, self._clock.now_ms()), [], control)
 
     def _commit(self, offset: int) -> None:

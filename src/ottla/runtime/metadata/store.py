@@ -18,6 +18,7 @@ from ottla.log.files import make_dirs, replace_file
 from ottla.log.flush import Flush
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog
+from ottla.log.reading import slot_of
 from ottla.log.scan import scan_headers
 from ottla.machines.raft.events import LogEnd, QuorumState
 from ottla.machines.raft.voters import STATIC_VOTERS, VoterSet
@@ -118,7 +119,7 @@ class MetadataStore:
     def _find_voters(self) -> None:
         """The last control records of the log win, committed or not (KIP-853)."""
         start = self.snapshot_offset
-        for segment in self.log.segments:
+        for segment in self.log.segments[slot_of(self.log.segments, start) :]:
             for position, header in scan_headers(segment.file, 0, segment.size):
                 if header.is_control and header.next_offset > start:
                     self._take_control(read_batch(segment.file.read_at(position, header.size), 0, header))
