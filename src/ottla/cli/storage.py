@@ -11,7 +11,6 @@ Options, output and exit codes are those of Apache Kafka 4.3.1. Where it differs
 
 import os
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from typing import NoReturn
 
@@ -23,6 +22,7 @@ from ottla.config.scopes import Scope
 from ottla.log.disk import OsDisk
 from ottla.machines.metadata.features import FEATURES, METADATA_VERSION, METADATA_VERSIONS, default_level
 from ottla.machines.raft.voters import VoterSet
+from ottla.node.clock import SystemClock, java_date
 from ottla.node.listeners import parse_listeners
 from ottla.node.storage import new_directory_id
 from ottla.node.storage_features import parse_level, parse_release
@@ -44,11 +44,6 @@ class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(1, f"{self.prog}: error: {message}\n")
-
-
-class _SystemClock:
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -232,8 +227,7 @@ def _new_uuid() -> Uuid:
 
 
 def _world() -> World:
-    date = time.strftime("%a %b %d %H:%M:%S %Z %Y")
-    return World(OsDisk(), _SystemClock(), date, _new_uuid, lambda: os.urandom(24))
+    return World(OsDisk(), SystemClock(), java_date(), _new_uuid, lambda: os.urandom(24))
 
 
 _COMMANDS = {

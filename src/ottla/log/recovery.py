@@ -151,9 +151,8 @@ class Recovery:
     def _drop_unfinished_roll(self) -> None:
         """A roll that failed can leave an empty segment behind, while the one before it went on."""
         while len(self.segments) > 1 and self.segments[-1].size == 0:
-            with suppress(
-                CorruptBatch, CorruptFile
-            ):  # Then where it ends is not known yet, and nothing is lost either.
+            # One whose end cannot be told yet is recovered, and an empty segment after it is no loss.
+            with suppress(CorruptBatch, CorruptFile):
                 if self.segments[-2].next_offset() <= self.segments[-1].base_offset:
                     return
             self.segments.pop().delete()

@@ -81,8 +81,8 @@ def _advertised(listener: Listener, bound: tuple[str, int], given: tuple[str, in
 
 def _protocol_map(values: Values) -> dict[str, str]:
     pairs = {}
-    for entry in values.list("listener.security.protocol.map"):
-        name, colon, protocol = entry.partition(":")
+    for entry in filter(None, values.text("listener.security.protocol.map").split(",")):
+        name, colon, protocol = entry.strip().partition(":")
         if not colon or protocol not in SECURITY_PROTOCOLS:
             raise _wrong("listener.security.protocol.map", entry, f"NAME:PROTOCOL, of {', '.join(SECURITY_PROTOCOLS)}")
         pairs[name.upper()] = protocol

@@ -94,7 +94,10 @@ class Server:
     # Listening
 
     def listen(self, host: str, port: int, listener: str) -> tuple[str, int]:
-        """Binds and begins to accept; raises `OSError` when the address is taken. Port 0 picks a free one."""
+        """Binds; raises `OSError` when the address is taken. Port 0 picks a free one.
+
+        Whoever connects waits until `start_accepting`.
+        """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -108,8 +111,11 @@ class Server:
             sock.close()
             raise
         self._listening[sock] = listener
-        self.loop.add_reader(sock.fileno(), self._on_acceptable, sock, listener)
         return sock.getsockname()[:2]  # type: ignore[no-any-return]
+
+    def start_accepting(self) -> None:
+        for sock, listener in self._listening.items():
+            self.loop.add_reader(sock.fileno(), self._on_acceptable, sock, listener)
 
     def _on_acceptable(self, listening: socket.socket, listener: str) -> None:
         for _ in range(_ACCEPTS_PER_TURN):

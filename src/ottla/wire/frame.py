@@ -62,12 +62,13 @@ def response_type(api_key: int) -> type[Message]:
 
 
 def decode_request(frame: Buffer) -> Request:
-    """Header and message. Raises `UnsupportedRequestError` when the API or its version is unknown."""
+    """Header and message. Raises `UnsupportedRequestError` when the API or its version is unknown.
+
+    Bytes after the message are passed over, as Apache Kafka does: librdkafka sends some after a MetadataRequest.
+    """
     decoders = _request_decoders.get(bytes(frame[:4])) or _find_request_decoders(frame)
     header, start = decoders[0](frame, 0)
-    message, end = decoders[1](frame, start)
-    if end != len(frame):
-        raise TrailingBytesError(f"{type(message).__name__} ends {len(frame) - end} bytes early", end)
+    message, _ = decoders[1](frame, start)
     return Request(header, message)
 
 

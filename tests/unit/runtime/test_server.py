@@ -81,6 +81,7 @@ async def serving(
     workers = Workers(loop)
     server = Server(loop, workers, answering.handle, answering.handle_unsupported, limits)
     host, port = server.listen("127.0.0.1", 0, "PLAINTEXT")
+    server.start_accepting()
     clients: list[Client] = []
 
     async def connect() -> Client:

@@ -102,8 +102,12 @@ def test_a_frame_without_a_whole_header_is_truncated(size: int) -> None:
         correlation_id_of(bytes(size)[:3])
 
 
-def test_bytes_after_the_message_are_an_error() -> None:
-    with pytest.raises(TrailingBytesError):
-        decode_request(encode_request(ApiVersionsRequest(), 3, 1, None)[4:] + b"!")
+def test_bytes_after_a_request_are_passed_over_as_kafka_does() -> None:
+    """librdkafka sends three more than a MetadataRequest needs."""
+    request = ApiVersionsRequest(client_software_name="librdkafka")
+    assert decode_request(encode_request(request, 3, 1, None)[4:] + b"!!!").message == request
+
+
+def test_bytes_after_a_response_are_an_error() -> None:
     with pytest.raises(TrailingBytesError):
         decode_response(HeartbeatResponse, encode_response(HeartbeatResponse(), 0, 1)[4:] + b"!", 0)

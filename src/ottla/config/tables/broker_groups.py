@@ -67,11 +67,11 @@ SETTINGS = (
         "Bytes read at a time while a coordinator loads a partition of `__consumer_offsets`; a bigger batch is read "
         "whole."),
     Int("offsets.topic.num.partitions", 50, at_least(1), HIGH,
-        "Partitions of `__consumer_offsets`; not to be changed once it exists."),
+        "Partitions of `__consumer_offsets`; not to be changed once it exists.", acted_on=True),
     Short("offsets.topic.replication.factor", 3, at_least(1), HIGH,
-          "Replicas of `__consumer_offsets`; it cannot be created with fewer brokers."),
+          "Replicas of `__consumer_offsets`; it cannot be created with fewer brokers.", acted_on=True),
     Int("offsets.topic.segment.bytes", 104_857_600, at_least(1), HIGH,
-        "Its `segment.bytes`: small, so that it is compacted and loaded fast."),
+        "Its `segment.bytes`: small, so that it is compacted and loaded fast.", acted_on=True),
     Int("offsets.topic.compression.codec", 0, ANY, HIGH,
         "Compression of its batches, by number: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."),
 )

@@ -8,25 +8,26 @@ from ottla.config.setting import (
 SETTINGS = (
     List("process.roles", REQUIRED, Items(("broker", "controller"), may_be_empty=False), HIGH,
          "What this node does: `broker` serves clients, `controller` votes on and leads the cluster's metadata; one or "
-         "both."),
+         "both.", acted_on=True),
     Int("node.id", REQUIRED, at_least(0), HIGH,
-        "The number of this node; no two nodes of a cluster, of either role, have the same."),
+        "The number of this node; no two nodes of a cluster, of either role, have the same.", acted_on=True),
     Int("broker.id", -1, ANY, HIGH,
-        "An older name of `node.id`; if both are given they must agree."),
+        "An older name of `node.id`; if both are given they must agree.", acted_on=True),
     Text("broker.rack", None, ANY, MEDIUM,
-         "Where this node stands (rack, zone), so that replicas are spread and consumers can read from one near them."),
+         "Where this node stands (rack, zone), so that replicas are spread and consumers can read from one near them.",
+         acted_on=True),
 
     # Life in the cluster
     Int("broker.heartbeat.interval.ms", 2000, ANY, MEDIUM,
-        "Time between two heartbeats of a broker to the controller."),
+        "Time between two heartbeats of a broker to the controller.", acted_on=True),
     Int("broker.session.timeout.ms", 9000, ANY, MEDIUM,
-        "Silence after which the controller counts a broker as gone."),
+        "Silence after which the controller counts a broker as gone.", acted_on=True),
     Int("initial.broker.registration.timeout.ms", 60_000, ANY, MEDIUM,
         "How long a starting broker tries to register with the controller before it gives up and exits."),
     Flag("controlled.shutdown.enable", True, ANY, MEDIUM,
          "Whether a stopping broker hands its leaderships over first."),
     Flag("delete.topic.enable", True, ANY, HIGH,
-         "Whether topics can be deleted; if not, a deletion is refused."),
+         "Whether topics can be deleted; if not, a deletion is refused.", acted_on=True),
 
     # Threads and queues
     Int("num.io.threads", 8, at_least(1), HIGH,
@@ -38,9 +39,9 @@ SETTINGS = (
     Int("queued.max.requests", 500, at_least(1), HIGH,
         "Requests that may wait to be carried out before the network stops reading more."),
     Long("queued.max.request.bytes", -1, ANY, MEDIUM,
-         "Bytes of requests that may wait before the network stops reading more; -1 is no limit."),
+         "Bytes of requests that may wait before the network stops reading more; -1 is no limit.", acted_on=True),
     Int("request.timeout.ms", 30_000, ANY, HIGH,
-        "How long this node, as the client of another, waits for a reply before it retries or fails."),
+        "How long this node, as the client of another, waits for a reply before it retries or fails.", acted_on=True),
 
     # Waiting rooms of requests that are not yet answered
     Int("fetch.purgatory.purge.interval.requests", 1000, ANY, MEDIUM,

@@ -8,9 +8,11 @@ _ADDRESS = r"\[?[0-9A-Za-z%._:-]*\]?:[0-9]+"
 SETTINGS = (
     # Members
     List("controller.quorum.voters", (), Shaped(rf"[0-9]+@{_ADDRESS}", "a list of id@host:port"), HIGH,
-         "The fixed set of voters as `id@host:port`, in a cluster whose quorum does not change by itself."),
+         "The fixed set of voters as `id@host:port`, in a cluster whose quorum does not change by itself.",
+         acted_on=True),
     List("controller.quorum.bootstrap.servers", (), Shaped(_ADDRESS, "a list of host:port"), HIGH,
-         "Controllers to ask first where the quorum is, as `host:port`; for clusters with a dynamic quorum (KIP-853)."),
+         "Controllers to ask first where the quorum is, as `host:port`; for clusters with a dynamic quorum (KIP-853).",
+         acted_on=True),
     Flag("controller.quorum.auto.join.enable", False, ANY, LOW,
          "Whether a controller that is not a voter asks to become one by itself (KIP-1186)."),
 
@@ -37,19 +39,19 @@ SETTINGS = (
 
     # The metadata log and its snapshots
     Text("metadata.log.dir", None, ANY, HIGH,
-         "Directory of the metadata log. Not given, the first of the log directories."),
+         "Directory of the metadata log. Not given, the first of the log directories.", acted_on=True),
     Int("metadata.log.segment.bytes", 1_073_741_824, at_least(8_388_608), HIGH,
-        "Size at which a segment of the metadata log is closed."),
+        "Size at which a segment of the metadata log is closed.", acted_on=True),
     Long("metadata.log.segment.ms", 604_800_000, ANY, HIGH,
-         "Age at which a segment of the metadata log is closed."),
+         "Age at which a segment of the metadata log is closed.", acted_on=True),
     Long("metadata.log.max.record.bytes.between.snapshots", 20_971_520, at_least(1), HIGH,
-         "Bytes of new records after which the next snapshot is written."),
+         "Bytes of new records after which the next snapshot is written.", acted_on=True),
     Long("metadata.log.max.snapshot.interval.ms", 3_600_000, at_least(0), HIGH,
-         "Time after which a snapshot is written if there are new records; 0 is never by time."),
+         "Time after which a snapshot is written if there are new records; 0 is never by time.", acted_on=True),
     Long("metadata.max.retention.bytes", 104_857_600, ANY, HIGH,
-         "Size of the metadata log and its snapshots above which old ones are deleted."),
+         "Size of the metadata log and its snapshots above which old ones are deleted.", acted_on=True),
     Long("metadata.max.retention.ms", 604_800_000, ANY, HIGH,
-         "Age at which old parts of the metadata log and old snapshots are deleted."),
+         "Age at which old parts of the metadata log and old snapshots are deleted.", acted_on=True),
     Int("metadata.max.idle.interval.ms", 500, at_least(0), LOW,
         "Time between the no-op records of an idle leader, which show that the log moves; 0 writes none (KIP-835)."),
 )

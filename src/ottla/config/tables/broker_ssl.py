@@ -19,7 +19,8 @@ def _of_a_broker(row: Setting) -> Setting:
 SETTINGS = (
     Text("security.inter.broker.protocol", "PLAINTEXT",
          OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")), MEDIUM,
-         "Security protocol between brokers, when `inter.broker.listener.name` does not name a listener."),
+         "Security protocol between brokers, when `inter.broker.listener.name` does not name a listener.",
+         acted_on=True),
     Text("ssl.client.auth", "none", OneOf(("required", "requested", "none")), MEDIUM,
          "Whether clients must show a certificate, may show one, or are not asked.", PER_BROKER),
     Text("ssl.principal.mapping.rules", "DEFAULT", ANY, LOW,

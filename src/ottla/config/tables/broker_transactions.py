@@ -22,17 +22,18 @@ SETTINGS = (
     Int("add.partitions.to.txn.retry.backoff.max.ms", 100, at_least(0), HIGH,
         "The most that this pause grows to."),
     Int("producer.id.expiration.ms", 86_400_000, at_least(1), LOW,
-        "Time without a write after which a partition forgets a producer's last sequence numbers.", CLUSTER_WIDE),
+        "Time without a write after which a partition forgets a producer's last sequence numbers.",
+        CLUSTER_WIDE, acted_on=True),
 
     # __transaction_state
     Int("transaction.state.log.num.partitions", 50, at_least(1), HIGH,
-        "Partitions of `__transaction_state`; not to be changed once it exists."),
+        "Partitions of `__transaction_state`; not to be changed once it exists.", acted_on=True),
     Short("transaction.state.log.replication.factor", 3, at_least(1), HIGH,
-          "Replicas of `__transaction_state`; it cannot be created with fewer brokers."),
+          "Replicas of `__transaction_state`; it cannot be created with fewer brokers.", acted_on=True),
     Int("transaction.state.log.min.isr", 2, at_least(1), HIGH,
-        "Its `min.insync.replicas`."),
+        "Its `min.insync.replicas`.", acted_on=True),
     Int("transaction.state.log.segment.bytes", 104_857_600, at_least(1), HIGH,
-        "Its `segment.bytes`: small, so that it is compacted and loaded fast."),
+        "Its `segment.bytes`: small, so that it is compacted and loaded fast.", acted_on=True),
     Int("transaction.state.log.load.buffer.size", 5_242_880, at_least(1), HIGH,
         "Bytes read at a time while a coordinator loads a partition of it."),
 )

@@ -1,0 +1,147 @@
+"""`ottla start`: a node from nothing, and `kafka-server-start`: a node from Kafka's configuration file.
+
+Without a configuration file the node is a cluster of one: broker and controller in a process, data in ./ottla-data,
+which is formatted when it is new. With one, everything is as the file says, and the directories must have been
+formatted (`kafka-storage format`), as Apache Kafka wants it.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ottla import __version__
+
+DEFAULT_PORT = 9092
+DEFAULT_DATA = "ottla-data"
+
+
+def main(arguments: list[str]) -> int:
+    options = _parser().parse_args(arguments)
+    from ottla.cli.log_format import set_up_logging
+
+    set_up_logging(options.log_format, options.log_level)
+    if options.ephemeral:
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory(prefix="ottla-", ignore_cleanup_errors=True) as data:
+            return _start(options, data)
+    return _start(options, options.data)
+
+
+def server_start() -> int:
+    """The `kafka-server-start` command."""
+    parser = argparse.ArgumentParser(prog="kafka-server-start", description="Starts a node as its file says.")
+    parser.add_argument("-daemon", action="store_true", help="run in the background, detached from the terminal")
+    parser.add_argument("config", metavar="server.properties", help="the node's settings")
+    parser.add_argument("--override", action="append", default=[], metavar="KEY=VALUE", help="another value for a key")
+    parser.add_argument("--version", action="version", version=__version__)
+    options = parser.parse_args()
+    if options.daemon:
+        _detach()
+    arguments = ["--config", options.config]
+    for override in options.override:
+        arguments += ["--set", override]
+    return main(arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ottla start", description="Starts a node and runs it until Ctrl-C.")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--data", default=DEFAULT_DATA, metavar="DIR", help="data directory (default: ./%(default)s)")
+    where.add_argument("--ephemeral", action="store_true", help="a temporary directory, removed at the end")
+    where.add_argument("--config", metavar="FILE", help="Kafka's server.properties; its directories must be formatted")
+    parser.add_argument("--port", type=_port, help=f"port on 127.0.0.1 (default: {DEFAULT_PORT}; 0 picks a free one)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any setting; may be repeated")
+    parser.add_argument("--metrics", type=_port, metavar="PORT", help="serve Prometheus metrics on this loopback port")
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="how log lines look")
+    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="warning")
+    return parser
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and int(text) < 65536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port: it must be a number from 0 to 65535")
+
+
+def _start(options: argparse.Namespace, data: str) -> int:
+    from ottla.base.errors import OttlaError
+    from ottla.node.config import read_config
+    from ottla.node.run import run_node
+
+    try:
+        properties = _properties(options, data)
+        config = read_config(properties)
+        return run_node(
+            config,
+            may_format=options.config is None,
+            metrics_port=options.metrics,
+            on_ready=lambda node: _banner(node.summary(), ephemeral=options.ephemeral),
+        )
+    except (OttlaError, OSError, ValueError) as problem:
+        print(f"ottla: {problem}", file=sys.stderr)
+        return 1
+
+
+def _properties(options: argparse.Namespace, data: str) -> dict[str, str]:
+    if options.config is not None:
+        from ottla.config.properties import read_properties
+
+        properties = read_properties(Path(options.config).read_bytes())
+        if options.port is not None:
+            properties["listeners"] = _with_port(properties.get("listeners", "PLAINTEXT://:9092"), options.port)
+    else:
+        port = DEFAULT_PORT if options.port is None else options.port
+        properties = _cluster_of_one(str(Path(data).absolute()), port)
+    for setting in options.set:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise ValueError(f"--set {setting}: it must be KEY=VALUE")
+        properties[key.strip()] = value.strip()
+    return properties
+
+
+def _cluster_of_one(data: str, port: int) -> dict[str, str]:
+    """The settings of a node that nobody configured. Topics of one replica are all that one node can have."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        # The controllers' listener is for other nodes, of which there are none: any free port will do.
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:0",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": "1@127.0.0.1:9093",
+        "log.dirs": data,
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+    }
+
+
+def _with_port(listeners: str, port: int) -> str:
+    first, *rest = listeners.split(",")
+    return ",".join([f"{first.rpartition(':')[0]}:{port}", *rest])
+
+
+def _banner(summary: dict[str, str], *, ephemeral: bool) -> None:
+    kept = " (removed at the end)" if ephemeral else ""
+    lines = [f"ottla {__version__} is ready at {summary['address']}"]
+    lines += [f"  data     {summary['data']}{kept}", f"  cluster  {summary['cluster']}, node {summary['node']}"]
+    if "metrics" in summary:
+        lines.append(f"  metrics  {summary['metrics']}")
+    lines.append("  stop     Ctrl-C; a second one stops at once")
+    print("\n".join(lines), flush=True)
+
+
+def _detach() -> None:
+    import os
+
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    devnull = os.open(os.devnull, os.O_RDWR)
+    for fd in range(3):
+        os.dup2(devnull, fd)

@@ -1,0 +1,89 @@
+"""What a node is told to be: from properties to values that are checked against each other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ottla.config.parse import ConfigError, Problem, Values, Warned, parse
+from ottla.config.scopes import Scope
+from ottla.node.listeners import Listener, parse_listeners
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """Checked settings of one node. `values` holds all of them; the fields are those that wiring needs."""
+
+    values: Values
+    warnings: tuple[Warned, ...]
+    node_id: int
+    is_broker: bool
+    is_controller: bool
+    listeners: list[Listener]
+    inter_broker_listener: str
+    log_dirs: tuple[str, ...]
+    metadata_log_dir: str
+
+
+def read_config(properties: Mapping[str, str]) -> NodeConfig:
+    """Checks every property, and what they mean together. Raises `ConfigError` that names each that is wrong."""
+    values, warnings = parse(Scope.BROKER, properties)
+    roles = values.list("process.roles")
+    node_id = values.integer("node.id")
+    if (broker_id := values.integer("broker.id")) not in (-1, node_id):
+        raise _wrong("broker.id", str(broker_id), f"the same as node.id ({node_id}), or left out")
+    listeners = parse_listeners(values)
+    is_broker, is_controller = "broker" in roles, "controller" in roles
+    _check_listeners(values, listeners, is_broker=is_broker, is_controller=is_controller)
+    _check_quorum(values, node_id, is_controller=is_controller)
+    log_dirs = tuple(values.list("log.dirs") if values["log.dirs"] else values.list("log.dir"))
+    return NodeConfig(
+        values=values,
+        warnings=warnings,
+        node_id=node_id,
+        is_broker=is_broker,
+        is_controller=is_controller,
+        listeners=listeners,
+        inter_broker_listener=_inter_broker_listener(values, listeners),
+        log_dirs=log_dirs,
+        metadata_log_dir=str(values["metadata.log.dir"] or log_dirs[0]),
+    )
+
+
+def _check_listeners(values: Values, listeners: list[Listener], *, is_broker: bool, is_controller: bool) -> None:
+    names = ",".join(values.list("controller.listener.names"))
+    if not names:
+        raise _wrong("controller.listener.names", "", "the name of a listener that controllers are reached by")
+    if is_controller and not any(listener.for_controllers for listener in listeners):
+        raise _wrong("listeners", ",".join(map(str, listeners)), f"complete: a controller listens on {names}")
+    if is_broker and all(listener.for_controllers for listener in listeners):
+        raise _wrong("listeners", ",".join(map(str, listeners)), f"more than the controllers' ({names}) for a broker")
+
+
+def _check_quorum(values: Values, node_id: int, *, is_controller: bool) -> None:
+    voters = values.list("controller.quorum.voters")
+    if not voters and not values.list("controller.quorum.bootstrap.servers"):
+        raise _wrong("controller.quorum.voters", "", "given, or controller.quorum.bootstrap.servers")
+    ids = [int(voter.partition("@")[0]) for voter in voters]
+    if len(ids) > 1:
+        raise _wrong("controller.quorum.voters", ",".join(voters), "one voter: this version runs a quorum of one")
+    if ids and is_controller and node_id not in ids:
+        raise _wrong("node.id", str(node_id), f"among controller.quorum.voters={','.join(voters)}, as a controller")
+    if not is_controller:
+        raise _wrong("process.roles", "broker", "with controller too: this version runs a quorum of one")
+
+
+def _inter_broker_listener(values: Values, listeners: list[Listener]) -> str:
+    for_clients = [listener.name for listener in listeners if not listener.for_controllers]
+    if not for_clients:
+        return ""
+    name = values["inter.broker.listener.name"]
+    protocol = str(values["security.inter.broker.protocol"] or "PLAINTEXT")
+    wanted = str(name) if name else protocol
+    if wanted in for_clients:
+        return wanted
+    if name:
+        raise _wrong("inter.broker.listener.name", wanted, f"one of the listeners {', '.join(for_clients)}")
+    return for_clients[0]
+
+
+def _wrong(key: str, text: str, bound: str) -> ConfigError:
+    return ConfigError((Problem(key, text, bound),))

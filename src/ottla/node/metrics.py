@@ -1,0 +1,196 @@
+"""A node's metrics page, under the names that the usual JMX-exporter rules give Apache Kafka's.
+
+`kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=orders` is there as
+`kafka_server_brokertopicmetrics_bytesin_total{topic="orders"}`: lower case, joined with underscores, counters of a rate
+as `_total`, histograms as quantiles with a `_count`. So dashboards that were made for Kafka work unchanged.
+"""
+
+import os
+import resource
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from ottla.broker.context import Broker
+from ottla.broker.traffic import TopicTraffic
+from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.partition import NO_LEADER, PartitionImage
+from ottla.runtime.exposition import Exposition, Sample
+from ottla.runtime.request_metrics import RequestMetrics
+from ottla.wire.apis import api
+
+RUNNING = 3
+
+_OF_TOPICS = {
+    "bytes_in": "bytesin",
+    "bytes_out": "bytesout",
+    "messages_in": "messagesin",
+    "produce_requests": "totalproducerequests",
+    "fetch_requests": "totalfetchrequests",
+    "failed_produce_requests": "failedproducerequests",
+    "failed_fetch_requests": "failedfetchrequests",
+    "produce_conversions": "producemessageconversions",
+}
+
+
+class MetadataProgress(Protocol):
+    """What the metadata log tells of itself."""
+
+    @property
+    def is_active(self) -> bool: ...
+    @property
+    def committed_offset(self) -> int: ...
+    @property
+    def last_timestamp_ms(self) -> int: ...
+
+
+def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataProgress) -> str:
+    page = Exposition()
+    _add_traffic(page, broker)
+    _add_requests(page, requests)
+    _add_partitions(page, broker)
+    _add_controller(page, broker.image, metadata)
+    _add_waiting(page, broker)
+    _add_process(page)
+    return page.text()
+
+
+def _add_traffic(page: Exposition, broker: Broker) -> None:
+    total = broker.traffic.total
+    for counter, name in _OF_TOPICS.items():
+        samples: list[Sample] = [({}, getattr(total, counter))]
+        samples += [({"topic": topic}, _count(traffic, counter)) for topic, traffic in broker.traffic.topics.items()]
+        page.add(f"kafka_server_brokertopicmetrics_{name}_total", "counter", samples)
+
+
+def _count(traffic: TopicTraffic, counter: str) -> int:
+    count: int = getattr(traffic, counter)
+    return count
+
+
+def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
+    page.add(
+        "kafka_network_requestmetrics_requests_total",
+        "counter",
+        [
+            ({"request": _api_name(key), "version": str(version)}, count)
+            for (key, version), count in sorted(requests.requests.items())
+        ],
+    )
+    page.add(
+        "kafka_network_requestmetrics_requestbytes_total",
+        "counter",
+        [({"request": _api_name(key)}, count) for key, count in sorted(requests.request_bytes.items())],
+    )
+    page.add("kafka_network_requestmetrics_totaltimems", "gauge", _quantiles(requests))
+    page.add(
+        "kafka_network_requestmetrics_totaltimems_count",
+        "counter",
+        [({"request": _api_name(key)}, times.count) for key, times in sorted(requests.times.items())],
+    )
+    page.add(
+        "kafka_network_requestmetrics_totaltimems_sum",
+        "counter",
+        [({"request": _api_name(key)}, times.total_s * 1000) for key, times in sorted(requests.times.items())],
+    )
+    page.gauge("kafka_network_requestchannel_requestqueuesize", requests.unanswered)
+    page.add(
+        "kafka_server_socket_server_metrics_connection_count",
+        "gauge",
+        [({"listener": listener}, count) for listener, count in requests.connections.items()],
+    )
+    page.add(
+        "kafka_server_socket_server_metrics_connection_creation_total",
+        "counter",
+        [({"listener": listener}, count) for listener, count in requests.connections_created.items()],
+    )
+    page.add(
+        "ottla_connections_refused_total",
+        "counter",
+        [({"reason": reason}, count) for reason, count in requests.refused.items()],
+    )
+
+
+def _quantiles(requests: RequestMetrics) -> Iterable[Sample]:
+    for key, found in sorted(requests.quantiles().items()):
+        for quantile, seconds in found.items():
+            yield {"request": _api_name(key), "quantile": str(quantile)}, seconds * 1000
+
+
+def _api_name(key: int) -> str:
+    return api(key).name
+
+
+def _add_partitions(page: Exposition, broker: Broker) -> None:
+    leaders = [partition for partition in broker.partitions.values() if partition.is_leader]
+    images = [(partition, broker.image.topics.partition(*partition.name)) for partition in leaders]
+    known = [(partition, image) for partition, image in images if image is not None]
+    page.gauge("kafka_server_replicamanager_partitioncount", len(broker.partitions))
+    page.gauge("kafka_server_replicamanager_leadercount", len(leaders))
+    page.gauge("kafka_server_replicamanager_offlinereplicacount", len(broker.offline))
+    page.gauge(
+        "kafka_server_replicamanager_underreplicatedpartitions",
+        sum(1 for _, image in known if len(image.isr) < len(image.replicas)),
+    )
+    minimum = {partition.name: partition.settings.min_insync_replicas for partition, _ in known}
+    page.gauge(
+        "kafka_server_replicamanager_underminisrpartitioncount",
+        sum(1 for partition, image in known if len(image.isr) < minimum[partition.name]),
+    )
+    page.gauge(
+        "kafka_server_replicamanager_atminisrpartitioncount",
+        sum(1 for partition, image in known if len(image.isr) == minimum[partition.name]),
+    )
+    page.counter("kafka_server_replicamanager_isrshrinks_total", 0)
+    page.counter("kafka_server_replicamanager_isrexpands_total", 0)
+    for name, value in (
+        ("size", lambda log: log.size),
+        ("logstartoffset", lambda log: log.log_start_offset),
+        ("logendoffset", lambda log: log.log_end_offset),
+        ("numlogsegments", lambda log: len(log.segments)),
+    ):
+        page.add(f"kafka_log_log_{name}", "gauge", _per_log(broker, value))
+    page.gauge("kafka_log_logmanager_offlinelogdirectorycount", len(broker.logs.offline))
+
+
+def _per_log(broker: Broker, value: Any) -> Iterable[Sample]:
+    for (topic, index), partition in broker.partitions.items():
+        yield {"topic": topic, "partition": str(index)}, value(partition.log)
+
+
+def _add_controller(page: Exposition, image: MetadataImage, metadata: MetadataProgress) -> None:
+    brokers = image.brokers.by_id.values()
+    partitions = [partition for topic in image.topics.by_id.values() for partition in topic.partitions.values()]
+    prefix = "kafka_controller_kafkacontroller_"
+    page.gauge(prefix + "activecontrollercount", int(metadata.is_active))
+    page.gauge(prefix + "activebrokercount", sum(not broker.fenced for broker in brokers))
+    page.gauge(prefix + "fencedbrokercount", sum(broker.fenced for broker in brokers))
+    page.gauge(prefix + "globaltopiccount", len(image.topics.by_id))
+    page.gauge(prefix + "globalpartitioncount", len(partitions))
+    page.gauge(prefix + "offlinepartitionscount", sum(partition.leader == NO_LEADER for partition in partitions))
+    page.gauge(prefix + "preferredreplicaimbalancecount", sum(map(_is_imbalanced, partitions)))
+    page.gauge(prefix + "lastcommittedrecordoffset", metadata.committed_offset - 1)
+    page.gauge(prefix + "lastappliedrecordoffset", metadata.committed_offset - 1)
+    page.gauge(prefix + "lastappliedrecordtimestamp", metadata.last_timestamp_ms)
+
+
+def _is_imbalanced(partition: PartitionImage) -> bool:
+    return partition.leader != partition.preferred_leader
+
+
+def _add_waiting(page: Exposition, broker: Broker) -> None:
+    page.gauge("kafka_server_fetchsessioncache_numincrementalfetchsessions", len(broker.fetch_sessions))
+    page.gauge(
+        "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached", broker.fetch_sessions.partition_count
+    )
+    page.gauge("kafka_server_kafkaserver_brokerstate", RUNNING)
+
+
+def _add_process(page: Exposition) -> None:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    page.counter("process_cpu_seconds_total", round(usage.ru_utime + usage.ru_stime, 3))
+    try:
+        with open("/proc/self/statm") as file:
+            page.gauge("process_resident_memory_bytes", int(file.read().split()[1]) * resource.getpagesize())
+        page.gauge("process_open_fds", len(os.listdir("/proc/self/fd")))
+    except OSError:
+        return  # Not Linux.

@@ -1,0 +1,385 @@
+"""One node, wired together: directories, metadata, partitions, connections.
+
+How it comes up, in this order:
+
+1. The directories are found to be this node's (or formatted, where nobody configured anything), and locked.
+2. The logs are opened, on a worker: after a crash that is when they are recovered.
+3. The listeners are bound, so that the node can say where it is; nothing is answered yet.
+4. The metadata log is loaded, and this node, the only voter, takes the lead.
+5. The broker takes up its partitions, registers with the controller and is unfenced. Requests are answered.
+
+It goes down in the other order: no more connections, waiting requests answered, what the broker led given up, logs
+closed, the metadata log closed, and last the markers of a clean stop.
+"""
+
+import asyncio
+import logging
+import os
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from ottla.base.errors import StorageError
+from ottla.base.ids import TopicPartition, Uuid, uuid_text
+from ottla.broker.api_versions import handle_unsupported
+from ottla.broker.background import Background
+from ottla.broker.context import Broker
+from ottla.broker.dispatch import dispatcher
+from ottla.broker.quorum import RaftQuorum
+from ottla.log.disk import OsDisk
+from ottla.log.log_config import LogConfig
+from ottla.log.log_dirs import LogDirs
+from ottla.machines.metadata.controller import Controller
+from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.raft.voters import Endpoint as VoterEndpoint
+from ottla.machines.raft.voters import ReplicaKey, Voter, VoterSet
+from ottla.node.clock import SystemClock, java_date
+from ottla.node.config import NodeConfig
+from ottla.node.listeners import Endpoint, advertised
+from ottla.node.registration import Membership
+from ottla.node.storage import NotFormatted, Storage, load_storage
+from ottla.node.storage_format import FormatPlan, World, format_storage, read_bootstrap
+from ottla.runtime.exposition import serve_metrics
+from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
+from ottla.runtime.metadata.snapshotter import SnapshotConfig
+from ottla.runtime.metadata.store import MetadataStore, StoreConfig
+from ottla.runtime.request_metrics import RequestMetrics
+from ottla.runtime.server import Limits, Server
+from ottla.runtime.timers import Timers
+from ottla.runtime.workers import Workers
+
+_log = logging.getLogger(__name__)
+_ANSWER_WAITING_S = 5.0
+
+ResultT = TypeVar("ResultT")
+
+
+class Node:
+    """A broker and controller in one process. `failed` is told when it cannot go on."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, config: NodeConfig, *, may_format: bool, failed: Callable[[], None]
+    ) -> None:
+        self.config = config
+        self._loop = loop
+        self._may_format = may_format
+        self._failed = failed
+        self._disk = OsDisk()
+        self._clock = SystemClock()
+        self._workers = Workers(loop)
+        self._timers = Timers(loop)
+        self._requests = RequestMetrics(loop.time)
+        self._logs: LogDirs | None = None
+        self._server: Server | None = None
+        self._metadata: MetadataLog[Controller] | None = None
+        self._metrics_server: asyncio.Server | None = None
+        self._metrics_address = ""
+        self._endpoints: list[Endpoint] = []
+        self.broker: Broker | None = None
+
+    # Coming up
+
+    async def start(self, metrics_port: int | None = None) -> None:
+        """Raises `OttlaError` or `OSError` in one clear line when it cannot."""
+        config = self.config
+        for warning in config.warnings:
+            _log.warning("%s", warning)
+        storage = self._storage()
+        self._logs = LogDirs(
+            self._disk,
+            [path for path in config.log_dirs if path not in storage.failed],
+            self._clock,
+            config_of=lambda topic: LogConfig(),
+            producer_expiration_ms=config.values.integer("producer.id.expiration.ms"),
+        )
+        self._logs.offline.update(storage.failed)
+        self._server = Server(self._loop, self._workers, _not_ready, handle_unsupported, self._limits(), self._requests)
+        self._bind()
+        await self._on_worker(partial(self._logs.open_all, self._on_opened))
+        self._report_directories()
+        self._metadata = await self._on_worker(lambda: self._open_metadata(storage))
+        await self._until(self._metadata.start)
+        self.broker = self._make_broker(storage)
+        await self._join(self.broker)
+        self._server.handle = dispatcher(self.broker)
+        self._server.start_accepting()
+        self._background = Background(self.broker)
+        self._background.start()
+        if metrics_port is not None:
+            await self._serve_metrics(metrics_port)
+
+    def _storage(self) -> Storage:
+        config = self.config
+        load = partial(
+            load_storage,
+            self._disk,
+            config.log_dirs,
+            config.metadata_log_dir,
+            config.node_id,
+            new_uuid=_new_uuid,
+            date=java_date(),
+        )
+        try:
+            return load()
+        except NotFormatted:
+            if not self._may_format or any(map(_has_something, config.log_dirs)):
+                raise
+        plan = FormatPlan(
+            uuid_text(_new_cluster_id()),
+            config.node_id,
+            config.log_dirs,
+            config.metadata_log_dir,
+            ignore_formatted=True,
+        )
+        world = World(self._disk, self._clock, java_date(), _new_uuid, lambda: os.urandom(20))
+        format_storage(plan, world, lambda line: _log.info("%s", line))
+        return load()
+
+    def _bind(self) -> None:
+        assert self._server is not None
+        bound = []
+        for listener in self.config.listeners:
+            try:
+                bound.append((listener, self._server.listen(listener.bind_host, listener.port, listener.name)))
+            except OSError as problem:
+                raise OSError(problem.errno, f"cannot listen on {listener}: {problem.strerror}") from problem
+        self._endpoints = advertised(self.config.values, bound)
+
+    def _on_opened(self, partition: TopicPartition, count: int, total: int) -> None:
+        if count % 1000 == 0 or count == total:
+            _log.info("opened %s of %s partitions (%s)", f"{count:,}", f"{total:,}", partition)
+
+    def _report_directories(self) -> None:
+        assert self._logs is not None
+        for directory in self._logs.online.values():
+            for warning in directory.warnings:
+                _log.warning("%s", warning)
+        for path, problem in self._logs.offline.items():
+            _log.error("%s is offline: %s", path, problem)
+        if self.config.metadata_log_dir in self._logs.offline or not self._logs.online:
+            path, problem = next(iter(self._logs.offline.items()))
+            raise StorageError(f"{path} cannot be used: {problem}")
+
+    def _open_metadata(self, storage: Storage) -> MetadataLog[Controller]:
+        values = self.config.values
+        store = MetadataStore(
+            self._disk,
+            self.config.metadata_log_dir,
+            self._clock,
+            StoreConfig(
+                segment_bytes=values.integer("metadata.log.segment.bytes"),
+                segment_ms=values.integer("metadata.log.segment.ms"),
+                retention_bytes=values.integer("metadata.max.retention.bytes"),
+                retention_ms=values.integer("metadata.max.retention.ms"),
+            ),
+        )
+        me = Voter(
+            ReplicaKey(self.config.node_id, storage.directory_ids[self.config.metadata_log_dir]),
+            tuple(
+                VoterEndpoint(endpoint.listener, endpoint.host, endpoint.port)
+                for endpoint, listener in zip(self._endpoints, self.config.listeners, strict=True)
+                if listener.for_controllers
+            ),
+        )
+        has_static_voters = bool(values.list("controller.quorum.voters"))
+        return MetadataLog(
+            store,
+            me,
+            VoterSet([Voter(ReplicaKey(me.key.id), me.endpoints)]) if has_static_voters else None,
+            bootstrap=read_bootstrap(self._disk, self.config.metadata_log_dir),
+            make_controller=partial(self._make_controller, storage.cluster_id, store.kraft_version),
+            workers=self._workers,
+            clock=self._clock,
+            failed=self._on_metadata_failed,
+            snapshots=SnapshotConfig(
+                max_bytes=values.integer("metadata.log.max.record.bytes.between.snapshots"),
+                max_interval_ms=values.integer("metadata.log.max.snapshot.interval.ms"),
+            ),
+        )
+
+    def _make_controller(self, cluster_id: str, kraft_version: int, image: MetadataImage) -> Controller:
+        return Controller(
+            image,
+            node_id=self.config.node_id,
+            cluster_id=cluster_id,
+            config=self.config.values,
+            new_uuid=_new_uuid,
+            random=random.Random(),
+            kraft_version=kraft_version,
+        )
+
+    def _make_broker(self, storage: Storage) -> Broker:
+        assert self._metadata is not None
+        assert self._logs is not None
+        broker = Broker(
+            node_id=self.config.node_id,
+            cluster_id=storage.cluster_id,
+            config=self.config.values,
+            image=self._metadata.image,
+            logs=self._logs,
+            disk=self._disk,
+            clock=self._clock,
+            controller=self._metadata,
+            workers=self._workers,
+            timers=self._timers,
+            directory_ids={path: storage.directory_ids[path] for path in self._logs.online},
+        )
+        broker.quorum = RaftQuorum(self._metadata.raft)
+        self._metadata.listen(broker.on_metadata)
+        return broker
+
+    async def _join(self, broker: Broker) -> None:
+        assert self._metadata is not None
+        assert self._logs is not None
+        metadata = self._metadata
+        epochs = {directory.broker_epoch for directory in self._logs.online.values() if directory.was_clean}
+        refused: asyncio.Future[None] = self._loop.create_future()
+        self._membership = Membership(
+            broker,
+            [
+                endpoint
+                for endpoint, listener in zip(self._endpoints, self.config.listeners, strict=True)
+                if not listener.for_controllers
+            ],
+            incarnation_id=_new_uuid(),
+            previous_broker_epoch=epochs.pop() if len(epochs) == 1 else -1,
+            committed_offset=lambda: metadata.committed_offset,
+            failed=refused.set_exception,
+        )
+        broker.on_directory_failed = self._on_directory_failed
+        broker.start()
+        joined = self._loop.create_task(self._until(self._membership.join))
+        await asyncio.wait({joined, refused}, return_when=asyncio.FIRST_COMPLETED)
+        if refused.done():
+            joined.cancel()
+            refused.result()
+        await joined
+
+    async def _serve_metrics(self, port: int) -> None:
+        from ottla.node.metrics import metrics_page
+
+        assert self.broker is not None
+        assert self._metadata is not None
+        page = partial(metrics_page, self.broker, self._requests, self._metadata)
+        self._metrics_server, port = await serve_metrics("127.0.0.1", port, page)
+        self._metrics_address = f"http://127.0.0.1:{port}/metrics"
+
+    def _limits(self) -> Limits:
+        values = self.config.values
+        return Limits(
+            max_request_bytes=values.integer("socket.request.max.bytes"),
+            max_connections=values.integer("max.connections"),
+            max_connections_per_ip=values.integer("max.connections.per.ip"),
+            max_idle_ms=values.integer("connections.max.idle.ms"),
+            max_queued_bytes=values.integer("queued.max.request.bytes"),
+            send_buffer_bytes=values.integer("socket.send.buffer.bytes"),
+            receive_buffer_bytes=values.integer("socket.receive.buffer.bytes"),
+            listen_backlog=values.integer("socket.listen.backlog.size"),
+        )
+
+    def summary(self) -> dict[str, str]:
+        """What a person wants to know once the node is up."""
+        assert self.broker is not None
+        first = next(endpoint for endpoint in self._endpoints if endpoint.listener == self.config.inter_broker_listener)
+        shown = {
+            "address": f"{first.host}:{first.port}",
+            "data": ", ".join(self.config.log_dirs),
+            "cluster": self.broker.cluster_id,
+            "node": str(self.config.node_id),
+        }
+        if self._metrics_address:
+            shown["metrics"] = self._metrics_address
+        return shown
+
+    # When something breaks
+
+    def _on_metadata_failed(self, problem: MetadataLogFailed) -> None:
+        _log.critical("stopping: %s", problem)
+        self._failed()
+
+    def _on_directory_failed(self, path: str, problem: OSError) -> None:
+        assert self._logs is not None
+        if path == self.config.metadata_log_dir or not self._logs.online:
+            _log.critical("stopping: %s has failed: %s", path, problem)
+            self._failed()
+        else:
+            self._membership.on_directory_failed(path)
+
+    # Going down
+
+    async def stop(self) -> None:
+        """A clean stop: what was acknowledged is on the disk, and the next start has nothing to recover."""
+        assert self.broker is not None
+        assert self._server is not None
+        assert self._logs is not None
+        assert self._metadata is not None
+        _log.info("stopping")
+        self._server.stop_listening()
+        self._background.stop()
+        self.broker.purgatory.release_all()
+        await self._drain()
+        await self._until(self._membership.leave)
+        self._server.close()
+        if self._metrics_server is not None:
+            self._metrics_server.close()
+        self._timers.close()
+        await self._until(self._workers.when_idle)
+        await self._until(self._metadata.stop)
+        self._metadata = None
+        await self._on_worker(partial(self._logs.close, self.broker.broker_epoch))
+        self._logs = None
+
+    async def _drain(self) -> None:
+        """Gives replies that are on their way a moment to leave."""
+        assert self._server is not None
+        deadline = self._loop.time() + _ANSWER_WAITING_S
+        while self._loop.time() < deadline and not all(connection.is_idle for connection in self._server.connections):
+            await asyncio.sleep(0.005)
+
+    def abandon(self) -> None:
+        """Lets go of everything at once, after a clean stop or instead of one. Writes nothing."""
+        self._timers.close()
+        if self._server is not None:
+            self._server.close()
+        if self._metrics_server is not None:
+            self._metrics_server.close()
+        if self._logs is not None:
+            self._logs.abandon()
+        self._workers.close()
+
+    # Waiting
+
+    async def _until(self, begin: Callable[[Callable[[], None]], None]) -> None:
+        """Waits until what `begin` begins calls back."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        begin(lambda: done.set_result(None))
+        await done
+
+    async def _on_worker(self, function: Callable[[], ResultT]) -> ResultT:
+        done: asyncio.Future[ResultT] = self._loop.create_future()
+        self._workers.run(function, done.set_result, done.set_exception)
+        return await done
+
+
+def _not_ready(_context: object, _message: object, _respond: object) -> None:
+    raise AssertionError("a request before the node is ready: connections wait until it accepts them")
+
+
+def _new_uuid() -> Uuid:
+    """A random (version 4) UUID."""
+    value = bytearray(os.urandom(16))
+    value[6] = value[6] & 0x0F | 0x40
+    value[8] = value[8] & 0x3F | 0x80
+    return Uuid(bytes(value))
+
+
+def _new_cluster_id() -> Uuid:
+    while uuid_text(uuid := _new_uuid()).startswith("-"):
+        pass
+    return uuid
+
+
+def _has_something(path: str) -> bool:
+    """A directory with files in it that is not formatted is somebody else's: it is not touched."""
+    return os.path.isdir(path) and any(name != ".lock" for name in os.listdir(path))

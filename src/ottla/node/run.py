@@ -1,0 +1,86 @@
+"""Runs a node until it is told to stop: the loop, the signals, and what happens when something breaks.
+
+The first SIGTERM or Ctrl-C stops in good order; a second one at once. An exception that nobody expected anywhere on the
+loop means that an invariant is broken: it is logged, and the node stops rather than go on with what it no longer knows.
+"""
+
+import asyncio
+import gc
+import logging
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from ottla.node.config import NodeConfig
+from ottla.node.node import Node
+
+_log = logging.getLogger(__name__)
+
+STOPPED_AT_ONCE = 130
+BROKEN = 70
+
+
+def run_node(
+    config: NodeConfig,
+    *,
+    may_format: bool,
+    metrics_port: int | None,
+    on_ready: Callable[[Node], None],
+) -> int:
+    """Returns the exit status. Raises `OttlaError` or `OSError` when the node cannot start."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(_run(loop, config, may_format, metrics_port, on_ready))
+    finally:
+        loop.close()
+
+
+async def _first(task: "asyncio.Task[Any]", ended: "asyncio.Future[int]") -> None:
+    """Waits for the task, or for the end if that comes first."""
+    waiting: set[asyncio.Future[Any]] = {task, ended}
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    if not task.done():
+        task.cancel()
+
+
+async def _run(
+    loop: asyncio.AbstractEventLoop,
+    config: NodeConfig,
+    may_format: bool,
+    metrics_port: int | None,
+    on_ready: Callable[[Node], None],
+) -> int:
+    ended: asyncio.Future[int] = loop.create_future()
+    stopping = asyncio.Event()
+
+    def end(status: int) -> None:
+        if not ended.done():
+            ended.set_result(status)
+
+    def on_signal() -> None:
+        if stopping.is_set():
+            end(STOPPED_AT_ONCE)
+        stopping.set()
+
+    def on_exception(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        _log.critical("stopping: %s", context["message"], exc_info=context.get("exception"))
+        end(BROKEN)
+
+    loop.set_exception_handler(on_exception)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    node = Node(loop, config, may_format=may_format, failed=lambda: end(BROKEN))
+    try:
+        await node.start(metrics_port)
+        gc.freeze()  # What is there now stays: later collections need not look at it.
+        on_ready(node)
+        await _first(loop.create_task(stopping.wait()), ended)
+        if not ended.done():
+            closing = loop.create_task(node.stop())
+            await _first(closing, ended)
+            if closing.done() and not closing.cancelled():
+                closing.result()
+                end(0)
+        return ended.result()
+    finally:
+        node.abandon()
