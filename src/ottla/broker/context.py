@@ -109,14 +109,21 @@ class Broker:
 
     def start(self) -> None:
         """Takes up the partitions that the metadata gives to this node. The logs have been opened."""
+        self._note_metadata_offset()
         self.node_settings.apply(self.image.configs)
         self.replicas.start()
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """`image` has been changed by committed records, and `delta` says where."""
+        self._note_metadata_offset()
         self.described_partitions.on_metadata(delta)
         self.node_settings.on_metadata(self.image.configs, delta)
         self.replicas.on_metadata(delta)
+
+    def _note_metadata_offset(self) -> None:
+        """The image is as far as the log is committed whenever we are told of it."""
+        if self.quorum is not None:
+            self.metadata_offset = self.quorum.high_watermark - 1
 
     def on_settings(self, config: Values) -> None:
         """Settings of this node have been changed while it runs (KIP-226)."""

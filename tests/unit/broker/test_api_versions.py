@@ -1,5 +1,7 @@
 """ApiVersions, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
+from types import SimpleNamespace
+
 import pytest
 from brokers import TestNode
 
@@ -56,11 +58,11 @@ def test_a_name_that_metrics_cannot_carry_is_an_invalid_request(name):
 
 def test_features_of_the_cluster_are_finalized_at_the_offset_of_the_image():
     node = TestNode()
+    node.broker.quorum = SimpleNamespace(high_watermark=51)
     node.commit(
         FeatureLevelRecord(name="metadata.version", feature_level=30),
         FeatureLevelRecord(name="group.version", feature_level=1),
     )
-    node.broker.metadata_offset = 50
     reply = node.send(request(), 3)
     assert reply.finalized_features_epoch == 50
     levels = {each.name: (each.min_version_level, each.max_version_level) for each in reply.finalized_features}

@@ -76,6 +76,7 @@ def test_topics_that_do_not_exist_are_told_to_who_named_them():
         ("bad name", ErrorCode.INVALID_TOPIC_EXCEPTION, []),
         ("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, []),
     ]
+    assert [topic.topic_authorized_operations for topic in reply.topics] == [3576] * 3
     assert page(ask(node_with_topics(), cursor=("c", 0))) == ([], None)
 
 
