@@ -7,9 +7,8 @@ transaction that a controller before it began and did not end is aborted: whoeve
 from collections.abc import Iterable, Iterator
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.configs import ResourceType
+from ottla.machines.metadata.configs import MIN_INSYNC_REPLICAS, ResourceType
 from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.decisions.alter_configs import MIN_INSYNC_REPLICAS
 from ottla.machines.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     FEATURES,

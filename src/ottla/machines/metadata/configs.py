@@ -29,6 +29,8 @@ class ConfigResource(NamedTuple):
 
 CLUSTER_DEFAULT: Final = ConfigResource(ResourceType.BROKER, "")
 
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 

@@ -76,12 +76,6 @@ class ControllerContext:
             key, configs.of_topic(topic), configs.of_broker(self.node_id), configs.of_cluster(), self.config
         )
 
-    def min_insync_replicas(self, topic: str) -> int:
-        """No more than the topic has replicas."""
-        wanted = self.topic_setting(topic, "min.insync.replicas")
-        assert isinstance(wanted, int)
-        return min(wanted, len(self.image.topics.by_name[topic].partitions[0].replicas))
-
     def is_unclean_election_allowed(self, topic: str) -> bool:
         return bool(self.topic_setting(topic, "unclean.leader.election.enable"))
 

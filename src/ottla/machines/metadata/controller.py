@@ -8,28 +8,15 @@ a copy of the committed one when it leads again. `next_offset` is the driver's t
 Families are in `decisions`, one request a function; `sessions` is the only state beside the image.
 """
 
+from __future__ import annotations  # messages are made when they are first named
+
 from collections.abc import Callable, Iterable
 
 from ottla.base.ids import Uuid, uuid_text
 from ottla.config.parse import Values
 from ottla.machines.decision import Decision
-from ottla.machines.metadata import activation
+from ottla.machines.metadata import activation, decisions
 from ottla.machines.metadata.context import ControllerContext, Random
-from ottla.machines.metadata.decisions import (
-    allocate_producer_ids,
-    alter_configs,
-    alter_partition,
-    alter_quotas,
-    assign_directories,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    elect_leaders,
-    heartbeats,
-    reassign_partitions,
-    registration,
-    update_features,
-)
 from ottla.machines.metadata.directories import is_reserved
 from ottla.machines.metadata.image import MetadataImage
 from ottla.wire import messages as m
@@ -69,10 +56,8 @@ class Controller:
         self.context.next_offset = offset
 
     def replay(self, record: Message) -> None:
-        """The only thing that changes the image; sessions follow a broker that is gone."""
+        """The only thing that changes the image."""
         self.context.image.replay(record)
-        if isinstance(record, m.UnregisterBrokerRecord):
-            self.context.sessions.forget(record.broker_id)
 
     def activate(self, bootstrap: Iterable[Message]) -> Decision[None]:
         return activation.activate(self.context, bootstrap)
@@ -80,94 +65,94 @@ class Controller:
     # What administrators ask
 
     def create_topics(self, request: m.CreateTopicsRequest, now_ms: int) -> Decision[m.CreateTopicsResponse]:
-        return create_topics.create_topics(self.context, request)
+        return decisions.create_topics.create_topics(self.context, request)
 
     def create_partitions(
         self, request: m.CreatePartitionsRequest, now_ms: int
     ) -> Decision[m.CreatePartitionsResponse]:
-        return create_partitions.create_partitions(self.context, request)
+        return decisions.create_partitions.create_partitions(self.context, request)
 
     def delete_topics(self, request: m.DeleteTopicsRequest, now_ms: int) -> Decision[m.DeleteTopicsResponse]:
-        return delete_topics.delete_topics(self.context, request)
+        return decisions.delete_topics.delete_topics(self.context, request)
 
     def alter_configs(self, request: m.AlterConfigsRequest, now_ms: int) -> Decision[m.AlterConfigsResponse]:
-        return alter_configs.alter_configs(self.context, request)
+        return decisions.alter_configs.alter_configs(self.context, request)
 
     def incremental_alter_configs(
         self, request: m.IncrementalAlterConfigsRequest, now_ms: int
     ) -> Decision[m.IncrementalAlterConfigsResponse]:
-        return alter_configs.incremental_alter_configs(self.context, request)
+        return decisions.alter_configs.incremental_alter_configs(self.context, request)
 
     def alter_client_quotas(
         self, request: m.AlterClientQuotasRequest, now_ms: int
     ) -> Decision[m.AlterClientQuotasResponse]:
-        return alter_quotas.alter_client_quotas(self.context, request)
+        return decisions.alter_quotas.alter_client_quotas(self.context, request)
 
     def update_features(
         self, request: m.UpdateFeaturesRequest, now_ms: int, *, api_version: int
     ) -> Decision[m.UpdateFeaturesResponse]:
-        return update_features.update_features(
+        return decisions.update_features.update_features(
             self.context, request, api_version=api_version, kraft_version=self.kraft_version
         )
 
     def elect_leaders(self, request: m.ElectLeadersRequest, now_ms: int) -> Decision[m.ElectLeadersResponse]:
-        return elect_leaders.elect_leaders(self.context, request)
+        return decisions.elect_leaders.elect_leaders(self.context, request)
 
     def alter_partition_reassignments(
         self, request: m.AlterPartitionReassignmentsRequest, now_ms: int
     ) -> Decision[m.AlterPartitionReassignmentsResponse]:
-        return reassign_partitions.alter_partition_reassignments(self.context, request)
+        return decisions.reassign_partitions.alter_partition_reassignments(self.context, request)
 
     def list_partition_reassignments(
         self, request: m.ListPartitionReassignmentsRequest, now_ms: int
     ) -> Decision[m.ListPartitionReassignmentsResponse]:
-        return reassign_partitions.list_partition_reassignments(self.context, request)
+        return decisions.reassign_partitions.list_partition_reassignments(self.context, request)
 
     def unregister_broker(
         self, request: m.UnregisterBrokerRequest, now_ms: int
     ) -> Decision[m.UnregisterBrokerResponse]:
-        return registration.unregister_broker(self.context, request)
+        return decisions.registration.unregister_broker(self.context, request)
 
     # What nodes of the cluster ask
 
     def register_broker(
         self, request: m.BrokerRegistrationRequest, now_ms: int
     ) -> Decision[m.BrokerRegistrationResponse]:
-        return registration.register_broker(self.context, request, now_ms, kraft_version=self.kraft_version)
+        return decisions.registration.register_broker(self.context, request, now_ms, kraft_version=self.kraft_version)
 
     def heartbeat(self, request: m.BrokerHeartbeatRequest, now_ms: int) -> Decision[m.BrokerHeartbeatResponse]:
-        return heartbeats.heartbeat(self.context, request, now_ms)
+        return decisions.heartbeats.heartbeat(self.context, request, now_ms)
 
     def register_controller(
         self, request: m.ControllerRegistrationRequest, now_ms: int
     ) -> Decision[m.ControllerRegistrationResponse]:
-        return registration.register_controller(self.context, request)
+        return decisions.registration.register_controller(self.context, request)
 
     def alter_partition(
         self, request: m.AlterPartitionRequest, now_ms: int, *, api_version: int
     ) -> Decision[m.AlterPartitionResponse]:
-        return alter_partition.alter_partition(self.context, request, api_version=api_version)
+        return decisions.alter_partition.alter_partition(self.context, request, api_version=api_version)
 
     def assign_replicas_to_dirs(
         self, request: m.AssignReplicasToDirsRequest, now_ms: int
     ) -> Decision[m.AssignReplicasToDirsResponse]:
-        return assign_directories.assign_replicas_to_dirs(self.context, request)
+        return decisions.assign_directories.assign_replicas_to_dirs(self.context, request)
 
     def allocate_producer_ids(
         self, request: m.AllocateProducerIdsRequest, now_ms: int
     ) -> Decision[m.AllocateProducerIdsResponse]:
-        return allocate_producer_ids.allocate_producer_ids(self.context, request)
+        return decisions.allocate_producer_ids.allocate_producer_ids(self.context, request)
 
     # What time brings: the driver asks every now and then
 
     def fence_silent_brokers(self, now_ms: int) -> Decision[None]:
-        return heartbeats.fence_silent_brokers(self.context, now_ms)
+        return decisions.heartbeats.fence_silent_brokers(self.context, now_ms)
 
     def balance_leaders(self, now_ms: int) -> Decision[bool]:
-        return elect_leaders.balance_leaders(self.context)
+        return decisions.elect_leaders.balance_leaders(self.context)
 
     def elect_unclean_leaders(self, now_ms: int) -> Decision[bool]:
-        return elect_leaders.elect_unclean_leaders(self.context)
+        return decisions.elect_leaders.elect_unclean_leaders(self.context)
 
 
 def _topic_ids(new_uuid: Callable[[], Uuid]) -> Callable[[], Uuid]:

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from ottla.base.ids import Uuid
+from ottla.config.values import Value
 from ottla.machines.decision import VersionedRecord
+from ottla.machines.metadata.configs import MIN_INSYNC_REPLICAS
 from ottla.machines.metadata.context import ControllerContext
 from ottla.machines.metadata.partition import NO_LEADER, PartitionImage
 from ottla.machines.metadata.partition_change import Election, PartitionChange, without
@@ -12,10 +14,38 @@ Located = tuple[str, Uuid, int, PartitionImage]
 """A partition with its topic's name and id, and its number."""
 
 NOBODY = -1
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
-def change_of(context: ControllerContext, topic: str, topic_id: Uuid, partition_id: int) -> PartitionChange:
+class ElectionRules:
+    """The settings of topics that elections go by. Most topics have none of their own: the brokers' are read once."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._of_brokers: dict[str, Value] = {}
+
+    def of(self, topic: str, key: str) -> Value:
+        if key in self._context.image.configs.of_topic(topic):
+            return self._context.topic_setting(topic, key)
+        if key not in self._of_brokers:
+            self._of_brokers[key] = self._context.topic_setting(topic, key)
+        return self._of_brokers[key]
+
+    def min_insync_replicas(self, topic: str, replica_count: int) -> int:
+        """No more than the topic has replicas."""
+        wanted = self.of(topic, MIN_INSYNC_REPLICAS)
+        assert isinstance(wanted, int)
+        return min(wanted, replica_count)
+
+    def election(self, topic: str) -> Election:
+        return Election.UNCLEAN if self.of(topic, UNCLEAN_ELECTION) else Election.ONLINE
+
+
+def change_of(
+    context: ControllerContext, topic: str, topic_id: Uuid, partition_id: int, rules: ElectionRules | None = None
+) -> PartitionChange:
     """A change in the making, with who may lead as it is now."""
+    rules = ElectionRules(context) if rules is None else rules
     partition = context.image.topics.by_id[topic_id].partitions[partition_id]
     return PartitionChange(
         partition,
@@ -24,9 +54,9 @@ def change_of(context: ControllerContext, topic: str, topic_id: Uuid, partition_
         lambda broker_id: context.can_lead(broker_id, partition),
         context.default_directory,
         context.metadata_version,
-        context.min_insync_replicas(topic),
+        rules.min_insync_replicas(topic, len(context.image.topics.by_id[topic_id].partitions[0].replicas)),
         context.image.features.is_elr_enabled,
-        Election.UNCLEAN if context.is_unclean_election_allowed(topic) else Election.ONLINE,
+        rules.election(topic),
     )
 
 
@@ -79,8 +109,9 @@ def _changes(
     unclean: int = NOBODY,
 ) -> Iterator[VersionedRecord]:
     """`added` counts as unfenced though its record is yet to be replayed; `removed` and `unclean` as gone."""
+    rules = ElectionRules(context)
     for topic, topic_id, partition_id, partition in partitions:
-        change = change_of(context, topic, topic_id, partition_id)
+        change = change_of(context, topic, topic_id, partition_id, rules)
 
         def can_lead(broker_id: int, partition: PartitionImage = partition) -> bool:
             if broker_id in (removed, unclean):

@@ -16,7 +16,13 @@ from enum import Enum
 
 from ottla.base.ids import Uuid
 from ottla.machines.metadata import features
-from ottla.machines.metadata.partition import LEADER_UNCHANGED, NO_LEADER, RECOVERING, PartitionImage
+from ottla.machines.metadata.partition import (
+    LEADER_UNCHANGED,
+    NO_LEADER,
+    RECOVERING,
+    RECOVERY_UNCHANGED,
+    PartitionImage,
+)
 from ottla.wire.messages import PartitionChangeRecord
 
 
@@ -75,8 +81,7 @@ class PartitionChange:
         self._note_assignment(record)
         if self.leader_recovery_state != self.partition.leader_recovery_state:
             record.leader_recovery_state = self.leader_recovery_state
-        unchanged = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.partition_id)
-        return None if record == unchanged else record
+        return None if _says_nothing(record) else record
 
     def _complete_reassignment(self) -> None:
         if not self.removing and not self.adding:
@@ -165,6 +170,16 @@ class PartitionChange:
 
     def _directory(self, replica: int) -> Uuid:
         return self.directories[replica] if replica in self.directories else self.default_directory(replica)
+
+
+def _says_nothing(record: PartitionChangeRecord) -> bool:
+    lists = record.isr, record.eligible_leader_replicas, record.last_known_elr, record.replicas
+    more = record.removing_replicas, record.adding_replicas, record.directories
+    return (
+        record.leader == LEADER_UNCHANGED
+        and record.leader_recovery_state == RECOVERY_UNCHANGED
+        and all(field is None for field in (*lists, *more))
+    )
 
 
 def without(items: Sequence[int], removed: Sequence[int]) -> tuple[int, ...]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 class Session:
     epoch: int
     heard_at_ms: int
+    is_heard: bool = True
+    """Heard of by this controller; False while a broker that an earlier one knew has its first chance to speak."""
     metadata_offset: int = -1
     shutdown_offset: int = -1
     """Where the log ended when the broker asked to shut down; it may go when the others have read that far."""
@@ -27,14 +29,23 @@ class BrokerSessions:
         session = self.by_broker.get(broker_id)
         if session is None or session.epoch != epoch:
             session = self.by_broker[broker_id] = Session(epoch, now_ms)
-        session.heard_at_ms = now_ms
+        session.heard_at_ms, session.is_heard = now_ms, True
         if metadata_offset is not None:
             session.metadata_offset = metadata_offset
         return session
 
-    def is_valid(self, broker_id: int, epoch: int, now_ms: int, timeout_ms: int) -> bool:
-        session = self.by_broker.get(broker_id)
-        return session is not None and session.epoch == epoch and now_ms - session.heard_at_ms < timeout_ms
+    def expect(self, broker_id: int, epoch: int, now_ms: int) -> None:
+        """Starts the session of a broker that was not heard of yet."""
+        if broker_id not in self.by_broker:
+            self.by_broker[broker_id] = Session(epoch, now_ms, is_heard=False)
 
-    def forget(self, broker_id: int) -> None:
+    def end(self, broker_id: int) -> None:
+        """The broker said goodbye."""
         self.by_broker.pop(broker_id, None)
+
+    def valid(self, broker_id: int, epoch: int, now_ms: int, timeout_ms: int) -> Session | None:
+        """The session of a broker in this life of it, if it has one that did not run out."""
+        session = self.by_broker.get(broker_id)
+        if session is None or session.epoch != epoch or now_ms - session.heard_at_ms >= timeout_ms:
+            return None
+        return session

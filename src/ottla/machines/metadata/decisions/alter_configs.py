@@ -16,7 +16,7 @@ from ottla.config.scopes import Scope, settings
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.values import Type, value_text
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.configs import CLUSTER_DEFAULT, ConfigResource, ResourceType
+from ottla.machines.metadata.configs import CLUSTER_DEFAULT, MIN_INSYNC_REPLICAS, ConfigResource, ResourceType
 from ottla.machines.metadata.context import ControllerContext
 from ottla.machines.metadata.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
 from ottla.machines.metadata.refusal import Refusal
@@ -37,7 +37,6 @@ from ottla.wire.messages import (
     IncrementalAlterConfigsResponse,
 )
 
-MIN_INSYNC_REPLICAS = "min.insync.replicas"
 LONGEST_VALUE = 32_767
 LEGACY_TYPES = frozenset({ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP})
 

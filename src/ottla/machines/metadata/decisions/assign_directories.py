@@ -7,6 +7,7 @@ from ottla.machines.metadata.decisions.broker_epochs import check_broker_epoch
 from ottla.machines.metadata.directories import is_online
 from ottla.machines.metadata.features import has_directory_assignment
 from ottla.machines.metadata.leadership import Located, change_of, changes_when_removed
+from ottla.machines.metadata.partition_change import Election
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
@@ -34,7 +35,7 @@ def assign_replicas_to_dirs(
                 if error is ErrorCode.NONE:
                     found = context.image.topics.by_id[topic.topic_id]
                     change = change_of(context, found.name, found.id, number)
-                    change.directories[broker.id] = directory.id
+                    change.directories[broker.id], change.election = directory.id, Election.ONLINE
                     record = change.record()
                     records += [] if record is None else [context.partition_change(record)]
                     if not is_online(directory.id, broker.directories):

@@ -41,6 +41,8 @@ def heartbeat(
     records = [] if after is state else _records(context, broker, after)
     if after is State.SHUTTING and session.shutdown_offset < 0:
         session.shutdown_offset = context.next_offset + len(records) - 1
+    if after is State.STOPPED:
+        context.sessions.end(broker.id)
     if has_directory_assignment(context.metadata_version):
         records += _records_of_failed_directories(context, broker, set(request.offline_log_dirs))
     if has_cordoned_directories(context.metadata_version):
@@ -60,9 +62,8 @@ def fence_silent_brokers(context: ControllerContext, now_ms: int) -> Decision[No
     for broker in context.image.brokers.by_id.values():
         if broker.fenced:
             continue
-        if broker.id not in context.sessions.by_broker:
-            context.sessions.touch(broker.id, broker.epoch, now_ms)
-        elif not context.sessions.is_valid(broker.id, broker.epoch, now_ms, timeout_ms):
+        context.sessions.expect(broker.id, broker.epoch, now_ms)
+        if context.sessions.valid(broker.id, broker.epoch, now_ms, timeout_ms) is None:
             records += _records(context, broker, State.FENCED)
     return Decision(None, records, atomic=False)
 

@@ -121,6 +121,7 @@ def _start(
         return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, problem)
     removing = tuple(sorted(set(partition.replicas) - set(replicas)))
     adding = tuple(sorted(set(replicas) - set(partition.replicas)))
+    change.election = Election.ONLINE
     change.replicas = (*replicas, *removing)
     change.removing = removing or partition.removing_replicas
     change.adding = adding or partition.adding_replicas

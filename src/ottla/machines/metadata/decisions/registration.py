@@ -68,10 +68,8 @@ def _check(
     if request.cluster_id != context.cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID
     before = context.image.brokers.by_id.get(request.broker_id)
-    if before is not None and before.incarnation_id != request.incarnation_id:
-        timeout_ms = context.config.integer("broker.session.timeout.ms")
-        if context.sessions.is_valid(before.id, before.epoch, now_ms, timeout_ms):
-            return ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    if before is not None and before.incarnation_id != request.incarnation_id and _is_alive(context, before, now_ms):
+        return ErrorCode.DUPLICATE_BROKER_REGISTRATION
     if request.is_migrating_zk_broker:
         return ErrorCode.BROKER_ID_NOT_REGISTERED
     if has_directory_assignment(context.metadata_version) and not _are_directories_free(context, request):
@@ -84,6 +82,15 @@ def _check(
         if finalized.get(name, 0) not in supported.get(name, Range(0, 0)):
             return ErrorCode.UNSUPPORTED_VERSION
     return ErrorCode.NONE
+
+
+def _is_alive(context: ControllerContext, broker: BrokerRegistration, now_ms: int) -> bool:
+    """Whether a broker's last life may still go on. Of the broker beside this controller we know: it ended with the
+    process, unless it was heard of since. So a combined node that was killed is back at once.
+    """
+    timeout_ms = context.config.integer("broker.session.timeout.ms")
+    session = context.sessions.valid(broker.id, broker.epoch, now_ms, timeout_ms)
+    return session is not None and (session.is_heard or broker.id != context.node_id)
 
 
 def _are_directories_free(context: ControllerContext, request: BrokerRegistrationRequest) -> bool:

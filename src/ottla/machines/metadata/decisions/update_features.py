@@ -7,9 +7,8 @@ there.
 from enum import IntEnum
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.configs import CLUSTER_DEFAULT, ResourceType
+from ottla.machines.metadata.configs import CLUSTER_DEFAULT, MIN_INSYNC_REPLICAS, ResourceType
 from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.decisions.alter_configs import MIN_INSYNC_REPLICAS
 from ottla.machines.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     FEATURES,
@@ -52,7 +51,7 @@ def update_features(
     reply = UpdateFeaturesResponse(error_message=None)
     if api_version <= LAST_VERSION_WITH_RESULTS:
         result = UpdateFeaturesResponse.UpdatableFeatureResult
-        reply.results = [result(feature=update.feature, error_message=None) for update in request.feature_updates]
+        reply.results = [result(feature=update.feature, error_message="NONE") for update in request.feature_updates]
     if request.validate_only:
         return Decision(reply)
     if any(u.feature == ELIGIBLE_LEADER_REPLICAS_VERSION and u.max_version_level for u in request.feature_updates):
