@@ -4,13 +4,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from types import ModuleType
 
-import aiokafka_client
 import confluent_client
-import kafka_python_client
 import pytest
+from every_client import CLIENTS
 from target import Target, a_target
-
-CLIENTS = [confluent_client, kafka_python_client, aiokafka_client]
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 import pytest
-from conftest import CLIENTS
+from every_client import CLIENTS
 from records import COMPRESSIONS, T0_MS, Placed, Record, Refused, a_variety
 
 

@@ -136,12 +136,18 @@ class ApacheKafka:
     """
 
     def __init__(
-        self, directory: Path | None = None, *, config: Mapping[str, object] | None = None, version: str = VERSION
+        self,
+        directory: Path | None = None,
+        *,
+        config: Mapping[str, object] | None = None,
+        version: str = VERSION,
+        java_options: tuple[str, ...] = ("-Xms256m", "-Xmx512m", "-XX:+UseG1GC"),
     ) -> None:
         self._temporary = directory is None
         self.directory = Path(tempfile.mkdtemp(prefix="apache-kafka-")) if directory is None else directory
         self.data = self.directory / "data"
         self.version = version
+        self.java_options = java_options
         port, controller_port = free_ports(2)
         self.bootstrap = f"127.0.0.1:{port}"
         self._port = port
@@ -200,7 +206,7 @@ class ApacheKafka:
     def start(self) -> None:
         """Starts the node and returns once it serves clients."""
         assert self._process is None, "the node is running already"
-        command = ["java", "-Xms256m", "-Xmx512m", "-XX:+UseG1GC", "-cp", f"{libraries(self.version)}/*"]
+        command = ["java", *self.java_options, "-cp", f"{libraries(self.version)}/*"]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(self._properties)], stdin=subprocess.DEVNULL, stdout=log, stderr=log

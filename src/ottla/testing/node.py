@@ -42,13 +42,17 @@ class NodeError(OttlaError):
 
 
 class RunningNode:
-    """`config` are broker settings, given as `--set`; a `directory` that is given outlives the node."""
+    """`config` are broker settings, given as `--set`, `options` more words for the command line.
+
+    A `directory` that is given outlives the node. Port 0 lets the node choose.
+    """
 
     def __init__(
         self,
         directory: Path | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        port: int = 0,
         options: tuple[str, ...] = (),
     ) -> None:
         self._temporary = directory is None
@@ -56,7 +60,7 @@ class RunningNode:
         self.data = self.directory / "data"
         self.config = dict(config or {})
         self.options = options
-        self._port = 0
+        self._port = port
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> RunningNode:

@@ -1,0 +1,84 @@
+"""Starting, memory, and many partitions. Each measurement has nodes of its own."""
+
+import time
+
+from contenders import Contender, contenders
+from load import LARGE, LARGE_RECORDS, SMALL, SMALL_RECORDS, fetch, produce
+from report import Row, compared, limited
+from wire_client import WireClient, fetch_request
+
+
+def measure_starting(names: list[str], rounds: int) -> list[Row]:
+    """On a directory that has been formatted and used before, as after every restart but the first."""
+    times: dict[str, list[float]] = {name: [] for name in names}
+    idle: dict[str, list[float]] = {name: [] for name in names}
+    loaded: dict[str, list[float]] = {name: [] for name in names}
+    with contenders(names) as nodes:
+        for node in nodes:
+            node.start_timed()
+            with WireClient(node.bootstrap) as client:
+                client.create_topic("some")
+            node.node.stop()
+        for _ in range(rounds):
+            for node in nodes:
+                times[node.name].append(node.start_timed())
+                time.sleep(1)
+                idle[node.name].append(node.rss_mb())
+                node.node.stop()
+        for node in nodes:
+            node.start_timed()
+            _load(node)
+            loaded[node.name].append(node.peak_rss_mb())
+    rows = [
+        compared("start to first Metadata answer", times, lambda s: f"{s:.2f} s", at_most=0.1),
+        compared("memory, idle", idle, lambda mb: f"{mb:.0f} MB", at_most=0.125),
+        compared("memory, peak under load", loaded, lambda mb: f"{mb:.0f} MB", at_most=0.125),
+    ]
+    if "ottla" in times:
+        slowest = max(times["ottla"])
+        rows.insert(1, limited("  ours alone, slowest", f"{slowest:.2f} s", slowest, at_most=0.5, unit=" s"))
+    return rows
+
+
+def _load(node: Contender) -> None:
+    with WireClient(node.bootstrap) as client:
+        client.create_topic("load")
+        for batch, records in ((SMALL, SMALL_RECORDS), (LARGE, LARGE_RECORDS)):
+            produce(node.bootstrap, "load", batch, records, acks=-1, in_flight=5, seconds=3)
+        fetch(client.socket, [fetch_request("load", 0, 1 << 20)] * 500)
+
+
+def measure_partitions(names: list[str], count: int) -> list[Row]:
+    figures: dict[str, dict[str, list[float]]] = {what: {name: [] for name in names} for what in PARTITION_FIGURES}
+    with contenders(names) as nodes:
+        for node in nodes:
+            node.start_timed()
+            before = node.rss_mb()
+            started = time.perf_counter()
+            with WireClient(node.bootstrap) as client:
+                client.create_topic("many", count)
+            figures["create"][node.name].append(time.perf_counter() - started)
+            figures["memory for them"][node.name].append(max(node.rss_mb() - before, 0.1))
+            started = time.perf_counter()
+            node.node.stop()
+            figures["stop"][node.name].append(time.perf_counter() - started)
+            started = time.perf_counter()
+            node.start_timed()
+            with WireClient(node.bootstrap) as client:
+                client.wait_for_leaders("many", count)
+            figures["restart until all have leaders"][node.name].append(time.perf_counter() - started)
+            figures["memory after the restart"][node.name].append(node.rss_mb())
+            node.node.kill()
+    return [
+        compared(f"{count:,} partitions: {what}", figures[what], show, at_most=bound)
+        for what, (show, bound) in PARTITION_FIGURES.items()
+    ]
+
+
+PARTITION_FIGURES = {
+    "create": (lambda s: f"{s:.2f} s", None),
+    "memory for them": (lambda mb: f"{mb:.0f} MB", None),
+    "stop": (lambda s: f"{s:.2f} s", None),
+    "restart until all have leaders": (lambda s: f"{s:.2f} s", None),
+    "memory after the restart": (lambda mb: f"{mb:.0f} MB", 0.125),
+}

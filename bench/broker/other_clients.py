@@ -1,0 +1,99 @@
+"""Clients that people use: Kafka's own tools, and confluent-kafka.
+
+Kafka's consumer-perf-test joins a group. Until nodes have groups, the console consumer in assign mode stands for it.
+"""
+
+import re
+import time
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from contenders import Contender
+from load import alternating
+from report import Row, compared
+from wire_client import WireClient
+
+JAVA_RECORDS = 150_000
+RECORDS = 300_000
+RATE = re.compile(r"([\d.]+) records/sec")
+
+
+def measure_clients(nodes: list[Contender], rounds: int) -> list[Row]:
+    names = [node.name for node in nodes]
+    measured = {
+        "Java perf producer, 1 KB records": (java_producer_large, rounds),
+        "Java perf producer, 100 B records": (java_producer_small, rounds),
+        "Java console consumer, assign mode": (java_consumer, rounds),
+        "confluent-kafka producer, 100 B records": (confluent_producer, rounds),
+        "confluent-kafka consumer, 100 B records": (confluent_consumer, rounds),
+    }
+    for node in nodes:
+        with WireClient(node.bootstrap) as client:
+            client.create_topic("clients")
+    rows = []
+    for what, (run, count) in measured.items():
+        results = alternating(count, [lambda node=node, run=run: run(node) for node in nodes])
+        rows.append(compared(what, dict(zip(names, results, strict=True)), lambda rate: f"{rate / 1000:.0f} k rec/s"))
+    return rows
+
+
+def java_producer_large(node: Contender) -> float:
+    return _java_producer(node, 1000)
+
+
+def java_producer_small(node: Contender) -> float:
+    return _java_producer(node, 100)
+
+
+def _java_producer(node: Contender, size: int) -> float:
+    from apache_kafka import MAIN_CLASSES, java
+
+    words = f"--topic clients --num-records {JAVA_RECORDS} --record-size {size} --throughput -1"
+    done = java(
+        MAIN_CLASSES["kafka-producer-perf-test"],
+        *words.split(),
+        "--command-property",
+        f"bootstrap.servers={node.bootstrap}",
+    )
+    return float(RATE.findall(done.stdout)[-1])
+
+
+def java_consumer(node: Contender) -> float:
+    from apache_kafka import MAIN_CLASSES, java
+
+    words = (
+        f"--topic clients --partition 0 --offset 0 --max-messages {JAVA_RECORDS} --bootstrap-server {node.bootstrap}"
+    )
+    started = time.perf_counter()
+    java(MAIN_CLASSES["kafka-console-consumer"], *words.split())
+    return JAVA_RECORDS / (time.perf_counter() - started)
+
+
+def confluent_producer(node: Contender) -> float:
+    config = {"bootstrap.servers": node.bootstrap, "linger.ms": 5, "queue.buffering.max.messages": RECORDS}
+    producer = Producer(config)
+    value = bytes(100)
+    started = time.perf_counter()
+    for number in range(RECORDS):
+        producer.produce("clients", value)
+        if number % 1000 == 0:
+            producer.poll(0)
+    if producer.flush(60):
+        raise RuntimeError("not everything was acknowledged")
+    return RECORDS / (time.perf_counter() - started)
+
+
+def confluent_consumer(node: Contender) -> float:
+    consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "bench", "enable.auto.commit": False})
+    with WireClient(node.bootstrap) as client:
+        first = max(client.end_offset("clients") - RECORDS, 0)
+    consumer.assign([TopicPartition("clients", 0, first)])
+    started = time.perf_counter()
+    received = 0
+    while received < RECORDS:
+        messages = consumer.consume(10_000, 10)
+        if not messages:
+            raise RuntimeError(f"{received} of {RECORDS} records came")
+        received += len(messages)
+    took = time.perf_counter() - started
+    consumer.close()
+    return RECORDS / took

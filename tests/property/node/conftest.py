@@ -1,0 +1,20 @@
+"""One node to abuse, and one innocent client beside."""
+
+from collections.abc import Iterator
+
+import pytest
+from target import Target, a_target
+from witness import Witness
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Target]:
+    with a_target(auto_create_topics_enable="false") as running:
+        yield running
+
+
+@pytest.fixture
+def witness(node: Target) -> Iterator[Witness]:
+    innocent = Witness(node.bootstrap, getattr(node, "rss_bytes", None))
+    yield innocent
+    innocent.close()
