@@ -105,6 +105,4 @@ class _Page:
 def _missing(name: str) -> Topic:
     problem = name_problem(name)
     error = ErrorCode.INVALID_TOPIC_EXCEPTION if problem else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return Topic(
-        error_code=error, name=name, is_internal=name in INTERNAL, topic_authorized_operations=ALL_ON_TOPIC
-    )
+    return Topic(error_code=error, name=name, is_internal=name in INTERNAL, topic_authorized_operations=ALL_ON_TOPIC)
