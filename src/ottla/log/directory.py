@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 
 from ottla.base.ids import TopicPartition, Uuid
-from ottla.base.ports import Clock, Disk
+from ottla.base.ports import Clock, Disk, Lock
 from ottla.log import names
 from ottla.log.checkpoint import format_partition_metadata, read_offsets, read_topic_id, write_offsets
 from ottla.log.errors import CorruptFile, DirectoryInUse
@@ -26,6 +26,14 @@ UNKNOWN_BROKER_EPOCH = -1
 
 def _unique_name() -> str:
     return os.urandom(16).hex()
+
+
+def lock_directory(disk: Disk, path: str) -> Lock:
+    """Keeps other processes, Apache Kafka's too, out of a directory until it is released."""
+    try:
+        return disk.lock(f"{path}/{names.LOCK}")
+    except BlockingIOError as problem:
+        raise DirectoryInUse(f"{path} is in use by another process (it holds {names.LOCK})") from problem
 
 
 class LogDirectory:
@@ -54,10 +62,7 @@ class LogDirectory:
         self._unique_name = unique_name
         self._condemned: list[str] = []
         make_dirs(disk, path)
-        try:
-            self._lock = disk.lock(self._file(names.LOCK))
-        except BlockingIOError as problem:
-            raise DirectoryInUse(f"{path} is in use by another process (it holds {names.LOCK})") from problem
+        self._lock = lock_directory(disk, path)
         try:
             self._begin()
         except BaseException:

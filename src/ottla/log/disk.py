@@ -92,7 +92,12 @@ class OsDisk:
     __slots__ = ()
 
     def open(self, path: str, *, create: bool = False) -> OsFile:
-        return OsFile(os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o644))
+        try:
+            return OsFile(os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o644))
+        except PermissionError:
+            if create:
+                raise
+            return OsFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # Kafka's metadata snapshots may only be read.
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

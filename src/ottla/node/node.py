@@ -22,11 +22,13 @@ from typing import TypeVar
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import TopicPartition, Uuid, uuid_text
+from ottla.base.ports import Lock
 from ottla.broker.api_versions import handle_unsupported
 from ottla.broker.background import Background
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.quorum import RaftQuorum
+from ottla.log.directory import lock_directory
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.log_dirs import LogDirs
@@ -51,6 +53,7 @@ from ottla.runtime.workers import Workers
 
 _log = logging.getLogger(__name__)
 _ANSWER_WAITING_S = 5.0
+_METADATA_MAINTENANCE_S = 1.0
 
 ResultT = TypeVar("ResultT")
 
@@ -71,6 +74,7 @@ class Node:
         self._timers = Timers(loop)
         self._requests = RequestMetrics(loop.time)
         self._logs: LogDirs | None = None
+        self._metadata_lock: Lock | None = None
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
         self._metrics_server: asyncio.Server | None = None
@@ -94,6 +98,8 @@ class Node:
             producer_expiration_ms=config.values.integer("producer.id.expiration.ms"),
         )
         self._logs.offline.update(storage.failed)
+        if config.metadata_log_dir not in config.log_dirs:
+            self._metadata_lock = lock_directory(self._disk, config.metadata_log_dir)
         self._server = Server(self._loop, self._workers, _not_ready, handle_unsupported, self._limits(), self._requests)
         self._bind()
         await self._on_worker(partial(self._logs.open_all, self._on_opened))
@@ -106,6 +112,7 @@ class Node:
         self._server.start_accepting()
         self._background = Background(self.broker)
         self._background.start()
+        self._timers.every(_METADATA_MAINTENANCE_S, self._metadata.maintain)
         if metrics_port is not None:
             await self._serve_metrics(metrics_port)
 
@@ -346,6 +353,8 @@ class Node:
             self._metrics_server.close()
         if self._logs is not None:
             self._logs.abandon()
+        if self._metadata_lock is not None:
+            self._metadata_lock.release()
         self._workers.close()
 
     # Waiting
