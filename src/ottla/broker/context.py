@@ -4,11 +4,11 @@ A plain object on the loop's thread. Handlers read and call; what belongs togeth
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from errno import EDQUOT, ENOSPC
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ottla.base.ids import Uuid
+from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk
 from ottla.broker.described_partitions import DescribedPartitions
 from ottla.broker.fetch_sessions import FetchSessions
@@ -16,7 +16,7 @@ from ottla.broker.node_settings import NodeSettings
 from ottla.broker.partition import Partition
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
-from ottla.broker.replicas import Replicas
+from ottla.broker.replicas import LOG_DIRS, Replicas
 from ottla.broker.topic_creation import TopicCreation
 from ottla.broker.topic_settings import SettingsOfTopics, TopicSettings
 from ottla.broker.traffic import Traffic
@@ -92,6 +92,7 @@ class Broker:
         self.metadata_offset = -1
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.offline: set[tuple[str, int]] = set()
+        self._failing: set[str] = set()
         self.traffic = Traffic()
         self.purgatory = Purgatory(timers)
         self.replicas = Replicas(self)
@@ -164,16 +165,31 @@ class Broker:
 
     def fail_directory(self, directory: str, problem: OSError) -> None:
         """Goes on without a directory: its partitions are offline until the node starts anew."""
-        if directory not in self.logs.online:
+        if directory not in self.logs.online or directory in self._failing:
             return
         _log.error("%s has failed and is no longer used: %s", directory, problem)
-        for name in self.logs.take_offline(directory, problem):
-            self.offline.add(name)
+        self._failing.add(directory)
+        self._take_offline(list(self.logs.online[directory].logs))
+        # Where logs are made, deleted and checkpointed, one at a time: none of that may be in the middle.
+        self.workers.run(
+            lambda: self.logs.take_offline(directory, problem),
+            lambda lost: self._on_offline(directory, problem, lost),
+            key=LOG_DIRS,
+        )
+
+    def _on_offline(self, directory: str, problem: OSError, lost: list[TopicPartition]) -> None:
+        self._failing.discard(directory)
+        self._take_offline(lost)
+        self.on_directory_failed(directory, problem)
+
+    def _take_offline(self, names: Iterable[TopicPartition]) -> None:
+        for name in names:
+            if self.knows(*name):
+                self.offline.add(name)
             partition = self.partitions.pop(name, None)
             if partition is not None:
                 partition.state = None
                 self.purgatory.release(partition)
-        self.on_directory_failed(directory, problem)
 
 
 def _nobody_is_told(_directory: str, _problem: OSError) -> None:

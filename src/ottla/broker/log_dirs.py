@@ -56,7 +56,7 @@ def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str,
         asked = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     cordoned = broker.config.list("cordoned.log.dirs")
     results: list[DescribeLogDirsResponse.DescribeLogDirsResult] = []
-    for path, directory in broker.logs.online.items():
+    for path, directory in list(broker.logs.online.items()):
         total_bytes, usable_bytes = space.get(path, (_UNKNOWN_BYTES, _UNKNOWN_BYTES))
         results.append(
             _Result(

@@ -4,7 +4,8 @@ Theory of operation. `start` matches the logs that were found on disk with the m
 deleted, or deleted and made again (its id differs), is set aside as a stray, for a person to look at. From then on the
 metadata's deltas say what to do. Logs are made and deleted on a disk thread, in the order of the deltas; a partition
 serves from the moment its log is there, and until then its clients are told to look again. What comes back from the
-disk is held against the metadata once more, which may have moved on.
+disk is held against the metadata once more, which may have moved on: a topic that was deleted and made again in the
+meantime is made when the log of the old one is out of the way.
 """
 
 import logging
@@ -47,7 +48,8 @@ class _MadeLogs(NamedTuple):
 class Replicas:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
-        self._in_making: dict[TopicPartition, Uuid] = {}
+        self._in_making: set[TopicPartition] = set()
+        self._leaving: set[TopicPartition] = set()
 
     def start(self) -> None:
         """Takes up the logs that are open, and makes those that the metadata wants and the disk does not have."""
@@ -127,10 +129,10 @@ class Replicas:
         broker = self._broker
         missing: list[tuple[TopicPartition, Uuid, str]] = []
         for name, topic_id, image in wanted:
-            if name in broker.partitions or name in broker.offline or self._in_making.get(name) == topic_id:
-                continue
-            if broker.node_id in image.replicas:
-                self._in_making[name] = topic_id
+            is_here = name in broker.partitions or name in broker.offline
+            is_under_way = name in self._in_making or name in self._leaving
+            if broker.node_id in image.replicas and not is_here and not is_under_way:
+                self._in_making.add(name)
                 missing.append((name, topic_id, self._home_of(image)))
         if missing:
             broker.workers.run(lambda: self._make_logs(missing), self._on_made, key=LOG_DIRS)
@@ -162,18 +164,23 @@ class Replicas:
         for path, problem in made.problems.items():
             broker.on_disk_error(path, problem)
         for name, topic_id, log, directory in made.logs:
-            if self._in_making.get(name) == topic_id:
-                del self._in_making[name]
+            self._in_making.discard(name)
             topic = broker.image.topics.by_id.get(topic_id)
             image = topic.partitions.get(name.partition) if topic else None
-            wanted = image is not None and broker.node_id in image.replicas
-            if log is None or directory not in broker.logs.online:
-                if wanted:
-                    broker.offline.add(name)
-            elif image is None or not wanted:
-                self._delete(name, log, directory)
+            if image is None or broker.node_id not in image.replicas:
+                if log is not None:
+                    self._delete(name, log, directory)
+                self._make_again(name)
+            elif log is None or directory not in broker.logs.online:
+                broker.offline.add(name)
             else:
                 self._serve(name, topic_id, log, image)
+
+    def _make_again(self, name: TopicPartition) -> None:
+        """A topic of this name may have come while an older one was in the way."""
+        topic = self._broker.image.topics.by_name.get(name.topic)
+        if topic and name.partition in topic.partitions:
+            self._make([(name, topic.id, topic.partitions[name.partition])])
 
     # Dropping
 
@@ -182,20 +189,27 @@ class Replicas:
         broker.offline.discard(name)
         partition = broker.partitions.get(name)
         if partition is None or partition.topic_id != topic_id:
-            return  # Not made yet: it is deleted when it comes back from the disk.
+            return  # Not made yet: it is deleted when it comes from the disk.
         del broker.partitions[name]
         partition.state = None
         broker.purgatory.release(partition)
-        partition.when_idle(lambda: self._delete(name, partition.log, partition.directory))
+        self._leaving.add(name)
+        partition.when_idle(lambda: self._leave(partition))
+
+    def _leave(self, partition: Partition) -> None:
+        self._leaving.discard(partition.name)
+        self._delete(partition.name, partition.log, partition.directory)
+        self._make_again(partition.name)
 
     def _delete(self, name: TopicPartition, log: PartitionLog, path: str) -> None:
         broker = self._broker
         directory = broker.logs.online.get(path)
         if directory is None:
             return
+        log.release()
         delay_s = log.config.file_delete_delay_ms / 1000
         broker.workers.run(
-            lambda: directory.delete(name),
+            lambda: directory.delete(name) if name in directory.logs else None,
             lambda _: self._remove_later(directory, delay_s),
             lambda problem: self._on_problem(path, problem),
             key=LOG_DIRS,

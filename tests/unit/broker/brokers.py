@@ -128,10 +128,10 @@ class StepWorkers:
         self._held = []
 
     def let_go(self) -> None:
-        """Does what was held, and what that leads to, and goes on without holding."""
-        held, self._held = self._held or [], None
-        for job in held:
-            job()
+        """Does what was held, then what that leads to, in order, and goes on without holding."""
+        while self._held:
+            self._held.pop(0)()
+        self._held = None
 
     def step(self) -> None:
         """Does what was held so far, and goes on holding."""

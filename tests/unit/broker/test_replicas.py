@@ -110,6 +110,30 @@ def test_a_topic_that_is_deleted_before_its_log_was_made(node):
     assert directories(node) == []
 
 
+def test_a_topic_that_is_deleted_and_made_again_before_its_log_was_made(node):
+    node.workers.hold()
+    node.create_topic()
+    node.delete_topic()
+    node.create_topic("orders", id=topic_id_of("orders, again"))
+    node.workers.let_go()
+    assert node.produce(batch(b"new")).base_offset == 0
+    assert node.partition().topic_id == topic_id_of("orders, again")
+    node.timers.advance(FILE_DELETE_DELAY_MS)
+    assert directories(node) == ["orders-0"]
+
+
+def test_a_topic_that_is_made_again_while_the_old_one_is_being_flushed(node):
+    node.create_topic(flush_messages="1")
+    node.workers.hold()
+    node.ask(produce_request(batch(b"old")), 9)
+    node.delete_topic()
+    node.create_topic("orders", id=topic_id_of("orders, again"))
+    assert node.produce(batch()).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    node.workers.let_go()
+    node.produce(batch(b"new"))
+    assert values_in(node.fetch()) == [b"new"]
+
+
 def test_a_replica_that_moves_away_is_deleted(node):
     node.create_topic("orders", replicas=(1, 2))
     node.change_partition(replicas=(2, 3), isr=(2,), leader=2)
@@ -226,6 +250,37 @@ def test_a_disk_without_room_for_a_log_keeps_its_other_partitions():
     node.create_topic("clicks")
     assert node.produce(batch(), "clicks").error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert values_in(node.fetch()) == [b"kept"]
+
+
+def test_a_directory_that_fails_while_a_topic_in_it_is_being_deleted(node):
+    node.create_topic()
+    node.workers.hold()
+    node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+    node.delete_topic()
+    node.workers.let_go()
+    assert node.fetch().error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert "/data" in node.broker.logs.offline
+
+
+def test_a_directory_that_fails_while_a_log_in_it_is_being_made(node):
+    node.create_topic()
+    node.workers.hold()
+    node.create_topic("clicks")
+    node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+    node.workers.let_go()
+    for topic in ("orders", "clicks"):
+        assert node.fetch(topic=topic).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_directory_fails_once_however_often_it_is_noticed(node):
+    told: list[str] = []
+    node.broker.on_directory_failed = lambda directory, problem: told.append(directory)
+    node.workers.hold()
+    for _ in range(3):
+        node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+    node.workers.let_go()
+    node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+    assert told == ["/data"]
 
 
 def test_with_the_last_directory_everything_is_offline():
