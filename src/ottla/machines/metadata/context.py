@@ -62,13 +62,14 @@ class ControllerContext:
             return directories.UNASSIGNED
         return broker.directories[0] if broker.directories else directories.MIGRATING
 
-    def can_lead(self, broker_id: int, partition: PartitionImage, *, assume_active: bool = False) -> bool:
+    def can_lead(self, broker_id: int, partition: PartitionImage, *, assume_unfenced: bool = False) -> bool:
         """Active, and the replica's log directory works."""
         directory = partition.directory(broker_id)
         broker = self.image.brokers.by_id.get(broker_id)
         if broker is None or directory is None:
             return False
-        return (assume_active or broker.is_active) and directories.is_online(directory, broker.directories)
+        is_active = broker.is_active or (assume_unfenced and not broker.in_controlled_shutdown)
+        return is_active and directories.is_online(directory, broker.directories)
 
     def topic_setting(self, topic: str, key: str) -> Value:
         configs = self.image.configs

@@ -145,8 +145,9 @@ class Controller:
 
     # What time brings: the driver asks every now and then
 
-    def fence_silent_brokers(self, now_ms: int) -> Decision[None]:
-        return decisions.heartbeats.fence_silent_brokers(self.context, now_ms)
+    def fence_silent_broker(self, now_ms: int) -> Decision[bool]:
+        """One at a time: ask again, once the records are replayed, while the reply is True."""
+        return decisions.heartbeats.fence_silent_broker(self.context, now_ms)
 
     def balance_leaders(self, now_ms: int) -> Decision[bool]:
         return decisions.elect_leaders.balance_leaders(self.context)

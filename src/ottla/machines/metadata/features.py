@@ -94,6 +94,7 @@ def default_level(feature: str, metadata_version: int) -> int:
 
 
 NO_EPOCH_BUMP_ON_SHRINK: Final = 12
+"""The metadata.version from which a smaller ISR needs no new leader epoch."""
 
 
 def has_metadata_transactions(metadata_version: int) -> bool:
@@ -115,11 +116,6 @@ def has_cordoned_directories(metadata_version: int) -> bool:
 def register_broker_version(metadata_version: int) -> int:
     """Version 2 brought ZooKeeper migration, 3 log directories (KIP-858), 4 cordoned ones (KIP-1066)."""
     return 1 + sum(metadata_version >= since for since in (8, 17, 30))
-
-
-def broker_change_version(metadata_version: int) -> int:
-    """The version for a change of log directories; fencing and shutdown need only the version that brought them."""
-    return 1 + sum(metadata_version >= since for since in (17, 30))
 
 
 def partition_version(metadata_version: int) -> int:

@@ -116,7 +116,7 @@ def _changes(
         def can_lead(broker_id: int, partition: PartitionImage = partition) -> bool:
             if broker_id in (removed, unclean):
                 return False
-            return context.can_lead(broker_id, partition, assume_active=broker_id == added)
+            return context.can_lead(broker_id, partition, assume_unfenced=broker_id == added)
 
         change.can_lead = can_lead
         change.unclean_shutdown = unclean

@@ -89,6 +89,10 @@ class ControllerUnderTest:
         )
         return self.ask("heartbeat", request)
 
+    def fence_silent_brokers(self) -> None:
+        while self.do(self.controller.fence_silent_broker(self.now_ms)):
+            pass
+
     def start(self, *broker_ids: int, **rack: str | None) -> None:
         """Registers and unfences."""
         for broker_id in broker_ids:

@@ -1,4 +1,4 @@
-"""Asks an Apache Kafka node at BOOTSTRAP what it answers to `admin_scenes`, and writes it down."""
+"""Asks an Apache Kafka node what it answers to `admin_scenes`. As a program, it writes that down."""
 
 import json
 import os
@@ -16,8 +16,8 @@ from ottla.wire.frame import decode_response, encode_request, response_type
 ANSWERS = Path(__file__).with_name("kafka_answers.json")
 
 
-def main() -> None:
-    host, _, port = os.environ["BOOTSTRAP"].partition(":")
+def ask_kafka(bootstrap: str) -> dict[str, Any]:
+    host, _, port = bootstrap.partition(":")
     ids: dict[str, Uuid] = {}
     answers: dict[str, Any] = {}
     with socket.create_connection((host, int(port)), timeout=30) as connection, connection.makefile("rb") as replies:
@@ -32,8 +32,8 @@ def main() -> None:
                     ids[result.name] = result.topic_id
             assert name not in answers, name
             answers[name] = plain(response)
-    ANSWERS.write_text(json.dumps(answers, indent=1, ensure_ascii=False) + "\n")
+    return answers
 
 
 if __name__ == "__main__":
-    main()
+    ANSWERS.write_text(json.dumps(ask_kafka(os.environ["BOOTSTRAP"]), indent=1, ensure_ascii=False) + "\n")

@@ -1,13 +1,14 @@
 """What `admin_scenes` asked Apache Kafka 4.3.1: our controller gives the same answers, in its words."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from admin_scenes import scenes
+from apache_kafka import ApacheKafka
 from controllers import one_node
 from plain_messages import plain
+from record_kafka_answers import ANSWERS, ask_kafka
 
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.delta import delta_between
@@ -27,7 +28,7 @@ METHODS = {
     "UnregisterBrokerRequest": "unregister_broker",
 }
 
-KAFKAS_ANSWERS = json.loads(Path(__file__).with_name("kafka_answers.json").read_text())
+KAFKAS_ANSWERS = json.loads(ANSWERS.read_text())
 
 
 def our_answers() -> dict[str, Any]:
@@ -66,3 +67,9 @@ def test_every_scene_was_put_to_kafka() -> None:
 @pytest.mark.parametrize("scene", KAFKAS_ANSWERS)
 def test_the_answer_is_kafkas(scene: str) -> None:
     assert in_any_order(OUR_ANSWERS[scene]) == in_any_order(KAFKAS_ANSWERS[scene])
+
+
+@pytest.mark.interop
+def test_kafka_still_answers_so() -> None:
+    with ApacheKafka() as kafka:
+        assert in_any_order(ask_kafka(kafka.bootstrap)) == in_any_order(KAFKAS_ANSWERS)

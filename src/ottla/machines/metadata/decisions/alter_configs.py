@@ -38,7 +38,7 @@ from ottla.wire.messages import (
 )
 
 LONGEST_VALUE = 32_767
-LEGACY_TYPES = frozenset({ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP})
+ALTERABLE = frozenset({ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP})
 
 
 class Operation(IntEnum):
@@ -183,7 +183,7 @@ def _check_form(resource: ConfigResource, changes: list[Change]) -> Refusal | No
     nulls = [change.key for change in changes if change.operation != Operation.DELETE and change.value is None]
     if nulls:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
-    if resource.type not in LEGACY_TYPES:
+    if resource.type not in ALTERABLE:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.type}")
     strange = [change.operation for change in changes if change.operation not in set(Operation)]
     if strange:

@@ -43,7 +43,8 @@ def heartbeat(
         session.shutdown_offset = context.next_offset + len(records) - 1
     if after is State.STOPPED:
         context.sessions.end(broker.id)
-    if has_directory_assignment(context.metadata_version):
+    # A failed directory is told again with every heartbeat, so it can wait for one that changes nothing else.
+    if not records and has_directory_assignment(context.metadata_version):
         records += _records_of_failed_directories(context, broker, set(request.offline_log_dirs))
     if has_cordoned_directories(context.metadata_version):
         records += _records_of_cordoned_directories(broker, request)
@@ -55,17 +56,20 @@ def heartbeat(
     return Decision(reply, records, atomic=False)
 
 
-def fence_silent_brokers(context: ControllerContext, now_ms: int) -> Decision[None]:
-    """Fences every broker whose session ran out. One that this controller has not heard of yet starts a session."""
+def fence_silent_broker(context: ControllerContext, now_ms: int) -> Decision[bool]:
+    """Fences one broker whose session ran out; True if there was one, and so may be more.
+
+    One at a time, as who leads after the second depends on what followed from the first. A broker that this controller
+    has not heard of yet starts a session.
+    """
     timeout_ms = context.config.integer("broker.session.timeout.ms")
-    records: list[VersionedRecord] = []
-    for broker in context.image.brokers.by_id.values():
-        if broker.fenced:
-            continue
+    unfenced = [broker for broker in context.image.brokers.by_id.values() if not broker.fenced]
+    for broker in unfenced:
         context.sessions.expect(broker.id, broker.epoch, now_ms)
+    for broker in unfenced:
         if context.sessions.valid(broker.id, broker.epoch, now_ms, timeout_ms) is None:
-            records += _records(context, broker, State.FENCED)
-    return Decision(None, records, atomic=False)
+            return Decision(True, _records(context, broker, State.FENCED), atomic=False)
+    return Decision(False)
 
 
 def _state(broker: BrokerRegistration) -> State:

@@ -1,0 +1,92 @@
+"""Feature levels, what a newly formatted cluster begins with, and which versions of records a level allows."""
+
+import pytest
+from admin_scenes import create, features, topic
+from controllers import ControllerUnderTest, one_node
+from golden_metadata import GOLDEN, records_of
+from plain_messages import plain
+
+from ottla.machines.metadata.activation import bootstrap_records
+from ottla.machines.metadata.features import (
+    METADATA_VERSIONS,
+    default_level,
+    partition_version,
+    register_broker_version,
+)
+from ottla.machines.metadata.image import MetadataImage
+from ottla.wire.messages import BeginTransactionRecord, FeatureLevelRecord
+
+
+@pytest.mark.parametrize("directory", ["clean", "standalone"])
+def test_formatting_leaves_what_kafkas_leaves(directory: str) -> None:
+    theirs = [plain(record) for _, record, _ in records_of(GOLDEN / directory / "bootstrap.checkpoint")]
+    assert [plain(record) for record in bootstrap_records()] == theirs
+
+
+def test_the_first_records_are_kafkas() -> None:
+    log = sorted((GOLDEN / "clean" / "__cluster_metadata-0").glob("*.log"))[0]
+    theirs = [plain(record) for offset, record, _ in records_of(log) if offset <= 9]
+    decided = ControllerUnderTest(MetadataImage()).controller.activate(bootstrap_records())
+    assert [plain(record.message) for record in decided.records] == theirs
+
+
+def test_a_log_that_is_in_order_gets_nothing() -> None:
+    assert one_node().controller.activate(bootstrap_records()).records == []
+
+
+def test_a_transaction_that_nobody_will_end_is_aborted() -> None:
+    node = one_node()
+    node.image.replay(BeginTransactionRecord(name="half"))
+    node.do(node.controller.activate(bootstrap_records()))
+    assert not node.image.in_transaction
+
+
+def test_bootstrapping_that_was_cut_short_begins_again() -> None:
+    node = ControllerUnderTest(MetadataImage())
+    node.image.replay(BeginTransactionRecord(name="Bootstrap records"))
+    node.image.replay(FeatureLevelRecord(name="metadata.version", feature_level=30))
+    node.do(node.controller.activate(bootstrap_records()))
+    assert node.image.is_bootstrapped
+    assert node.image.features.is_elr_enabled
+
+
+@pytest.mark.parametrize(
+    ("level", "register", "partition"),
+    [(7, 1, 0), (8, 2, 0), (16, 2, 0), (17, 3, 1), (22, 3, 1), (23, 3, 2), (29, 3, 2), (30, 4, 2)],
+)
+def test_records_are_written_in_versions_that_the_level_allows(level: int, register: int, partition: int) -> None:
+    assert (register_broker_version(level), partition_version(level)) == (register, partition)
+
+
+def test_levels_have_the_names_that_people_give() -> None:
+    assert METADATA_VERSIONS[30].name == "4.3-IV0"
+    assert METADATA_VERSIONS[7].name == "3.3-IV3"
+    assert [default_level("transaction.version", level) for level in (23, 24)] == [0, 2]
+    assert [default_level("kraft.version", level) for level in (20, 21)] == [0, 1]
+
+
+def test_a_cluster_of_an_older_level_works_and_is_raised() -> None:
+    node = ControllerUnderTest(MetadataImage())
+    node.do(node.controller.activate(bootstrap_records(metadata_version=22)))
+    node.start(1)
+    node.ask("create_topics", create(topic("orders")))
+    assert node.image.topics.by_name["orders"].partitions[0].leader == 1
+    node.heartbeat(1, want_fence=True)
+    assert node.image.topics.by_name["orders"].partitions[0].isr == (1,), "without ELR the last one stays in the ISR"
+    needs_more = features(("eligible.leader.replicas.version", 1, 1))
+    reply = node.ask("update_features", needs_more, api_version=2)
+    assert "it depends on metadata.version level 23" in reply.error_message
+    together = features(("metadata.version", 30, 1), ("eligible.leader.replicas.version", 1, 1))
+    assert node.ask("update_features", together, api_version=1).results[0].error_code == 0
+    assert node.image.features.metadata_version == 30
+    assert node.image.features.is_elr_enabled
+    assert node.image.configs.of_cluster() == {"min.insync.replicas": "1"}
+
+
+def test_the_raft_layers_feature_is_checked_and_not_written() -> None:
+    node = one_node()
+    decision = node.controller.update_features(features(("kraft.version", 1, 1)), 0, api_version=2)
+    assert (decision.reply.error_code, decision.records) == (0, [])
+    node.controller.kraft_version = 1
+    refused = node.controller.update_features(features(("kraft.version", 0, 2)), 0, api_version=2)
+    assert "Can't downgrade the version of this feature." in str(refused.reply.error_message)

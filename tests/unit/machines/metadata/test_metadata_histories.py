@@ -1,0 +1,152 @@
+"""Random histories: whatever administrators and brokers do, some things stay true.
+
+After every decision: its records can be replayed through their bytes; what the reply promises is in the image; the
+invariants of partitions hold; the delta, applied to what was known before, is the difference of the images. At the end
+the snapshot, replayed, is the image.
+"""
+
+from typing import Any
+
+from admin_scenes import alter, create, delete, elect, grow, quotas, reassign, topic
+from controllers import ControllerUnderTest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.machines.metadata.delta import MetadataDelta, delta_between
+from ottla.machines.metadata.image import MetadataImage
+from ottla.wire.messages import AlterPartitionRequest
+from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
+
+BROKERS = (1, 2, 3)
+NAMES = ("orders", "clicks", "a.b", "a_b")
+
+names, brokers = st.sampled_from(NAMES), st.sampled_from(BROKERS)
+some_brokers = st.lists(brokers, min_size=1, max_size=3, unique=True).map(tuple)
+actions = st.one_of(
+    st.tuples(st.just("create"), names, st.integers(1, 3), st.integers(1, 3), st.sampled_from(["1", "2"])),
+    st.tuples(st.just("delete"), names),
+    st.tuples(st.just("grow"), names, st.integers(1, 5)),
+    st.tuples(st.just("set"), names, st.sampled_from(["min.insync.replicas", "unclean.leader.election.enable"])),
+    st.tuples(st.just("reassign"), names, st.one_of(st.none(), some_brokers)),
+    st.tuples(st.just("elect"), st.integers(0, 1)),
+    st.tuples(st.just("quota"), st.sampled_from([1.0, 2.0, None])),
+    st.tuples(st.just("isr"), names, some_brokers),
+    st.tuples(st.just("stop"), brokers),
+    st.tuples(st.just("fence"), brokers),
+    st.tuples(st.just("unfence"), brokers),
+    st.tuples(st.just("restart"), brokers, st.booleans()),
+    st.tuples(st.just("wait"), st.sampled_from([1_000, 10_000])),
+)
+
+
+def decide(node: ControllerUnderTest, action: tuple[Any, ...]) -> Any:
+    """The decision an action leads to; None where it makes no sense now."""
+    controller, now_ms = node.controller, node.now_ms
+    match action:
+        case "create", name, count, factor, isr:
+            return controller.create_topics(create(topic(name, count, factor, min_insync_replicas=isr)), now_ms)
+        case "delete", name:
+            return controller.delete_topics(delete(name), now_ms)
+        case "grow", name, count:
+            return controller.create_partitions(grow((name, count)), now_ms)
+        case "set", name, key:
+            current = node.image.configs.of_topic(name).get(key)
+            value = {"1": "2", "true": "false"}.get(str(current), "1" if key.startswith("min") else "true")
+            return controller.incremental_alter_configs(alter((2, name, (0, key, value))), now_ms)
+        case "reassign", name, replicas:
+            return controller.alter_partition_reassignments(reassign((name, 0, replicas)), now_ms)
+        case "elect", type:
+            return controller.elect_leaders(elect(type, all=True), now_ms)
+        case "quota", value:
+            return controller.alter_client_quotas(quotas(([("user", "ann")], ("producer_byte_rate", value))), now_ms)
+        case "isr", name, isr:
+            return decide_isr(node, name, isr)
+        case "wait", passed_ms:
+            node.now_ms += passed_ms
+            return controller.fence_silent_broker(node.now_ms)
+    return None
+
+
+def decide_isr(node: ControllerUnderTest, name: str, isr: tuple[int, ...]) -> Any:
+    partition = node.image.topics.partition(name, 0)
+    if partition is None or partition.leader == -1:
+        return None
+    wanted = AlterPartitionRequest.PartitionData(
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        new_isr_with_epochs=[AlterPartitionRequest.BrokerState(broker_id=id) for id in {partition.leader, *isr}],
+    )
+    asked = AlterPartitionRequest.TopicData(topic_id=node.image.topics.by_name[name].id, partitions=[wanted])
+    epoch = node.image.brokers.by_id[partition.leader].epoch
+    request = AlterPartitionRequest(broker_id=partition.leader, broker_epoch=epoch, topics=[asked])
+    return node.controller.alter_partition(request, node.now_ms, api_version=3)
+
+
+def act(node: ControllerUnderTest, action: tuple[Any, ...]) -> None:
+    match action:
+        case "stop", broker_id:
+            node.heartbeat(broker_id, want_shut_down=True)
+        case "fence" | "unfence" as wish, broker_id:
+            node.heartbeat(broker_id, want_fence=wish == "fence")
+        case "restart", broker_id, is_clean:
+            node.now_ms += 10_000
+            life = node.controller.next_offset % 1_000
+            node.register(broker_id, life=life, clean=is_clean)
+        case _:
+            check_decision(node, action)
+
+
+def check_decision(node: ControllerUnderTest, action: tuple[Any, ...]) -> None:
+    before = node.image.copy()
+    decision = decide(node, action)
+    if decision is None:
+        return
+    assert not delta_between(before, node.image), "deciding changes nothing"
+    delta = MetadataDelta()
+    for record in decision.records:
+        written, _ = decode_metadata_record(encode_metadata_record(record.message, record.version))
+        node.image.replay(written, delta)
+    node.controller.next_offset += len(decision.records)
+    difference = delta_between(before, node.image)
+    assert difference.topics_created == delta.topics_created
+    assert difference.topics_deleted.keys() == delta.topics_deleted.keys()
+    assert difference.partitions == delta.partitions
+    assert difference.configs <= delta.configs
+    assert difference.brokers <= delta.brokers
+    assert difference.quotas == delta.quotas
+    for result in getattr(decision.reply, "topics", ()):
+        if getattr(result, "error_code", 1) == 0:
+            created = node.image.topics.by_name[result.name]
+            assert (created.id, len(created.partitions)) == (result.topic_id, result.num_partitions)
+            assert len(created.partitions[0].replicas) == result.replication_factor
+
+
+def check_partitions(image: MetadataImage) -> None:
+    for found in image.topics.by_id.values():
+        assert sorted(found.partitions) == list(range(len(found.partitions)))
+        for partition in found.partitions.values():
+            isr, elr = set(partition.isr), set(partition.eligible_leader_replicas)
+            assert len(isr) == len(partition.isr)
+            assert isr | elr <= set(partition.replicas)
+            assert not isr & elr
+            assert len(partition.directories) == len(partition.replicas)
+            assert set(partition.adding_replicas) | set(partition.removing_replicas) <= set(partition.replicas)
+            if partition.leader != -1:
+                assert partition.leader in isr
+                assert image.brokers.by_id[partition.leader].is_active
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(actions, min_size=1, max_size=30))
+def test_what_stays_true_in_every_history(history: list[tuple[Any, ...]]) -> None:
+    node = ControllerUnderTest()
+    node.start(*BROKERS)
+    node.ask("create_topics", create(topic("orders", 1, 3), topic("clicks", 3, 2)))
+    for action in history:
+        act(node, action)
+        check_partitions(node.image)
+    again = MetadataImage()
+    for record in node.image.snapshot_records():
+        again.replay(decode_metadata_record(encode_metadata_record(record.message, record.version))[0])
+    assert not delta_between(node.image, again)
+    assert not delta_between(node.image, node.image.copy())
