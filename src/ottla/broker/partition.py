@@ -65,7 +65,7 @@ class Partition:
         self._fresh: dict[int, int] = {}
         self._fresh_segment: Segment | None = None
         self._jobs = 0
-        self._when_idle: list[Callable[[], None]] = []
+        self._when_idle: tuple[Callable[[], None], ...] = ()
 
     def __repr__(self) -> str:
         return f"Partition({self.name}, leader epoch {self.leader_epoch})"
@@ -188,12 +188,14 @@ class Partition:
 
     def end_job(self) -> None:
         self._jobs -= 1
-        while not self._jobs and self._when_idle:
-            self._when_idle.pop()()
+        if not self._jobs:
+            callbacks, self._when_idle = self._when_idle, ()
+            for callback in callbacks:
+                callback()
 
     def when_idle(self, callback: Callable[[], None]) -> None:
         """Calls back, now or later, when no disk thread works on the log."""
         if self._jobs:
-            self._when_idle.append(callback)
+            self._when_idle += (callback,)
         else:
             callback()

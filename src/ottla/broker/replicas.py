@@ -9,11 +9,14 @@ meantime is made when the log of the old one is out of the way.
 """
 
 import logging
+from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from os import urandom
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
+from ottla.broker.directory_assignments import DirectoryAssignments
 from ottla.broker.partition import Partition
 from ottla.log import names
 from ottla.log.directory import LogDirectory
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from ottla.broker.context import Broker
 
 _log = logging.getLogger(__name__)
+
+# So many that the loop, which takes up what a job has made, is not held up for long.
+_LOGS_A_JOB = 64
 
 LOG_DIRS = "log-dirs"
 """The key of the disk jobs that change a directory's set of logs, or go through it: one at a time."""
@@ -48,8 +54,12 @@ class _MadeLogs(NamedTuple):
 class Replicas:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
+        self._assignments = DirectoryAssignments(broker)
         self._in_making: set[TopicPartition] = set()
         self._leaving: set[TopicPartition] = set()
+        self._to_delete: deque[Partition] = deque()
+        self._to_remove_from: set[str] = set()
+        self._is_taking_up = False
 
     def start(self) -> None:
         """Takes up the logs that are open, and makes those that the metadata wants and the disk does not have."""
@@ -63,6 +73,7 @@ class Replicas:
                     self._serve(name, topic.id, log, wanted)
                 else:
                     self._set_aside(directory, name, log)
+            self._remove(directory)  # what was being deleted when the node stopped
         self._make(
             (TopicPartition(topic.name, index), topic.id, partition)
             for topic in broker.image.topics.by_name.values()
@@ -70,6 +81,12 @@ class Replicas:
         )
 
     def on_metadata(self, delta: MetadataDelta) -> None:
+        self._is_taking_up = True
+        self._take_up_delta(delta)
+        self._is_taking_up = False
+        self._delete_some()
+
+    def _take_up_delta(self, delta: MetadataDelta) -> None:
         broker = self._broker
         for topic in delta.topics_deleted.values():
             for index in topic.partitions:
@@ -109,6 +126,7 @@ class Replicas:
         partition.flushed_ms = broker.clock.now_ms()
         partition.on_settings(settings)
         broker.partitions[name] = partition
+        self._assignments.note(partition, image)
         self._take_up(partition, image)
 
     def _take_up(self, partition: Partition, image: PartitionImage) -> None:
@@ -134,8 +152,9 @@ class Replicas:
             if broker.node_id in image.replicas and not is_here and not is_under_way:
                 self._in_making.add(name)
                 missing.append((name, topic_id, self._home_of(image)))
-        if missing:
-            broker.workers.run(lambda: self._make_logs(missing), self._on_made, key=LOG_DIRS)
+        for start in range(0, len(missing), _LOGS_A_JOB):
+            some = missing[start : start + _LOGS_A_JOB]
+            broker.workers.run(partial(self._make_logs, some), self._on_made, key=LOG_DIRS)
 
     def _home_of(self, image: PartitionImage) -> str:
         """The directory that the metadata names for this node's replica; "" if it names none that we have."""
@@ -197,9 +216,20 @@ class Replicas:
         partition.when_idle(lambda: self._leave(partition))
 
     def _leave(self, partition: Partition) -> None:
-        self._leaving.discard(partition.name)
-        self._delete(partition.name, partition.log, partition.directory)
-        self._make_again(partition.name)
+        """Nothing is at work on the log any more."""
+        self._to_delete.append(partition)
+        if not self._is_taking_up:
+            self._delete_some()
+
+    def _delete_some(self) -> None:
+        """Closing files takes its time, so that a few logs are deleted in each turn of the loop."""
+        for _ in range(min(len(self._to_delete), _LOGS_A_JOB)):
+            partition = self._to_delete.popleft()
+            self._leaving.discard(partition.name)
+            self._delete(partition.name, partition.log, partition.directory)
+            self._make_again(partition.name)
+        if self._to_delete:
+            self._broker.timers.after(0, self._delete_some)
 
     def _delete(self, name: TopicPartition, log: PartitionLog, path: str) -> None:
         broker = self._broker
@@ -217,9 +247,12 @@ class Replicas:
 
     def _remove_later(self, directory: LogDirectory, delay_s: float) -> None:
         """Files go after `file.delete.delay.ms`, for readers that are still being sent a part of them."""
-        self._broker.timers.after(delay_s, lambda: self._remove(directory))
+        if directory.path not in self._to_remove_from:
+            self._to_remove_from.add(directory.path)
+            self._broker.timers.after(delay_s, lambda: self._remove(directory))
 
     def _remove(self, directory: LogDirectory) -> None:
+        self._to_remove_from.discard(directory.path)
         self._broker.workers.run(
             directory.remove_condemned,
             lambda _: None,

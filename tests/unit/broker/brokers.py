@@ -205,6 +205,7 @@ class TestNode:
         image: MetadataImage | None = None,
         clock: FixedClock | None = None,
         log_dirs: tuple[str, ...] = ("/data",),
+        directory_ids: dict[str, Uuid] | None = None,
         **settings: str,
     ) -> None:
         self.disk = disk or MemoryDisk()
@@ -235,6 +236,7 @@ class TestNode:
             workers=self.workers,  # type: ignore[arg-type]
             timers=self.timers,  # type: ignore[arg-type]
             settings=topics,
+            directory_ids=directory_ids,
         )
         self.broker.start()
         self._handle = dispatcher(self.broker)
@@ -259,6 +261,7 @@ class TestNode:
         leader: int = NODE_ID,
         leader_epoch: int = 0,
         id: Uuid | None = None,
+        directories: tuple[Uuid, ...] = (),
         **settings: str,
     ) -> Uuid:
         topic_id = id or topic_id_of(name)
@@ -276,7 +279,7 @@ class TestNode:
                     isr=isr or replicas,
                     leader=leader,
                     leader_epoch=leader_epoch,
-                    directories=(bytes(16),) * len(replicas),
+                    directories=directories or (bytes(16),) * len(replicas),
                 )
                 for index in range(partitions)
             ),

@@ -160,6 +160,18 @@ def test_deleting_wakes_who_waits_for_records(node):
     assert len(node.broker.purgatory) == 0
 
 
+def test_many_partitions_are_deleted_a_few_at_a_time(node):
+    node.create_topic("orders", partitions=150)
+    node.delete_topic()
+    assert node.fetch(index=149).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert sum(name.endswith("-delete") for name in directories(node)) == 64
+    node.timers.advance(0)
+    assert all(name.endswith("-delete") for name in directories(node))
+    node.timers.advance(FILE_DELETE_DELAY_MS)
+    assert directories(node) == []
+    assert len(node.timers) == 0
+
+
 # Starting again
 
 
@@ -192,6 +204,13 @@ def test_what_was_flushed_before_it_was_acknowledged_survives_a_power_cut(seed):
         assert node.produce(batch(value)).error_code == ErrorCode.NONE
     again = TestNode(node.disk.survivor(Random(seed)), node.image)
     assert values_in(again.fetch()) == [b"a", b"b"]
+
+
+def test_what_was_being_deleted_is_gone_after_a_restart(node):
+    node.create_topic()
+    node.delete_topic()
+    node.logs.close()
+    assert directories(TestNode(node.disk, node.image)) == []
 
 
 def test_a_log_without_a_topic_is_set_aside_and_kept(node):
