@@ -1,1 +1,30 @@
-"""What a broker answers: one small module per API or family of APIs, from the decoded request to the reply."""
+"""What a broker answers: one small module per API or family of APIs, from the decoded request to the reply.
+
+    dispatch             the table: which API is answered by whom
+    context              `Broker`: what every handler is given
+
+Records:
+
+    produce, fetch       the two that matter; fetch_reader reads a partition, fetch_sessions remembers clients
+    list_offsets, offset_for_leader_epoch, delete_records, producers, init_producer_id, log_dirs
+    purgatory            requests that wait for records, for replicas or for the disk
+    leader_hints         where a leader is, for who asked the wrong node
+
+Partitions:
+
+    replicas             from metadata to open logs; directory_assignments tells the controller where they are
+    partition            one of them: its log, its leader's state, who waits for it
+    topic_settings       the settings it lives by
+    flushing, background what happens on disk threads and without being asked
+    traffic, producer_ids
+
+The cluster:
+
+    api_versions, metadata, topic_partitions, cluster, quorum, features, registration
+    topics, elections, reassignments, topic_creation
+    describe_configs, alter_configs, config_resources, config_entries, node_settings, loggers, quotas
+    forwarding           a request to the controller and back
+    cluster_view         the cluster as clients of one listener see it
+
+Import from the modules.
+"""

@@ -154,6 +154,11 @@ class Broker:
         found = self.image.topics.by_id.get(topic_id)
         return found.name if found is not None else None
 
+    def is_cordoned(self, directory: str) -> bool:
+        """Whether a log directory gets no new partitions (KIP-1066)."""
+        cordoned = self.config.list("cordoned.log.dirs")
+        return directory in cordoned or "*" in cordoned
+
     # Failing disks
 
     def on_disk_error(self, directory: str, problem: OSError) -> None:

@@ -54,7 +54,6 @@ def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str,
     asked: set[tuple[str, int]] | None = None
     if request.topics is not None:
         asked = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
-    cordoned = broker.config.list("cordoned.log.dirs")
     results: list[DescribeLogDirsResponse.DescribeLogDirsResult] = []
     for path, directory in list(broker.logs.online.items()):
         total_bytes, usable_bytes = space.get(path, (_UNKNOWN_BYTES, _UNKNOWN_BYTES))
@@ -64,7 +63,7 @@ def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str,
                 topics=_topics(directory, asked),
                 total_bytes=total_bytes,
                 usable_bytes=usable_bytes,
-                is_cordoned=path in cordoned or "*" in cordoned,
+                is_cordoned=broker.is_cordoned(path),
             )
         )
     results += [_Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR) for path in broker.logs.offline]

@@ -169,14 +169,18 @@ class Replicas:
         return made
 
     def _make_log(self, name: TopicPartition, topic_id: Uuid, home: str, problems: dict[str, OSError]) -> _Made:
-        by_size = sorted(self._broker.logs.online.values(), key=lambda one: (one.path != home, len(one.logs)))
-        for directory in by_size:
+        candidates = sorted(self._broker.logs.online.values(), key=lambda one: self._preference(one, home))
+        for directory in candidates:
             if directory.path not in problems:
                 try:
                     return _Made(name, topic_id, directory.create(name, topic_id), directory.path)
                 except OSError as problem:
                     problems[directory.path] = problem
         return _Made(name, topic_id, None, "")
+
+    def _preference(self, directory: LogDirectory, home: str) -> tuple[bool, bool, int]:
+        """First where the metadata wants it, then where there are fewest; a cordoned directory is the last resort."""
+        return directory.path != home, self._broker.is_cordoned(directory.path), len(directory.logs)
 
     def _on_made(self, made: _MadeLogs) -> None:
         broker = self._broker

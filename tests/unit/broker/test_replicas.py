@@ -251,6 +251,13 @@ def test_partitions_go_where_there_are_fewest():
     assert [len(directories(node, path)) for path in ("/one", "/two")] == [2, 2]
 
 
+def test_a_cordoned_directory_gets_no_new_partitions():
+    node = TestNode(log_dirs=("/one", "/two"), cordoned_log_dirs="/one")
+    node.create_topic("orders", partitions=3)
+    assert directories(node, "/one") == []
+    assert len(directories(node, "/two")) == 3
+
+
 def test_a_directory_that_fails_while_a_log_is_made_goes_offline_and_another_gets_the_log():
     disk = MemoryDisk()
     node = TestNode(disk, log_dirs=("/one", "/two"))
