@@ -4,6 +4,7 @@ The second is how these tests are themselves tested: what fails against Apache K
 """
 
 import os
+from pathlib import Path
 from typing import Protocol, Self
 
 from ottla.testing.node import RunningNode
@@ -14,6 +15,8 @@ class Target(Protocol):
 
     @property
     def bootstrap(self) -> str: ...
+    @property
+    def data(self) -> Path: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def kill(self) -> None: ...

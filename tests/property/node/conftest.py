@@ -9,7 +9,8 @@ from witness import Witness
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[Target]:
-    with a_target(auto_create_topics_enable="false") as running:
+    # A thousand connections at once would wait for each other in a backlog of fifty, Kafka's default.
+    with a_target(auto_create_topics_enable="false", socket_listen_backlog_size="1000") as running:
         yield running
 
 

@@ -63,15 +63,22 @@ class RawConnection:
         assert correlation_id == 7
         return response
 
-    def is_hung_up(self, within_s: float = TIMEOUT_S) -> bool:
+    def is_hung_up(self) -> bool:
         """Waits until the node hangs up; answers before that are skipped."""
-        self.socket.settimeout(within_s)
         try:
             while self.read(65536):
                 pass
         except TimeoutError:
             return False
         return True
+
+    def is_answered(self, within_s: float) -> bool:
+        """Whether anything came before the node hung up."""
+        self.socket.settimeout(within_s)
+        try:
+            return len(self.read(1)) > 0
+        except TimeoutError:
+            return False
 
     def say_no_more(self) -> None:
         try:
