@@ -3,14 +3,17 @@
 Resolved once per set of overrides and shared: ten thousand partitions without settings of their own have one object.
 """
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ottla.config.parse import Values
+from ottla.config.parse import ConfigError, Values
 from ottla.config.topic import resolve_topic
 from ottla.log.log_config import LogConfig
 from ottla.records.header import Compression, TimestampType
 from ottla.records.validate import ProduceRules
+
+_log = logging.getLogger(__name__)
 
 _TIMESTAMP_TYPES = {"CreateTime": TimestampType.CREATE_TIME, "LogAppendTime": TimestampType.LOG_APPEND_TIME}
 _CODECS = {
@@ -22,6 +25,8 @@ _CODECS = {
     "zstd": Compression.ZSTD,
 }
 _GZIP_DEFAULT_LEVEL = -1
+_INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
+"""Kafka's own way around the lower bound of `segment.bytes`, for its tests; a directory may have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +43,31 @@ class TopicSettings:
 
 
 def topic_settings(overrides: Mapping[str, str], broker: Values | None = None) -> TopicSettings:
-    """Raises `ConfigError` for overrides that no controller would have let through."""
-    values = resolve_topic(overrides, broker)
+    """What the overrides come to. Those that cannot be used (another version took them) are passed over, and named."""
+    values = resolve_topic(_usable(overrides), broker)
+    log = LogConfig.of_settings(values)
+    if _INTERNAL_SEGMENT_BYTES in overrides:
+        log = replace(log, segment_bytes=int(overrides[_INTERNAL_SEGMENT_BYTES]))
     return TopicSettings(
-        log=LogConfig.of_settings(values),
+        log=log,
         rules=_produce_rules(values),
         min_insync_replicas=values.integer("min.insync.replicas"),
         flush_messages=values.integer("flush.messages"),
         flush_ms=values.integer("flush.ms"),
     )
+
+
+def _usable(overrides: Mapping[str, str]) -> dict[str, str]:
+    usable: dict[str, str] = {}
+    for key, text in overrides.items():
+        if key == _INTERNAL_SEGMENT_BYTES:
+            continue
+        try:
+            resolve_topic({**usable, key: text})
+            usable[key] = text
+        except ConfigError as problem:
+            _log.warning("a topic's setting is ignored: %s", problem)
+    return usable
 
 
 def _produce_rules(values: Values) -> ProduceRules:
