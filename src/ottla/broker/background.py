@@ -7,16 +7,13 @@ removed and checkpointed on disk threads. A round that is still under way when t
 
 from collections.abc import Callable, Iterator
 from time import monotonic
-from typing import TYPE_CHECKING
 
+from ottla.broker.context import STORAGE_PROBLEMS, Broker
 from ottla.broker.flushing import flush
 from ottla.broker.partition import Partition
 from ottla.broker.replicas import LOG_DIRS
 from ottla.log.directory import LogDirectory
 from ottla.runtime.timers import Timer
-
-if TYPE_CHECKING:
-    from ottla.broker.context import Broker
 
 _NEVER = (1 << 63) - 1
 _SLICE_S = 0.005
@@ -27,7 +24,7 @@ _CLIENT_CHECK_MS = 10_000
 class Background:
     """Begins with `start`; `stop` lets go of the timers. What is on a disk thread by then still finishes."""
 
-    def __init__(self, broker: "Broker", elapsed_s: Callable[[], float] = monotonic) -> None:
+    def __init__(self, broker: Broker, elapsed_s: Callable[[], float] = monotonic) -> None:
         self._broker = broker
         self._elapsed_s = elapsed_s
         self._timers: list[Timer] = []
@@ -86,8 +83,8 @@ class Background:
             return
         try:
             count = partition.log.apply_retention()
-        except OSError as problem:
-            broker.on_disk_error(partition.directory, problem)
+        except STORAGE_PROBLEMS as problem:
+            broker.on_storage_problem(partition, problem)
             return
         if count:
             broker.has_news_for_checkpoints = True

@@ -21,10 +21,12 @@ from ottla.broker.topic_creation import TopicCreation
 from ottla.broker.topic_settings import SettingsOfTopics, TopicSettings
 from ottla.broker.traffic import Traffic
 from ottla.config.parse import Values
+from ottla.log.errors import CorruptFile
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.delta import MetadataDelta
 from ottla.machines.metadata.image import MetadataImage
+from ottla.records.header import CorruptBatch
 from ottla.runtime.timers import Timers
 from ottla.runtime.workers import Workers
 from ottla.wire.errors import ErrorCode
@@ -38,6 +40,9 @@ _log = logging.getLogger(__name__)
 ReplyT = TypeVar("ReplyT")
 
 DISK_IS_FULL = frozenset({ENOSPC, EDQUOT})
+
+STORAGE_PROBLEMS = (OSError, CorruptFile, CorruptBatch)
+"""What a log may raise because of its disk, or of what is on it."""
 
 
 class ControllerPort(Protocol):
@@ -160,6 +165,17 @@ class Broker:
         return directory in cordoned or "*" in cordoned
 
     # Failing disks
+
+    def on_storage_problem(self, partition: Partition, problem: Exception) -> ErrorCode:
+        """What a client is told when its partition's log raised one of `STORAGE_PROBLEMS`.
+
+        Who asks for damaged bytes is told that they are; the rest of the disk may be sound, so the directory stays.
+        """
+        if isinstance(problem, OSError):
+            self.on_disk_error(partition.directory, problem)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        _log.error("the log of %s is damaged: %s", partition.name, problem)
+        return ErrorCode.CORRUPT_MESSAGE
 
     def on_disk_error(self, directory: str, problem: OSError) -> None:
         """A disk that is full still serves reads, and may have room again; any other error takes the directory away."""

@@ -6,7 +6,7 @@ The order of the checks is Kafka's, so that a client that has several things wro
 from struct import Struct
 
 from ottla.base.ids import ZERO_UUID
-from ottla.broker.context import Broker
+from ottla.broker.context import STORAGE_PROBLEMS, Broker
 from ottla.broker.fetch_sessions import Wanted
 from ottla.broker.partition import Partition
 from ottla.log.errors import OffsetOutOfRange
@@ -66,10 +66,9 @@ class FetchReader:
             return self._read(partition, wanted, left, min_one_batch)
         except OffsetOutOfRange:
             return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
-        except OSError as problem:
-            broker.on_disk_error(partition.directory, problem)
+        except STORAGE_PROBLEMS as problem:
             partition.traffic.failed_fetch_requests += 1
-            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+            return self._error(wanted, broker.on_storage_problem(partition, problem))
 
     def _read(
         self, partition: Partition, wanted: Wanted, left: int, min_one_batch: bool

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def flush(broker: "Broker", partition: Partition) -> None:
     """Begins to flush, unless a flush is under way."""
-    if partition.is_flushing:
+    if partition.is_flushing or broker.partitions.get(partition.name) is not partition:
         return
     work = partition.log.start_flush()
     partition.is_flushing = True

@@ -11,7 +11,7 @@
 from collections import Counter
 from typing import Final
 
-from ottla.broker.context import Broker
+from ottla.broker.context import STORAGE_PROBLEMS, Broker
 from ottla.broker.partition import NO_EPOCH, Partition
 from ottla.log.outcomes import TimestampAndOffset
 from ottla.runtime.request import RequestContext, Respond
@@ -89,9 +89,8 @@ def _find(
         return error, _NOTHING
     try:
         return _lookup(partition, asked.timestamp, request.isolation_level, request.replica_id == _CONSUMER)
-    except OSError as problem:
-        broker.on_disk_error(partition.directory, problem)
-        return ErrorCode.KAFKA_STORAGE_ERROR, _NOTHING
+    except STORAGE_PROBLEMS as problem:
+        return broker.on_storage_problem(partition, problem), _NOTHING
 
 
 def _lookup(

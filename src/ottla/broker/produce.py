@@ -7,9 +7,11 @@ has to wait for followers (acks=all) or for the disk (`flush.messages`). With ac
 only be told by hanging up.
 """
 
+from typing import NamedTuple
+
 from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer
-from ottla.broker.context import Broker
+from ottla.broker.context import STORAGE_PROBLEMS, Broker
 from ottla.broker.flushing import flush
 from ottla.broker.leader_hints import current_leader, node_endpoints
 from ottla.broker.partition import Partition
@@ -35,6 +37,13 @@ _NO_HINT = ProduceResponse.LeaderIdAndEpoch()
 _WITHOUT_LOG_START = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
 )
+
+
+class _Awaited(NamedTuple):
+    """A batch that is acknowledged when all before `offset` is safe."""
+
+    offset: int
+    answer: ProduceResponse.PartitionProduceResponse
 
 
 def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
@@ -70,7 +79,7 @@ class Produce(Operation):
             else ErrorCode.INVALID_PRODUCER_ID_MAPPING
         )
         self._response = ProduceResponse()
-        self._awaited: dict[Partition, tuple[int, ProduceResponse.PartitionProduceResponse]] = {}
+        self._awaited: dict[Partition, list[_Awaited]] = {}
         self._grown: list[Partition] = []
         self._has_error = False
 
@@ -83,6 +92,8 @@ class Produce(Operation):
             self._response.responses.append(
                 _TopicResponse(name="" if by_id else topic.name, topic_id=topic_id, partition_responses=answers)
             )
+        for partition in list(self._awaited):
+            self.is_done(partition)  # A disk that failed for a later partition may have taken an earlier one with it.
         if self._awaited:
             self._broker.purgatory.hold(self, list(self._awaited), self._timeout_ms)
         else:
@@ -92,6 +103,8 @@ class Produce(Operation):
                 flush(self._broker, partition)
             elif partition.waiting:
                 self._broker.purgatory.wake(partition)
+        if self._acks == _NONE and self._has_error:
+            raise RefusedRequest("a produce request with acks=0 failed, and nothing else can tell its client")
 
     # One partition
 
@@ -120,9 +133,9 @@ class Produce(Operation):
             return self._refuse(index, self._transaction_error)
         try:
             return self._append(partition, validated, now_ms if settings.stamps_records else -1)
-        except OSError as problem:
+        except STORAGE_PROBLEMS as problem:
             partition.traffic.failed_produce_requests += 1
-            self._broker.on_disk_error(partition.directory, problem)
+            self._broker.on_storage_problem(partition, problem)
             return self._refuse(index, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def _append(
@@ -152,7 +165,7 @@ class Produce(Operation):
         )
         required_offset = appended.last_offset + 1
         if partition.log.high_watermark < required_offset and self._acks and (self._acks == _ALL or partition.held):
-            self._awaited[partition] = required_offset, answer
+            self._awaited.setdefault(partition, []).append(_Awaited(required_offset, answer))
         return answer
 
     @staticmethod
@@ -200,14 +213,20 @@ class Produce(Operation):
 
     def is_done(self, place: Place) -> bool:
         assert isinstance(place, Partition)
-        if place in self._awaited:
-            required_offset, answer = self._awaited[place]
-            error = self._outcome(place, required_offset)
-            if error is None:
-                return False
+        if place in self._awaited and self._settle(place):
             del self._awaited[place]
-            self._settle(answer, error)
         return not self._awaited
+
+    def _settle(self, partition: Partition, unreached: ErrorCode | None = None) -> bool:
+        """Gives the partition's answers their outcome; False if there is none yet."""
+        awaited = self._awaited[partition]
+        error = self._outcome(partition, awaited[-1].offset)
+        error = unreached if error is None else error
+        if error:
+            self._has_error = True
+            for _, answer in awaited:
+                answer.error_code = error
+        return error is not None
 
     def _outcome(self, partition: Partition, required_offset: int) -> ErrorCode | None:
         if self._broker.partitions.get(partition.name) is not partition:
@@ -220,21 +239,13 @@ class Produce(Operation):
 
     def complete(self) -> None:
         """What has not been reached by now was appended, and may or may not last: the client is to ask again."""
-        for partition, (required_offset, answer) in self._awaited.items():
-            error = self._outcome(partition, required_offset)
-            self._settle(answer, ErrorCode.REQUEST_TIMED_OUT if error is None else error)
+        for partition in self._awaited:
+            self._settle(partition, ErrorCode.REQUEST_TIMED_OUT)
         self._reply()
-
-    def _settle(self, answer: ProduceResponse.PartitionProduceResponse, error: ErrorCode) -> None:
-        if error:
-            self._has_error = True
-            answer.error_code = error
 
     def _reply(self) -> None:
         if self._acks == _NONE:
             self._respond(None)
-            if self._has_error:
-                raise RefusedRequest("a produce request with acks=0 failed, and nothing else can tell its client")
             return
         if self._has_error and self._context.api_version >= _HAS_LEADER_HINTS:
             self._add_hints()

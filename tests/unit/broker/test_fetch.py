@@ -324,6 +324,16 @@ def test_a_follower_that_is_none(node):
     assert node.fetch(replica_id=9, current_leader_epoch=0).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
+def test_damaged_bytes_are_told_to_who_asks_for_them_and_nobody_else(node):
+    for value in (b"a", b"b"):
+        node.produce(batch(value))
+    node.produce(batch(b"fine"), index=1)
+    node.partition().log.active.file.write_at(8, b"\xff" * 4)  # the length of the first batch
+    node.partition()._fresh.clear()
+    assert node.fetch(0).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert values_in(node.fetch(0, index=1)) == [b"fine"]
+
+
 def test_the_same_partition_twice_counts_as_named_last(node):
     node.produce(batch(b"a"))
     node.produce(batch(b"b"))

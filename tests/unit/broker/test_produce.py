@@ -124,6 +124,26 @@ def test_an_error_with_acks_none_can_only_be_told_by_hanging_up(node):
         node.ask(produce_request(batch(), "nobody", acks=0), 9)
 
 
+def test_what_was_written_next_to_an_error_with_acks_none_is_seen(node):
+    waiting = node.ask(fetch_request(0, max_wait_ms=500), 12)
+    request = produce_request(batch(b"a"), acks=0)
+    request.topic_data[0].partition_data.append(ProduceRequest.PartitionProduceData(index=9, records=batch()))
+    with pytest.raises(RefusedRequest):
+        node.ask(request, 9)
+    assert values_in(only(waiting.message)) == [b"a"]
+
+
+def test_a_partition_named_twice_is_answered_for_twice(node):
+    node.create_topic("shared", replicas=(1, 2))
+    request = produce_request(batch(b"a"), "shared")
+    request.topic_data[0].partition_data.append(ProduceRequest.PartitionProduceData(index=0, records=batch(b"b")))
+    reply = node.ask(request, 9)
+    node.timers.advance(30_000)
+    answers = reply.message.responses[0].partition_responses
+    assert [answer.base_offset for answer in answers] == [0, 1]
+    assert {answer.error_code for answer in answers} == {ErrorCode.REQUEST_TIMED_OUT}
+
+
 def test_acks_all_waits_for_the_followers_in_sync(node):
     node.create_topic("shared", replicas=(1, 2), min_insync_replicas="2")
     reply = node.ask(produce_request(batch(b"a"), "shared"), 9)
@@ -348,3 +368,15 @@ def test_a_failing_flush_is_no_acknowledgement():
     disk.fail_from(disk.calls + 1, errno.EIO)
     node.workers.let_go()
     assert only(reply.message).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_disk_that_fails_for_one_partition_takes_those_that_wait_with_it():
+    disk = MemoryDisk()
+    node = TestNode(disk)
+    node.create_topic("shared", partitions=2, replicas=(1, 2))
+    request = produce_request(batch(b"a"), "shared")
+    request.topic_data[0].partition_data.append(ProduceRequest.PartitionProduceData(index=1, records=batch(b"b")))
+    disk.fail_at(disk.calls + 2, errno.EIO)
+    reply = node.ask(request, 9)
+    answers = reply.message.responses[0].partition_responses
+    assert [answer.error_code for answer in answers] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
