@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from contenders import Contender, contenders
-from footprint import measure_partitions, measure_starting
+from footprint import measure_memory, measure_partitions, measure_starting
 from report import Row, print_rows
 from response_times import measure_latency
 from stalls import measure_stalls
@@ -40,6 +40,7 @@ def main() -> int:
             for part, run in _on(nodes, options.rounds).items():
                 if part in options.only:
                     show(part, run())
+            show("memory", measure_memory(nodes))
     if "starting" in options.only:
         show("starting", measure_starting(options.nodes, 3))
     if "partitions" in options.only:

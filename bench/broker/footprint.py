@@ -40,6 +40,12 @@ def measure_starting(names: list[str], rounds: int) -> list[Row]:
     return rows
 
 
+def measure_memory(nodes: list[Contender]) -> list[Row]:
+    """Of nodes that have just been through all the rest."""
+    found = {node.name: [node.rss_mb()] for node in nodes}
+    return [compared("memory, after the load above", found, lambda mb: f"{mb:.0f} MB", at_most=0.125)]
+
+
 def _load(node: Contender) -> None:
     with WireClient(node.bootstrap) as client:
         client.create_topic("load")

@@ -15,8 +15,9 @@ from wire_client import WireClient, produce_request
 
 from ottla.records.builder import build_batch
 
-SMALL = build_batch(1_700_000_000_000, None, [bytes(100)] * 10)
-LARGE = build_batch(1_700_000_000_000, None, [bytes(1000)] * 64)
+# Of today: what is older than a week is deleted while it is being measured.
+SMALL = build_batch(int(time.time() * 1000), None, [bytes(100)] * 10)
+LARGE = build_batch(int(time.time() * 1000), None, [bytes(1000)] * 64)
 SMALL_RECORDS, LARGE_RECORDS = 10, 64
 RECEIVE_BYTES = 1 << 20
 
@@ -100,15 +101,14 @@ def latencies_at_rate(sock: socket.socket, request: bytes, seconds: float, per_s
     total = int(seconds * per_second)
     sent, times, surplus = 1, [time.perf_counter() - first], 0
     first = time.perf_counter() - interval
-    readable = select.poll()
-    readable.register(sock, select.POLLIN)
     while len(times) < total:
         now = time.perf_counter()
         while sent < total and first + sent * interval <= now:
             sock.sendall(request)
             sent += 1
         wait_s = first + sent * interval - time.perf_counter() if sent < total else 1.0
-        if not readable.poll(max(0.0, wait_s * 1000)):
+        # poll(2) would wait whole milliseconds.
+        if not select.select([sock], [], [], max(0.0, wait_s))[0]:
             continue
         whole, surplus = divmod(surplus + sock.recv_into(buffer), size)
         now = time.perf_counter()

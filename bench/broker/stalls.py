@@ -94,6 +94,13 @@ def retention(node: Contender) -> float:
             return probe.longest_ms()
 
 
+def creating(node: Contender) -> float:
+    """A thousand directories with their files."""
+    with Probe(node.bootstrap) as probe, WireClient(node.bootstrap) as client:
+        client.create_topic("many", 1000)
+        return probe.longest_ms()
+
+
 def recovery(node: Contender) -> float:
     """Killed with half a gigabyte that no recovery point covers; from the first answer of the node that recovers it."""
     with WireClient(node.bootstrap) as client:
@@ -119,5 +126,6 @@ WORK: dict[str, Callable[[Contender], float]] = {
     "idle (the machine's own)": idle,
     "cold read of 512 MB": cold_read,
     "retention of 300 segments": retention,
+    "creation of 1,000 partitions": creating,
     "recovery of 512 MB": recovery,
 }

@@ -1,11 +1,13 @@
 """A record as every client sees it."""
 
+import time
 from typing import NamedTuple
 
 from ottla.wire.errors import ErrorCode
 
 COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
-T0_MS = 1_700_000_000_000
+T0_MS = (int(time.time()) - 3600) * 1000
+"""An hour ago: long ago enough to be told from now, and not so long that retention takes it."""
 
 
 class Record(NamedTuple):

@@ -56,7 +56,7 @@ class Witness:
 
     def _write(self) -> int:
         builder = BatchBuilder()
-        builder.append(1_700_000_000_000, None, b"%d" % self._count)
+        builder.append(int(time.time() * 1000), None, b"%d" % self._count)
         partition = ProduceRequest.PartitionProduceData(index=0, records=builder.build())
         topic = ProduceRequest.TopicProduceData(name=self._topic, partition_data=[partition])
         response = self._connection.ask(ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[topic]), 9)
