@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
-NAMES = ["codec", "records", "log"]
+NAMES = ["codec", "records", "log", "handlers"]
 
 
 def main(wanted: list[str]) -> int:

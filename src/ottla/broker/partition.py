@@ -17,6 +17,7 @@ from ottla.log.producer_state import AppendOrigin
 from ottla.log.segment import Segment
 from ottla.machines.metadata.partition import PartitionImage
 from ottla.machines.partition import LeaderState
+from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 NO_EPOCH = -1
@@ -133,11 +134,16 @@ class Partition:
 
     # Writing
 
-    def append(self, data: bytearray | memoryview, origin: AppendOrigin = AppendOrigin.CLIENT) -> Appended:
+    def append(
+        self,
+        data: bytearray | memoryview,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        header: BatchHeader | None = None,
+    ) -> Appended:
         """Appends validated batches as the leader. Raises `OSError` when the disk does."""
         state, log = self.state, self.log
         assert state is not None, "only a leader appends"
-        appended = log.append_as_leader(data, self.leader_epoch, origin)
+        appended = log.append_as_leader(data, self.leader_epoch, origin, header)
         if appended.error or appended.repeated:
             return appended
         self._remember(appended.base_offset, len(data))

@@ -143,7 +143,7 @@ class Produce(Operation):
     ) -> ProduceResponse.PartitionProduceResponse:
         log = partition.log
         header = validated.header
-        appended = partition.append(validated.data)
+        appended = partition.append(validated.data, header=header)
         if appended.error:
             return self._refuse_append(partition, appended.error)
         if appended.repeated:

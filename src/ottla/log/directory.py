@@ -79,7 +79,8 @@ class LogDirectory:
             self.broker_epoch = _broker_epoch(read_file(self._disk, marker))
             # From here on a crash is a crash, so the marker goes before anything else is written.
             self._disk.remove(marker)
-            self._disk.sync_dir(self.path)
+        # Also when there is none: a start that was killed right here may have removed it, but not durably.
+        self._disk.sync_dir(self.path)
 
     def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
         """A checkpoint that cannot be read is as good as none: all of it can be found out again, at a cost."""

@@ -1,5 +1,7 @@
 """Whole files and directories, made durable step by step."""
 
+from contextlib import suppress
+
 from ottla.base.ports import Disk
 
 _TEMPORARY = ".tmp"
@@ -35,4 +37,10 @@ def make_dirs(disk: Disk, path: str) -> None:
         path = path.rpartition("/")[0]
     for directory in reversed(missing):
         disk.make_dirs(directory)
-        disk.sync_dir(directory.rpartition("/")[0] or "/")
+        try:
+            disk.sync_dir(directory.rpartition("/")[0] or "/")
+        except OSError:
+            # The next attempt would find it, and take it for durable.
+            with suppress(OSError):
+                disk.remove_dir(directory)
+            raise

@@ -7,7 +7,8 @@ Offsets, in the order in which they always are:
 
 Threads: one thread owns the log and calls everything. Only what a `Flush` does in `run` may be done elsewhere, beside
 appends and reads. A failing disk raises `OSError` and leaves the log as it was before the call, as far as it is known;
-whoever owns the directory takes it offline.
+whoever owns the directory takes it offline, or goes on if the disk was only full. What could be neither done nor undone
+then, of a roll or a truncation, is done before anything else is built on it (`_finish`).
 
 One file because all of these operations keep the same two things in order, the offsets above and the row of segments,
 and whoever changes one must see the others.
@@ -78,6 +79,7 @@ class PartitionLog:
         # How many times names in the directory have changed, and how many of those changes are durable.
         self._names_changed, self._names_synced = 1, 0
         self._truncations = 0
+        self._unfinished: Callable[[], object] | None = None
 
     @classmethod
     def open(
@@ -113,7 +115,11 @@ class PartitionLog:
             producer_expiration_ms=producer_expiration_ms,
             progress=progress,
         )
-        loaded.load()
+        try:
+            loaded.load()
+        except Exception:
+            loaded.release()
+            raise
         return cls(disk, directory, partition, config, clock, loaded, before_truncation, producer_expiration_ms)
 
     @property
@@ -127,12 +133,22 @@ class PartitionLog:
     # Appending
 
     def append_as_leader(
-        self, data: bytearray | memoryview, leader_epoch: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        data: bytearray | memoryview,
+        leader_epoch: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        header: BatchHeader | None = None,
     ) -> Appended:
-        """Assigns offsets to validated batches, in place, and writes them. Producers are held to order and epoch."""
+        """Assigns offsets to validated batches, in place, and writes them. Producers are held to order and epoch.
+
+        Whoever has read the `header` of a single batch may give it, and saves reading it again.
+        """
+        if self._unfinished:
+            self._finish()
         headers: list[BatchHeader] = []
         offset = self.log_end_offset
-        for position, header in batches(data):
+        found = batches(data) if header is None else ((0, header),)
+        for position, header in found:
             if header.producer_id >= 0:
                 assert position == 0, "batches of producers come one at a time"
                 if header.is_control:
@@ -152,6 +168,8 @@ class PartitionLog:
 
     def append_as_follower(self, data: Buffer) -> Appended:
         """Writes batches as the leader wrote them. They begin at or after the end of this log."""
+        if self._unfinished:
+            self._finish()
         headers: list[BatchHeader] = []
         offset = self.log_end_offset
         for _, header in batches(data):
@@ -214,6 +232,7 @@ class PartitionLog:
 
     def roll(self, next_offset: int | None = None) -> Segment:
         """Ends the active segment and begins one at the end of the log, or at `next_offset` if that is later."""
+        self._finish()
         old = self.active
         base_offset = max(self.log_end_offset, next_offset or 0)
         if old.size == 0 and old.base_offset == base_offset:
@@ -224,13 +243,24 @@ class PartitionLog:
             old.flush(indexes=True)
         self._snapshots.take(base_offset, self.producers, self.log_start_offset)
         segment = self._new_segment(base_offset)
+        self._unfinished = segment.delete  # A part of it would look, at the next start, as if this one ended here.
         segment.create()
         self._names_changed += 1
+        self._unfinished = None
         if old.size == 0:
-            self.segments.pop()
-            old.delete()
-        self.segments.append(segment)
+            self.segments[-1] = segment
+            self._unfinished = old.delete
+            self._finish()
+        else:
+            self.segments.append(segment)
         return segment
+
+    def _finish(self) -> None:
+        """Does what a failing disk has left half done. Raises `OSError` if it still fails."""
+        if self._unfinished:
+            self._unfinished()
+            self._unfinished = None
+            self._names_changed += 1
 
     def _new_segment(self, base_offset: int) -> Segment:
         return Segment(
@@ -319,11 +349,10 @@ class PartitionLog:
                 self.roll()
         if count == 0:
             return 0
-        leaving = self.segments[:count]
         self.advance_log_start_offset(self.segments[count].base_offset)
-        del self.segments[:count]
-        for segment in leaving:
-            self._retire(segment)
+        for _ in range(count):
+            self._retire(self.segments[0])
+            del self.segments[0]  # Not before: what the disk refuses to rename is tried again the next time.
         return count
 
     def _retire(self, segment: Segment) -> None:
@@ -344,6 +373,7 @@ class PartitionLog:
         Segments go newest first, so that what is left is always one row.
         """
         assert offset >= 0
+        self._finish()
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(self.log_end_offset)
             return False
@@ -351,6 +381,11 @@ class PartitionLog:
             self.truncate_fully(offset)
             return True
         self._prepare_truncation(offset)
+        self._unfinished = lambda: self._cut(offset)
+        self._finish()
+        return True
+
+    def _cut(self, offset: int) -> None:
         while self.active.base_offset > offset:
             self._retire(self.active)
             self.log_end_offset = self.segments.pop().base_offset
@@ -358,27 +393,29 @@ class PartitionLog:
             self.active.truncate_to(offset)
         finally:
             self.log_end_offset = self.active.next_offset()
+            self.high_watermark = min(self.high_watermark, self.log_end_offset)
+            self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self._disk.sync_dir(self.directory)
         self.epochs.truncate_from_end(self.log_end_offset)
         self.epochs.flush()
-        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self._rebuild_producers()
-        if self.high_watermark > self.log_end_offset:
-            self.advance_high_watermark(self.log_end_offset)
-        return True
 
     def truncate_fully(self, offset: int) -> None:
         """Empties the log, which begins anew at `offset`: a follower whose leader has nothing older."""
+        self._finish()
         self._prepare_truncation(min(offset, self.log_start_offset))
-        while self.segments:
-            self._retire(self.active)
-            self.segments.pop()
+        self._unfinished = lambda: self._begin_anew(offset)
+        self._finish()
+
+    def _begin_anew(self, offset: int) -> None:
+        for segment in reversed(self.segments):
+            self._retire(segment)
         for old in self._snapshots.offsets:
             self._snapshots.remove(old)
         segment = self._new_segment(offset)
         segment.create()
         self._disk.sync_dir(self.directory)
-        self.segments.append(segment)
+        self.segments[:] = [segment]
         self.epochs.clear()
         self.epochs.flush()
         self.producers.clear()
@@ -404,6 +441,7 @@ class PartitionLog:
 
     def start_flush(self) -> Flush:
         """What is to be synced for all that is in the log now to survive; `finish_flush` takes it when it has run."""
+        self._finish()
         return Flush(
             segments=self.segments[slot_of(self.segments, self.recovery_point) :],
             end_offset=self.log_end_offset,
@@ -433,6 +471,7 @@ class PartitionLog:
 
     def close(self) -> None:
         """Makes everything durable and leaves the directory as a clean stop does."""
+        self._finish()
         self.active.become_inactive()
         self._snapshots.take(self.log_end_offset, self.producers, self.log_start_offset)
         self._names_changed += 1

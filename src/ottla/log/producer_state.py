@@ -207,7 +207,9 @@ class ProducerState:
     @property
     def first_unstable_offset(self) -> int | None:
         """Where the oldest transaction begins that is open, or whose marker is not yet below the high watermark."""
-        return min((*self._unreplicated, *self._ongoing), default=None)
+        if not self._unreplicated:
+            return next(iter(self._ongoing), None)
+        return min((*self._unreplicated, *self._ongoing))
 
     def on_high_watermark(self, high_watermark: int) -> None:
         if self._unreplicated:

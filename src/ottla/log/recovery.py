@@ -68,15 +68,27 @@ class Recovery:
         self.snapshots = ProducerSnapshots(self._disk, self._directory)
         self.state = ProducerState()
         damaged = self._open_segments()
-        trusted = self._trusted_segments(damaged)
+        opened, trusted = len(self.segments), self._trusted_segments(damaged)
         self._load_producers(trusted)
         self._recover_from(trusted)
         self._settle_end()
         self.epochs.truncate_from_end(self.log_end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
         self.snapshots.drop_strays([segment.base_offset for segment in self.segments])
+        if not self._clean or trusted < opened:
+            self._make_durable()
         for segment in self.segments:
             segment.close()
+
+    def release(self) -> None:
+        """Closes what an opening that failed has opened."""
+        for segment in self.segments:
+            segment.release()
+
+    def _make_durable(self) -> None:
+        """Nothing that has been cut away, here or by who was killed doing it, may come back behind new batches."""
+        self.segments[-1].file.sync()
+        self._disk.sync_dir(self._directory)
 
     # 1. What was under way
 
@@ -193,11 +205,12 @@ class Recovery:
         )
 
     def _recover_from(self, trusted: int) -> None:
-        expected = self.segments[trusted].base_offset if trusted < len(self.segments) else None
+        expected = self.segments[trusted].base_offset if trusted < len(self.segments) else 0
         for slot in range(trusted, len(self.segments)):
             segment = self.segments[slot]
-            gap = expected != segment.base_offset and not self._config.is_compacted
-            if gap:
+            overlap = segment.base_offset < expected
+            gap = segment.base_offset > expected and not self._config.is_compacted
+            if overlap or gap:
                 self._drop_segments(slot)
                 return
             if self._progress:

@@ -212,13 +212,17 @@ class Segment:
             self.time_index.maybe_append(*self.max_timestamp)
 
     def truncate_to(self, offset: int) -> None:
-        """Drops the batch that holds `offset` and all after it. On the disk when it returns: see ARCHITECTURE.md."""
+        """Drops the batch that holds `offset` and all after it. On the disk when it returns: see ARCHITECTURE.md.
+
+        If the disk fails it is to be called again, even if the file is as short as it should be by then.
+        """
         found = self.find(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
         if found:
-            self.cut(found[0])
+            self._shorten(found[0])
+        self.file.sync()
         self._bytes_since_index_entry = 0
         self._first_timestamp = None
         self._read_max_timestamp()
@@ -226,11 +230,14 @@ class Segment:
     def cut(self, size: int) -> None:
         """Ends the file at `size`, durably: what is appended next must never meet the old bytes after a crash."""
         is_longer = size < self.file.size()
-        if is_longer:
-            self.file.truncate(size)
-        self.size = size
+        self._shorten(size)
         if is_longer:
             self.file.sync()
+
+    def _shorten(self, size: int) -> None:
+        if size < self.file.size():
+            self.file.truncate(size)
+        self.size = size
 
     def reset_indexes(self) -> None:
         """Forgets all that the indexes say, before they are rebuilt from the log."""

@@ -87,7 +87,7 @@ class TransactionIndex:
     def flush(self) -> None:
         """Writes what is only in memory and syncs the file, if there is one."""
         self._write()
-        if self._size or self._file is not None:
+        if self._size or self._disk.exists(self._path):  # One that is empty may have been cut.
             file = self._opened()
             if file.size() > self._size:
                 file.truncate(self._size)

@@ -3,9 +3,9 @@
 How it comes up, in this order:
 
 1. The directories are found to be this node's (or formatted, where nobody configured anything), and locked.
-2. The logs are opened, on a worker: after a crash that is when they are recovered.
-3. The listeners are bound, so that the node can say where it is; nothing is answered yet.
-4. The metadata log is loaded, and this node, the only voter, takes the lead.
+2. The listeners are bound, so that the node can say where it is; nothing is answered yet.
+3. The metadata log is loaded, and this node, the only voter, takes the lead.
+4. The logs are opened, on a worker: after a crash that is when they are recovered.
 5. The broker takes up its partitions, registers with the controller and is unfenced. Requests are answered.
 
 It goes down in the other order: no more connections, waiting requests answered, what the broker led given up, logs
@@ -94,7 +94,7 @@ class Node:
             self._disk,
             [path for path in config.log_dirs if path not in storage.failed],
             self._clock,
-            config_of=lambda topic: LogConfig(),
+            config_of=self._log_config_of,
             producer_expiration_ms=config.values.integer("producer.id.expiration.ms"),
         )
         self._logs.offline.update(storage.failed)
@@ -102,11 +102,12 @@ class Node:
             self._metadata_lock = lock_directory(self._disk, config.metadata_log_dir)
         self._server = Server(self._loop, self._workers, _not_ready, handle_unsupported, self._limits(), self._requests)
         self._bind()
-        await self._on_worker(partial(self._logs.open_all, self._on_opened))
-        self._report_directories()
         self._metadata = await self._on_worker(lambda: self._open_metadata(storage))
         await self._until(self._metadata.start)
         self.broker = self._make_broker(storage)
+        await self._on_worker(partial(self._logs.open_all, self._on_opened))
+        self._report_directories()
+        self.broker.directory_ids = {path: storage.directory_ids[path] for path in self._logs.online}
         await self._join(self.broker)
         self._server.handle = dispatcher(self.broker)
         self._server.start_accepting()
@@ -152,6 +153,11 @@ class Node:
             except OSError as problem:
                 raise OSError(problem.errno, f"cannot listen on {listener}: {problem.strerror}") from problem
         self._endpoints = advertised(self.config.values, bound)
+
+    def _log_config_of(self, topic: str) -> LogConfig:
+        """Recovery goes by a topic's settings: whether it is compacted tells what a gap in its log means."""
+        assert self.broker is not None, "logs are opened when the metadata is known"
+        return self.broker.topic_settings(topic).log
 
     def _on_opened(self, partition: TopicPartition, count: int, total: int) -> None:
         if count % 1000 == 0 or count == total:
@@ -232,6 +238,7 @@ class Node:
             timers=self._timers,
             directory_ids={path: storage.directory_ids[path] for path in self._logs.online},
         )
+        broker.node_settings.apply(self._metadata.image.configs)
         broker.quorum = RaftQuorum(self._metadata.raft)
         self._metadata.listen(broker.on_metadata)
         return broker

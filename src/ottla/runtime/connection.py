@@ -13,11 +13,11 @@ that the client does not take, is not read from until it has fewer.
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
-from ottla.runtime.outbox import Outbox
+from ottla.runtime.outbox import Outbox, Region, hold, release
 from ottla.runtime.request import ClientConnection, RefusedRequest, RequestContext
 from ottla.wire.frame import UnsupportedRequestError, decode_request, encode_response_parts
 from ottla.wire.message import Message
@@ -42,7 +42,7 @@ class _Slot:
         self._version = version
         self._size = size
         self.context = context
-        self.parts: list[Buffer] | None = None
+        self.parts: list[Buffer | Region] | None = None
 
     def respond(self, message: Message | None) -> None:
         assert self.parts is None, f"a second reply to a request of API {self.context.api_key}"
@@ -50,7 +50,8 @@ class _Slot:
         connection = self._connection
         connection.server.answered(self.context, self._size)
         if message is not None and connection.info.is_open:
-            self.parts = encode_response_parts(message, self._version, self.context.correlation_id)  # type: ignore[assignment]
+            parts: list[Any] = encode_response_parts(message, self._version, self.context.correlation_id)
+            self.parts = [hold(part) for part in parts if len(part)]
         connection.on_answered()
 
 
@@ -239,9 +240,9 @@ class Connection:
             self._is_writing = True
             self.server.loop.add_writer(self._fd, self.on_writable)
 
-    def _on_read_ahead(self, region: object) -> None:
+    def _on_read_ahead(self, region: Region) -> None:
         if self.info.is_open:
-            region.is_warm = True  # type: ignore[attr-defined]
+            region.is_warm = True
             self._is_writing = False
             self._send()
 
@@ -284,6 +285,10 @@ class Connection:
             self._is_reading = False
         self.server.loop.remove_writer(self._fd)
         self._outbox.clear()
+        for slot in self._slots:
+            for part in slot.parts or ():
+                release(part)
+        self._slots.clear()
         self._partial = None
         self._socket.close()
         self.server.closed(self)

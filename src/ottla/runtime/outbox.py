@@ -28,13 +28,13 @@ class FilePart(Protocol):
     def size(self) -> int: ...
 
 
-class _Region:
-    """What is left to send of a part of a file. The file stays open until it is."""
+class Region:
+    """What is left to send of a part of a file. The file stays open until it is sent, or released."""
 
     __slots__ = ("file", "is_warm", "left", "position")
 
     def __init__(self, part: FilePart) -> None:
-        assert part.file is not None
+        assert part.file is not None, "a part of no file has no bytes, and is not sent as one"
         self.file = part.file
         self.file.pin()
         self.position = part.position
@@ -54,33 +54,46 @@ class _Region:
             position += _PROBE_STRIDE
 
 
+def hold(part: Buffer | FilePart) -> "Buffer | Region":
+    """Makes a part safe to keep until its turn comes: bytes are, and a file is kept open, even if its log goes."""
+    return part if isinstance(part, bytes | bytearray | memoryview) else Region(part)
+
+
+def release(part: "Buffer | Region") -> None:
+    """Lets go of a part that will not be sent."""
+    if isinstance(part, Region):
+        part.file.unpin()
+
+
 class Outbox:
-    """Parts in order. `send` sends what the socket takes, and says why it stopped."""
+    """Parts in order, each made safe with `hold`. `send` sends what the socket takes, and says why it stopped."""
 
     __slots__ = ("_parts", "buffered", "sent")
 
     def __init__(self) -> None:
-        self._parts: deque[Buffer | _Region] = deque()
+        self._parts: deque[Buffer | Region] = deque()
         self.buffered = 0
         self.sent = 0
 
     def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def add(self, part: Buffer | FilePart) -> None:
-        if isinstance(part, bytes | bytearray | memoryview):
-            if len(part):
+    def add(self, part: Buffer | Region) -> None:
+        if isinstance(part, Region):
+            if part.left:
                 self._parts.append(part)
-                self.buffered += len(part)
-        elif part.size:
-            self._parts.append(_Region(part))
+            else:
+                release(part)
+        elif len(part):
+            self._parts.append(part)
+            self.buffered += len(part)
 
-    def send(self, sock: socket.socket) -> "_Region | None":
+    def send(self, sock: socket.socket) -> Region | None:
         """Sends until the socket would wait (then parts are left) or until a region must be read ahead (returned)."""
         parts = self._parts
         while parts:
             first = parts[0]
-            if isinstance(first, _Region):
+            if isinstance(first, Region):
                 if not first.probe():
                     return first
                 if not self._send_region(sock, first):
@@ -93,7 +106,7 @@ class Outbox:
         run: list[Buffer] = []
         flags = 0
         for part in self._parts:
-            if isinstance(part, _Region):
+            if isinstance(part, Region):
                 flags = socket.MSG_MORE if hasattr(socket, "MSG_MORE") else 0
                 break
             run.append(part)
@@ -115,7 +128,7 @@ class Outbox:
             self._parts.popleft()
         return whole
 
-    def _send_region(self, sock: socket.socket, region: _Region) -> bool:
+    def _send_region(self, sock: socket.socket, region: Region) -> bool:
         try:
             count = os.sendfile(sock.fileno(), region.file.fileno(), region.position, region.left)
         except BlockingIOError:
@@ -133,8 +146,7 @@ class Outbox:
     def clear(self) -> None:
         """Lets go of everything: the connection is closed."""
         for part in self._parts:
-            if isinstance(part, _Region):
-                part.file.unpin()
+            release(part)
         self._parts.clear()
         self.buffered = 0
 

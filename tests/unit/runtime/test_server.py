@@ -303,6 +303,32 @@ def test_a_file_stays_open_until_what_was_promised_of_it_is_sent_or_the_client_i
         file.size()
 
 
+def test_a_reply_that_waits_for_its_turn_keeps_its_file(tmp_path: Path) -> None:
+    """The log may go while an earlier request of the same client is still waiting."""
+    (tmp_path / "segment").write_bytes(b"records!")
+    file = OsDisk().open(str(tmp_path / "segment"))
+
+    async def test() -> None:
+        answering = Answering()
+        answering.answers_now = False
+        async with serving(answering) as (_, connect):
+            client = await connect()
+            client.writer.write(metadata_request(1) + encode_request(FetchRequest(), 16, 2, None))
+            await until(lambda: len(answering.waiting) == 2)
+            partition = FetchResponse.PartitionData(records=FileSlice(file, 0, 8))
+            fetched = FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])])
+            answering.waiting[1](fetched)
+            file.close()
+            answering.waiting[0](MetadataResponse())
+            assert (await client.read_reply())[0] == 1
+            _, reply = decode_response(FetchResponse, await client.read_frame(), 16)
+            assert bytes(reply.responses[0].partitions[0].records) == b"records!"
+
+    run(test)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        file.size()
+
+
 def test_a_client_that_sends_without_reading_is_paused_and_loses_nothing() -> None:
     async def test() -> None:
         answering = Answering()
