@@ -95,3 +95,15 @@ def test_the_file_map_names_files_that_are_there() -> None:
     named = set(re.findall(r"`((?:base|config|wire|records|log|testing|cli)/[\w./]*)`", page))
     assert len(named) > 20
     assert [name for name in sorted(named) if not (ROOT / "src" / "ottla" / name).exists()] == []
+
+
+def test_modules_of_tests_have_names_of_their_own() -> None:
+    """Test files import their neighbours by bare name, so two of one name would be taken for each other."""
+    packaged = {path.parent for path in (ROOT / "tests").rglob("__init__.py")}
+    names = [
+        path.name
+        for path in committed_files()
+        if path.is_relative_to(ROOT / "tests") and path.suffix == ".py" and path.parent not in packaged
+    ]
+    repeated = sorted({name for name in names if names.count(name) > 1} - {"conftest.py"})
+    assert repeated == []
