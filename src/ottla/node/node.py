@@ -14,14 +14,12 @@ closed, the metadata log closed, and last the markers of a clean stop.
 
 import asyncio
 import logging
-import os
-import random
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from ottla.base.errors import StorageError
-from ottla.base.ids import TopicPartition, Uuid, uuid_text
+from ottla.base.ids import TopicPartition
 from ottla.base.ports import Lock
 from ottla.broker.api_versions import handle_unsupported
 from ottla.broker.background import Background
@@ -33,19 +31,15 @@ from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.controller import Controller
-from ottla.machines.metadata.image import MetadataImage
-from ottla.machines.raft.voters import Endpoint as VoterEndpoint
-from ottla.machines.raft.voters import ReplicaKey, Voter, VoterSet
-from ottla.node.clock import SystemClock, java_date
+from ottla.node.clock import SystemClock
 from ottla.node.config import NodeConfig
+from ottla.node.directories import find_storage, new_uuid
 from ottla.node.listeners import Endpoint, advertised
+from ottla.node.metadata import open_metadata
 from ottla.node.registration import Membership
-from ottla.node.storage import NotFormatted, Storage, load_storage
-from ottla.node.storage_format import FormatPlan, World, format_storage, read_bootstrap
+from ottla.node.storage import Storage
 from ottla.runtime.exposition import serve_metrics
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
-from ottla.runtime.metadata.snapshotter import SnapshotConfig
-from ottla.runtime.metadata.store import MetadataStore, StoreConfig
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
 from ottla.runtime.timers import Timers
@@ -89,7 +83,7 @@ class Node:
         config = self.config
         for warning in config.warnings:
             _log.warning("%s", warning)
-        storage = self._storage()
+        storage = find_storage(self._disk, self._clock, config, may_format=self._may_format)
         self._logs = LogDirs(
             self._disk,
             [path for path in config.log_dirs if path not in storage.failed],
@@ -116,33 +110,6 @@ class Node:
         self._timers.every(_METADATA_MAINTENANCE_S, self._metadata.maintain)
         if metrics_port is not None:
             await self._serve_metrics(metrics_port)
-
-    def _storage(self) -> Storage:
-        config = self.config
-        load = partial(
-            load_storage,
-            self._disk,
-            config.log_dirs,
-            config.metadata_log_dir,
-            config.node_id,
-            new_uuid=_new_uuid,
-            date=java_date(),
-        )
-        try:
-            return load()
-        except NotFormatted:
-            if not self._may_format or any(map(_has_something, config.log_dirs)):
-                raise
-        plan = FormatPlan(
-            uuid_text(_new_cluster_id()),
-            config.node_id,
-            config.log_dirs,
-            config.metadata_log_dir,
-            ignore_formatted=True,
-        )
-        world = World(self._disk, self._clock, java_date(), _new_uuid, lambda: os.urandom(20))
-        format_storage(plan, world, lambda line: _log.info("%s", line))
-        return load()
 
     def _bind(self) -> None:
         assert self._server is not None
@@ -175,51 +142,14 @@ class Node:
             raise StorageError(f"{path} cannot be used: {problem}")
 
     def _open_metadata(self, storage: Storage) -> MetadataLog[Controller]:
-        values = self.config.values
-        store = MetadataStore(
-            self._disk,
-            self.config.metadata_log_dir,
-            self._clock,
-            StoreConfig(
-                segment_bytes=values.integer("metadata.log.segment.bytes"),
-                segment_ms=values.integer("metadata.log.segment.ms"),
-                retention_bytes=values.integer("metadata.max.retention.bytes"),
-                retention_ms=values.integer("metadata.max.retention.ms"),
-            ),
-        )
-        me = Voter(
-            ReplicaKey(self.config.node_id, storage.directory_ids[self.config.metadata_log_dir]),
-            tuple(
-                VoterEndpoint(endpoint.listener, endpoint.host, endpoint.port)
-                for endpoint, listener in zip(self._endpoints, self.config.listeners, strict=True)
-                if listener.for_controllers
-            ),
-        )
-        has_static_voters = bool(values.list("controller.quorum.voters"))
-        return MetadataLog(
-            store,
-            me,
-            VoterSet([Voter(ReplicaKey(me.key.id), me.endpoints)]) if has_static_voters else None,
-            bootstrap=read_bootstrap(self._disk, self.config.metadata_log_dir),
-            make_controller=partial(self._make_controller, storage.cluster_id, store.kraft_version),
-            workers=self._workers,
+        return open_metadata(
+            self.config,
+            storage,
+            self._endpoints,
+            disk=self._disk,
             clock=self._clock,
+            workers=self._workers,
             failed=self._on_metadata_failed,
-            snapshots=SnapshotConfig(
-                max_bytes=values.integer("metadata.log.max.record.bytes.between.snapshots"),
-                max_interval_ms=values.integer("metadata.log.max.snapshot.interval.ms"),
-            ),
-        )
-
-    def _make_controller(self, cluster_id: str, kraft_version: int, image: MetadataImage) -> Controller:
-        return Controller(
-            image,
-            node_id=self.config.node_id,
-            cluster_id=cluster_id,
-            config=self.config.values,
-            new_uuid=_new_uuid,
-            random=random.Random(),
-            kraft_version=kraft_version,
         )
 
     def _make_broker(self, storage: Storage) -> Broker:
@@ -256,7 +186,7 @@ class Node:
                 for endpoint, listener in zip(self._endpoints, self.config.listeners, strict=True)
                 if not listener.for_controllers
             ],
-            incarnation_id=_new_uuid(),
+            incarnation_id=new_uuid(),
             previous_broker_epoch=epochs.pop() if len(epochs) == 1 else -1,
             committed_offset=lambda: metadata.committed_offset,
             failed=refused.set_exception,
@@ -380,22 +310,3 @@ class Node:
 
 def _not_ready(_context: object, _message: object, _respond: object) -> None:
     raise AssertionError("a request before the node is ready: connections wait until it accepts them")
-
-
-def _new_uuid() -> Uuid:
-    """A random (version 4) UUID."""
-    value = bytearray(os.urandom(16))
-    value[6] = value[6] & 0x0F | 0x40
-    value[8] = value[8] & 0x3F | 0x80
-    return Uuid(bytes(value))
-
-
-def _new_cluster_id() -> Uuid:
-    while uuid_text(uuid := _new_uuid()).startswith("-"):
-        pass
-    return uuid
-
-
-def _has_something(path: str) -> bool:
-    """A directory with files in it that is not formatted is somebody else's: it is not touched."""
-    return os.path.isdir(path) and any(name != ".lock" for name in os.listdir(path))
