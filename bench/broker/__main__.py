@@ -14,13 +14,13 @@ import sys
 from collections.abc import Callable, Sequence
 
 from contenders import Contender, contenders
-from footprint import measure_memory, measure_partitions, measure_starting
+from footprint import measure_connections, measure_memory, measure_partitions, measure_starting
 from report import Row, print_rows
 from response_times import measure_latency
 from stalls import measure_stalls
 from throughput import measure_fetch, measure_produce, warm_up
 
-PARTS = ["produce", "fetch", "latency", "clients", "starting", "partitions", "stalls"]
+PARTS = ["produce", "fetch", "latency", "clients", "starting", "connections", "partitions", "stalls"]
 ON_WARM_NODES = {"produce", "fetch", "latency", "clients"}
 
 
@@ -43,6 +43,8 @@ def main() -> int:
             show("memory", measure_memory(nodes))
     if "starting" in options.only:
         show("starting", measure_starting(options.nodes, 3))
+    if "connections" in options.only:
+        show("connections", measure_connections(options.nodes, 9000))
     if "partitions" in options.only:
         for count in (1000, 10_000) if options.long else (1000,):
             show("partitions", measure_partitions(options.nodes, count))

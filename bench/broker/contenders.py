@@ -20,6 +20,7 @@ SETTINGS = {
     "log.retention.check.interval.ms": 1000,
     "log.segment.delete.delay.ms": 500,  # what a round wrote does not lie about in the next
     "log.cleaner.enable": "false",
+    "socket.listen.backlog.size": 1000,  # for the part that opens ten thousand connections at once
 }
 # As Kafka's start script has them.
 JAVA_OPTIONS = ("-Xmx1G", "-Xms1G", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")

@@ -1,11 +1,14 @@
 """Starting, memory, and many partitions. Each measurement has nodes of its own."""
 
 import time
+from contextlib import ExitStack
 
 from contenders import Contender, contenders
 from load import LARGE, LARGE_RECORDS, SMALL, SMALL_RECORDS, fetch, produce
 from report import Row, compared, limited
 from wire_client import WireClient, fetch_request
+
+from ottla.wire.messages import ApiVersionsRequest
 
 
 def measure_starting(names: list[str], rounds: int) -> list[Row]:
@@ -38,6 +41,31 @@ def measure_starting(names: list[str], rounds: int) -> list[Row]:
         slowest = max(times["ottla"])
         rows.insert(1, limited("  ours alone, slowest", f"{slowest:.2f} s", slowest, at_most=0.5, unit=" s"))
     return rows
+
+
+def measure_connections(names: list[str], count: int) -> list[Row]:
+    """Connections that have asked for the versions once, and then say nothing."""
+    found = {}
+    with contenders(names) as nodes:
+        for node in nodes:
+            node.start_timed()
+            before = node.rss_mb()
+            with ExitStack() as opened:
+                for _ in range(count):
+                    opened.enter_context(WireClient(node.bootstrap)).ask(ApiVersionsRequest(), 0)
+                found[node.name] = max(node.rss_mb() - before, 0.1)
+            node.node.kill()
+    shown = {name: f"{growth:.0f} MB" for name, growth in found.items()}
+    return [
+        limited(
+            f"memory for {count:,} idle connections",
+            shown.get("ottla", "-"),
+            found.get("ottla", 0.0),
+            at_most=100,
+            unit=" MB",
+            kafka=shown.get("kafka", "-"),
+        )
+    ]
 
 
 def measure_memory(nodes: list[Contender]) -> list[Row]:

@@ -12,8 +12,9 @@ from load import alternating
 from report import Row, compared
 from wire_client import WireClient
 
-JAVA_RECORDS = 150_000
+JAVA_RECORDS = 300_000
 RECORDS = 300_000
+JAVA_OPTIONS = ("-Xmx512M",)  # as Kafka's scripts have it for tools
 RATE = re.compile(r"([\d.]+) records/sec")
 
 
@@ -53,6 +54,7 @@ def _java_producer(node: Contender, size: int) -> float:
         *words.split(),
         "--command-property",
         f"bootstrap.servers={node.bootstrap}",
+        java_options=JAVA_OPTIONS,
     )
     return float(RATE.findall(done.stdout)[-1])
 
@@ -64,7 +66,7 @@ def java_consumer(node: Contender) -> float:
         f"--topic clients --partition 0 --offset 0 --max-messages {JAVA_RECORDS} --bootstrap-server {node.bootstrap}"
     )
     started = time.perf_counter()
-    java(MAIN_CLASSES["kafka-console-consumer"], *words.split())
+    java(MAIN_CLASSES["kafka-console-consumer"], *words.split(), java_options=JAVA_OPTIONS)
     return JAVA_RECORDS / (time.perf_counter() - started)
 
 

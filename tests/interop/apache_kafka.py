@@ -31,6 +31,7 @@ CLUSTER_ID = "b3R0bGEtaW50ZXJvcC0wMQ"
 START_TIMEOUT_S = 90
 STOP_TIMEOUT_S = 90
 TOOL_TIMEOUT_S = 120
+QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # for a tool that is done before the compiler has begun
 
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -103,18 +104,11 @@ def java(
     check: bool = True,
     cwd: Path | None = None,
     timeout_s: float = TOOL_TIMEOUT_S,
+    java_options: tuple[str, ...] = QUICK_START,
 ) -> subprocess.CompletedProcess[str]:
     """Runs Java with Kafka's jars on the class path; raises `ApacheKafkaError` on a bad exit unless told not to."""
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    command = [
-        "java",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        quiet,
-        "-cp",
-        f"{libraries(version)}/*",
-        *arguments,
-    ]
+    command = ["java", *java_options, quiet, "-cp", f"{libraries(version)}/*", *arguments]
     done = subprocess.run(command, input=input, capture_output=True, text=True, cwd=cwd, timeout=timeout_s)
     if check and done.returncode != 0:
         raise ApacheKafkaError(f"{' '.join(arguments)} exited with {done.returncode}\n{done.stdout}{done.stderr}")

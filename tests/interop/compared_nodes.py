@@ -25,10 +25,11 @@ from typing import Any
 from ottla.base.ids import Uuid
 from ottla.wire.frame import decode_response, encode_request, response_type
 from ottla.wire.message import Message, WireStruct
-from ottla.wire.messages import ListOffsetsRequest, MetadataRequest
+from ottla.wire.messages import CreateTopicsResponse, ListOffsetsRequest, MetadataRequest
 
 AGREE_WITHIN_S = 10.0
 ANSWER_WITHIN_S = 30.0
+SHOWN_CHARACTERS = 400
 SESSION = 7_777_777
 HUNG_UP = "the connection was closed"
 NO_ANSWER = "nothing was answered, as asked"
@@ -135,8 +136,13 @@ class Side:
         if reply == HUNG_UP:
             self._connections.pop(asked.to_controller).close()
         else:
-            self.session_id = getattr(reply, "session_id", 0) or self.session_id
+            self._note_own_values(reply)
         return reply
+
+    def _note_own_values(self, reply: Message) -> None:
+        self.session_id = getattr(reply, "session_id", 0) or self.session_id
+        if isinstance(reply, CreateTopicsResponse):
+            self.topic_ids |= {topic.name: topic.topic_id for topic in reply.topics if not topic.error_code}
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -177,7 +183,7 @@ class Side:
     def stand_in(self, value: Any) -> Any:
         """A value of this side as both write it."""
         if isinstance(value, bytes) and len(value) == 16:
-            return next((topic_id(name) for name, found in self.topic_ids.items() if found == value), value)
+            return next((f"<id of {name}>" for name, found in self.topic_ids.items() if found == value), value)
         if isinstance(value, int):
             return self._ports.get(value, value)
         if isinstance(value, str):
@@ -227,15 +233,12 @@ class Pair:
                 break
             time.sleep(0.05)
         lines = [f"    {path}: Kafka {theirs!r}, we {mine!r}" for path, theirs, mine in _differ(kafkas, ours, "")]
-        return [f"{asked.request!r} in version {asked.version}", *lines]
+        return [f"version {asked.version} of {asked.request!r}"[:SHOWN_CHARACTERS], *lines]
 
     def _comparable(self, value: Any, side: Side) -> Any:
         if isinstance(value, WireStruct):
             struct_name = type(value).__qualname__
-            return {
-                name: self._field(f"{struct_name}.{name}", getattr(value, name), side)
-                for name in value.__slots__
-            }
+            return {name: self._field(f"{struct_name}.{name}", getattr(value, name), side) for name in value.__slots__}
         if isinstance(value, list | tuple):
             return [self._comparable(item, side) for item in value]
         return side.stand_in(bytes(value) if isinstance(value, memoryview | bytearray) else value)

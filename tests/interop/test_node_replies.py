@@ -110,6 +110,7 @@ def pair() -> Iterator[Pair]:
             yield Pair(*sides, {**dict.fromkeys(WITHOUT_ORDER, unordered), **MAY_DIFFER})
             for side in sides:
                 side.close()
+            assert ours.is_running, ours.end_of_log()
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -35,6 +35,7 @@ START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
 _ADDRESS = re.compile(r"127\.0\.0\.1:(\d+)")
 _POLL_S = 0.005
+_PROBE_S = 1.0
 
 
 class NodeError(OttlaError):
@@ -161,7 +162,7 @@ class RunningNode:
             self._port = int(found[1])
         request = encode_request(ApiVersionsRequest(), 0, 1, None)
         try:
-            with socket.create_connection(self.address, timeout=START_TIMEOUT_S) as probe:
+            with socket.create_connection(self.address, timeout=_PROBE_S) as probe:
                 probe.sendall(request)
                 return len(probe.recv(4)) > 0
         except OSError:
