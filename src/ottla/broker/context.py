@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk
+from ottla.broker.coordination.coordinators import Coordinators
 from ottla.broker.described_partitions import DescribedPartitions
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.node_settings import NodeSettings
@@ -100,6 +101,7 @@ class Broker:
         self._failing: set[str] = set()
         self.traffic = Traffic()
         self.purgatory = Purgatory(timers)
+        self.coordinators = Coordinators(self)
         self.replicas = Replicas(self)
         self.fetch_sessions = FetchSessions(config.integer("max.incremental.fetch.session.cache.slots"))
         self.producer_ids = ProducerIds(self)
@@ -125,6 +127,7 @@ class Broker:
         self.described_partitions.on_metadata(delta)
         self.node_settings.on_metadata(self.image.configs, delta)
         self.replicas.on_metadata(delta)
+        self.coordinators.on_metadata(delta)
 
     def _note_metadata_offset(self) -> None:
         """The image is as far as the log is committed whenever we are told of it."""
@@ -211,6 +214,7 @@ class Broker:
             if partition is not None:
                 partition.state = None
                 self.purgatory.release(partition)
+                self.coordinators.on_leadership(partition)
 
 
 def _nobody_is_told(_directory: str, _problem: OSError) -> None:

@@ -140,6 +140,7 @@ class Replicas:
             broker.purgatory.wake(partition)
         else:
             broker.purgatory.release(partition)
+        broker.coordinators.on_leadership(partition)
 
     # Making
 
@@ -216,6 +217,7 @@ class Replicas:
         del broker.partitions[name]
         partition.state = None
         broker.purgatory.release(partition)
+        broker.coordinators.on_leadership(partition)
         self._leaving.add(name)
         partition.when_idle(lambda: self._leave(partition))
 

@@ -1,0 +1,123 @@
+"""The coordinator of one topic: finds the partition that a key belongs to, and lets its machine decide."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
+from ottla.broker.coordination.placement import partition_of
+from ottla.broker.partition import Partition
+from ottla.machines.coordinator import CoordinatorDecision, CoordinatorMachine
+from ottla.wire.errors import ErrorCode
+from ottla.wire.record_values import CoordinatorTopic
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+MachineT = TypeVar("MachineT", bound=CoordinatorMachine)
+ReplyT = TypeVar("ReplyT")
+
+
+class Coordinator(Generic[MachineT]):
+    """`make_machine` is given the number of the partition and its leader epoch. `partitions` are those led here."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        topic: CoordinatorTopic,
+        topic_name: str,
+        partition_count_setting: str,
+        make_machine: Callable[[int, int], MachineT],
+        *,
+        compression: int = 0,
+        commit_timeout_ms: int,
+    ) -> None:
+        self.topic_name = topic_name
+        self.partitions: dict[int, CoordinatedPartition[MachineT]] = {}
+        self._broker = broker
+        self._topic = topic
+        self._partition_count_setting = partition_count_setting
+        self._make_machine = make_machine
+        self._compression = compression
+        self._commit_timeout_ms = commit_timeout_ms
+
+    # Leadership
+
+    def on_leadership(self, partition: Partition) -> None:
+        """This node may have become the leader of a partition of the topic, or no longer be it."""
+        index = partition.name.partition
+        led = self.partitions.get(index)
+        if led is not None:
+            is_same = led.partition is partition and led.leader_epoch == partition.leader_epoch
+            if is_same and partition.is_leader:
+                return
+            del self.partitions[index]
+            led.close()
+        if partition.is_leader:
+            self._begin(index, partition)
+
+    def _begin(self, index: int, partition: Partition) -> None:
+        machine = self._make_machine(index, partition.leader_epoch)
+        led = CoordinatedPartition(
+            self._broker,
+            partition,
+            self._topic,
+            machine,
+            compression=self._compression,
+            commit_timeout_ms=self._commit_timeout_ms,
+        )
+        self.partitions[index] = led
+        led.load()
+
+    def close(self) -> None:
+        """The node stops: everybody who waits is sent elsewhere."""
+        for led in list(self.partitions.values()):
+            led.close()
+        self.partitions.clear()
+
+    # Finding
+
+    @property
+    def partition_count(self) -> int:
+        """Of the topic, or that it will be created with."""
+        topic = self._broker.image.topics.by_name.get(self.topic_name)
+        return len(topic.partitions) if topic else self._broker.config.integer(self._partition_count_setting)
+
+    def partition_for(self, key: str) -> int:
+        return partition_of(key, self.partition_count)
+
+    def find(self, key: str) -> CoordinatedPartition[MachineT] | None:
+        return self.partitions.get(self.partition_for(key))
+
+    @property
+    def active(self) -> Iterator[CoordinatedPartition[MachineT]]:
+        return (led for led in self.partitions.values() if led.state is State.ACTIVE)
+
+    @property
+    def is_loading(self) -> bool:
+        return any(led.state is State.LOADING for led in self.partitions.values())
+
+    # Deciding
+
+    def submit(
+        self,
+        key: str,
+        decide: Callable[[MachineT, int], CoordinatorDecision[ReplyT]],
+        then: Callable[[ReplyT], None],
+        failed: Callable[[ErrorCode], None],
+    ) -> None:
+        """Lets the machine of the key's partition decide; see `CoordinatedPartition.submit`."""
+        led = self.find(key)
+        if led is None:
+            failed(ErrorCode.NOT_COORDINATOR)
+        else:
+            led.submit(decide, then, failed)
+
+    def query(
+        self,
+        key: str,
+        read: Callable[[MachineT, int], ReplyT],
+        then: Callable[[ReplyT], None],
+        failed: Callable[[ErrorCode], None],
+    ) -> None:
+        """Reads state, and tells of it once all that it came from is committed."""
+        self.submit(key, lambda machine, now_ms: CoordinatorDecision(read(machine, now_ms)), then, failed)

@@ -1,0 +1,50 @@
+"""The coordinators of a broker, told of what happens to their partitions and to the cluster."""
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.coordination.coordinator import Coordinator
+from ottla.broker.partition import Partition
+from ottla.machines.metadata.delta import MetadataDelta
+from ottla.wire.record_values import CoordinatorTopic
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+    from ottla.machines.group.coordinator import GroupCoordinator
+
+GROUPS = "__consumer_offsets"
+TRANSACTIONS = "__transaction_state"
+
+
+class Coordinators:
+    """`groups` coordinates consumer groups. Machines are imported when a partition of theirs is first led."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        config = broker.config
+        self.groups: Coordinator[GroupCoordinator] = Coordinator(
+            broker,
+            CoordinatorTopic.CONSUMER_OFFSETS,
+            GROUPS,
+            "offsets.topic.num.partitions",
+            self._make_groups,
+            compression=config.integer("offsets.topic.compression.codec"),
+            commit_timeout_ms=config.integer("offsets.commit.timeout.ms"),
+        )
+
+    def _make_groups(self, _index: int, _leader_epoch: int) -> "GroupCoordinator":
+        from ottla.machines.group.coordinator import GroupCoordinator
+        from ottla.machines.group.settings import group_settings
+
+        broker = self._broker
+        return GroupCoordinator(group_settings(broker.config), broker.image)
+
+    def on_leadership(self, partition: Partition) -> None:
+        """A partition that this node holds has a new leader, or is gone."""
+        if partition.name.topic == GROUPS:
+            self.groups.on_leadership(partition)
+
+    def on_metadata(self, delta: MetadataDelta) -> None:
+        """The cluster has changed, and the broker has taken it up."""
+
+    def close(self) -> None:
+        self.groups.close()

@@ -1,0 +1,119 @@
+"""Replaying a partition's log into its machine, without holding the loop up.
+
+A disk thread reads `offsets.load.buffer.size` at a time; the loop decodes and replays it in slices of a few
+milliseconds, so that requests for other partitions are answered in between. What is loaded goes to the end of the log:
+the end of it may not be committed yet, and is waited for by whoever asks for it.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ottla.broker.partition import Partition
+from ottla.log.errors import CorruptFile, OffsetOutOfRange
+from ottla.machines.coordinator import CoordinatorMachine, TransactionStamp
+from ottla.records.batch import complete_batches
+from ottla.records.control import parse_end_transaction_marker
+from ottla.records.header import BatchHeader, CorruptBatch
+from ottla.records.reader import read_records
+from ottla.wire.faults import DecodeError, UnsupportedVersionError
+from ottla.wire.record_values import CoordinatorTopic, decode_key, decode_value
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_log = logging.getLogger(__name__)
+_SLICE_S = 0.005
+
+UNREADABLE = (OSError, CorruptFile, CorruptBatch, DecodeError, OffsetOutOfRange)
+
+
+class Loading:
+    """One partition being loaded. Calls `loaded` at the end, or `failed`; nothing after `cancel`."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        partition: Partition,
+        topic: CoordinatorTopic,
+        machine: CoordinatorMachine,
+        loaded: Callable[[], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._broker = broker
+        self._partition = partition
+        self._topic = topic
+        self._machine = machine
+        self._loaded = loaded
+        self._failed = failed
+        self._buffer_bytes = broker.config.integer("offsets.load.buffer.size")
+        self._offset = partition.log.log_start_offset
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+
+    def read_on(self) -> None:
+        """Asks a disk thread for the next bytes, or ends. An empty log is loaded before this returns."""
+        partition, log = self._partition, self._partition.log
+        try:
+            found = log.read(self._offset, self._buffer_bytes, log.log_end_offset, min_one_batch=True)
+        except UNREADABLE as problem:
+            self._failed(problem)
+            return
+        if not found:
+            self._loaded()
+            return
+        partition.begin_job()
+        self._broker.workers.run(found.read, self._on_read, self._on_unreadable)
+
+    def _on_unreadable(self, problem: Exception) -> None:
+        self._partition.end_job()
+        if not self._is_cancelled:
+            self._failed(problem)
+
+    def _on_read(self, data: bytes) -> None:
+        self._partition.end_job()
+        self._go_on(data, complete_batches(data))
+
+    def _go_on(self, data: bytes, batches: Iterator[tuple[int, BatchHeader]]) -> None:
+        if self._is_cancelled:
+            return
+        stop_s = monotonic() + _SLICE_S
+        try:
+            for position, header in batches:
+                replay_batch(self._machine, self._topic, data, position, header)
+                self._offset = header.next_offset
+                if monotonic() >= stop_s:
+                    self._broker.timers.after(0, lambda: self._go_on(data, batches))
+                    return
+        except UNREADABLE as problem:
+            self._failed(problem)
+            return
+        self.read_on()
+
+
+def replay_batch(
+    machine: CoordinatorMachine, topic: CoordinatorTopic, data: bytes, position: int, header: BatchHeader
+) -> None:
+    """What the batch says, as it was said when it was written. Kinds of records that are not known are passed over."""
+    stamp = TransactionStamp(header.producer_id, header.producer_epoch)
+    if header.is_control:
+        marker = parse_end_transaction_marker(data, position, header)
+        if marker is not None:
+            machine.replay_end_of_transaction(stamp, committed=marker.committed)
+        return
+    for record in read_records(data, position, header):
+        if record.key is None:
+            continue
+        try:
+            key = decode_key(topic, record.key)
+            value = None if record.value is None else decode_value(key, record.value)
+        except UnsupportedVersionError as unknown:
+            _log.warning("offset %s of %s is passed over: %s", record.offset, topic.name, unknown)
+            continue
+        if header.is_transactional:
+            machine.replay_in_transaction(stamp, key, value)
+        else:
+            machine.replay(key, value)

@@ -1,0 +1,423 @@
+"""The driver of log-backed coordinators, over a machine that is no more than a map from keys to numbers."""
+
+from typing import Any
+
+import pytest
+from brokers import NODE_ID, TestNode
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.coordination.coordinator import Coordinator
+from ottla.broker.coordination.placement import java_string_hash, partition_of
+from ottla.machines.coordinator import (
+    Answer,
+    CoordinatorDecision,
+    CoordinatorMachine,
+    CoordinatorRecord,
+    Timer,
+    TransactionStamp,
+)
+from ottla.records.batch import batches
+from ottla.records.control import EndTransactionMarker
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+from ottla.wire.messages import OffsetCommitKey, OffsetCommitValue
+from ottla.wire.record_values import CoordinatorTopic
+
+TOPIC = "numbers"
+
+
+class Numbers(CoordinatorMachine):
+    """Keeps the number that was last put under each name; what a transaction puts counts when it is committed."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.open: dict[int, dict[str, int]] = {}
+        self.waiting: list[Any] = []
+        self.fired: list[str] = []
+
+    def replay(self, key: Message, value: Message | None) -> None:
+        assert isinstance(key, OffsetCommitKey)
+        if isinstance(value, OffsetCommitValue):
+            self.numbers[key.group] = value.offset
+        else:
+            self.numbers.pop(key.group, None)
+
+    def replay_in_transaction(self, stamp: TransactionStamp, key: Message, value: Message | None) -> None:
+        assert isinstance(key, OffsetCommitKey)
+        assert isinstance(value, OffsetCommitValue)
+        self.open.setdefault(stamp.producer_id, {})[key.group] = value.offset
+
+    def replay_end_of_transaction(self, stamp: TransactionStamp, *, committed: bool) -> None:
+        numbers = self.open.pop(stamp.producer_id, {})
+        if committed:
+            self.numbers.update(numbers)
+
+    def on_unloaded(self) -> list[Any]:
+        return self.waiting
+
+    # Commands
+
+    def put(self, name: str, number: int, **more: Any) -> CoordinatorDecision[str]:
+        old = self.numbers.get(name)
+        return CoordinatorDecision(f"{name}: {old} -> {number}", [record(name, number)], **more)
+
+    def get(self, name: str) -> int | None:
+        return self.numbers.get(name)
+
+
+class Told:
+    """A waiter that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.replies: list[Any] = []
+        self.errors: list[ErrorCode] = []
+
+    def then(self, reply: Any) -> None:
+        self.replies.append(reply)
+
+    def failed(self, error: ErrorCode) -> None:
+        self.errors.append(error)
+
+
+def record(name: str, number: int | None) -> CoordinatorRecord:
+    key = OffsetCommitKey(group=name, topic="t", partition=0)
+    return CoordinatorRecord(key, None if number is None else OffsetCommitValue(offset=number), 3)
+
+
+class Bench:
+    """A node that leads a topic of one partition, and a coordinator of it."""
+
+    def __init__(self, node: TestNode | None = None, **topic: Any) -> None:
+        self.node = node or TestNode()
+        self.made: list[Numbers] = []
+        self.coordinator: Coordinator[Numbers] = Coordinator(
+            self.node.broker,
+            CoordinatorTopic.CONSUMER_OFFSETS,
+            TOPIC,
+            "offsets.topic.num.partitions",
+            self._make,
+            commit_timeout_ms=5000,
+        )
+        if node is None:
+            self.node.create_topic(TOPIC, **topic)
+        self.on_leadership()
+
+    def _make(self, index: int, leader_epoch: int) -> Numbers:
+        assert index == 0
+        self.made.append(Numbers())
+        return self.made[-1]
+
+    @property
+    def partition(self) -> Any:
+        return self.node.partition(TOPIC)
+
+    def on_leadership(self) -> None:
+        self.coordinator.on_leadership(self.partition)
+
+    def submit(self, decide: Any) -> Told:
+        told = Told()
+        self.coordinator.submit("any key", decide, told.then, told.failed)
+        return told
+
+    def put(self, name: str, number: int, **more: Any) -> Told:
+        return self.submit(lambda machine, now_ms: machine.put(name, number, **more))
+
+    def get(self, name: str) -> Told:
+        told = Told()
+        self.coordinator.query("any key", lambda machine, now_ms: machine.get(name), told.then, told.failed)
+        return told
+
+    def headers(self) -> list[Any]:
+        log = self.partition.log
+        return [header for _, header in batches(log.read(0, 1 << 20, log.log_end_offset).read())]
+
+    def restarted(self) -> "Bench":
+        """The same disk under a new node."""
+        return Bench(self.stopped())
+
+    def stopped(self, **settings: str) -> TestNode:
+        self.node.logs.close(0)
+        return TestNode(disk=self.node.disk, image=self.node.image, clock=self.node.clock, **settings)
+
+
+def of_two_replicas() -> dict[str, Any]:
+    return {"replicas": (NODE_ID, 2), "isr": (NODE_ID, 2)}
+
+
+def follower_fetched(bench: Bench) -> None:
+    """The other replica has everything."""
+    partition = bench.partition
+    if partition.state.on_fetched(2, partition.log.log_end_offset, 0, 0):
+        partition.log.advance_high_watermark(partition.state.high_watermark)
+    bench.node.broker.purgatory.wake(partition)
+
+
+def test_a_decision_is_in_the_log_and_in_the_machine_when_its_reply_is_given() -> None:
+    bench = Bench()
+    assert bench.put("a", 1).replies == ["a: None -> 1"]
+    assert bench.put("a", 2).replies == ["a: 1 -> 2"]
+    assert bench.get("a").replies == [2]
+    assert bench.partition.log.log_end_offset == 2
+
+
+def test_a_batch_looks_as_kafkas_coordinators_write_it() -> None:
+    bench = Bench()
+    bench.submit(lambda machine, now_ms: CoordinatorDecision(None, [record("a", 1), record("b", 2)]))
+    (header,) = bench.headers()
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, 0)
+    assert (header.record_count, header.base_timestamp, header.max_timestamp) == (2, *[bench.node.clock.now_ms()] * 2)
+
+
+def test_a_reply_waits_until_the_records_are_replicated() -> None:
+    bench = Bench(**of_two_replicas())
+    told = bench.put("a", 1)
+    assert told.replies == []
+    follower_fetched(bench)
+    assert told.replies == ["a: None -> 1"]
+
+
+def test_a_read_waits_for_what_it_has_seen() -> None:
+    bench = Bench(**of_two_replicas())
+    bench.put("a", 1)
+    read = bench.get("a")
+    assert read.replies == [], "what it has seen may still be lost"
+    follower_fetched(bench)
+    assert read.replies == [1]
+    assert bench.get("a").replies == [1]
+
+
+def test_the_next_decision_sees_what_is_not_replicated_yet() -> None:
+    bench = Bench(**of_two_replicas())
+    first, second = bench.put("a", 1), bench.put("a", 2)
+    follower_fetched(bench)
+    assert first.replies + second.replies == ["a: None -> 1", "a: 1 -> 2"]
+
+
+def test_who_waits_too_long_is_told_that_there_is_no_coordinator_now() -> None:
+    bench = Bench(**of_two_replicas())
+    told = bench.put("a", 1)
+    bench.node.timers.advance(5000)
+    assert told.errors == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
+def test_nothing_is_written_while_too_few_replicas_are_in_sync() -> None:
+    bench = Bench(replicas=(NODE_ID, 2), isr=(NODE_ID,), min_insync_replicas="2")
+    assert bench.put("a", 1).errors == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert bench.get("a").replies == [None]
+
+
+def test_a_disk_that_syncs_first_holds_the_reply_back() -> None:
+    bench = Bench(flush_messages="1")
+    bench.node.workers.hold()
+    told = bench.put("a", 1)
+    assert told.replies == []
+    bench.node.workers.let_go()
+    assert told.replies == ["a: None -> 1"]
+
+
+def test_a_decision_that_is_too_large_changes_nothing() -> None:
+    bench = Bench(max_message_bytes="200")
+    told = bench.submit(lambda machine, now_ms: CoordinatorDecision(None, [record("a" * 300, 1)]))
+    assert told.errors == [ErrorCode.MESSAGE_TOO_LARGE]
+    assert bench.made[0].numbers == {}
+    assert bench.partition.log.log_end_offset == 0
+
+
+def test_records_that_need_not_stay_together_go_into_several_batches() -> None:
+    bench = Bench(max_message_bytes="200")
+    records = [record(f"name-{number}", number) for number in range(20)]
+    bench.submit(lambda machine, now_ms: CoordinatorDecision(None, records, atomic=False))
+    assert len(bench.headers()) > 1
+    assert all(header.size <= 200 for header in bench.headers())
+    assert bench.made[0].numbers == {f"name-{number}": number for number in range(20)}
+
+
+def test_a_decision_may_say_what_happens_when_it_cannot_be_written() -> None:
+    bench = Bench(max_message_bytes="200")
+    waiter = Told()
+
+    def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
+        return CoordinatorDecision(None, [record("undone", 1)], answers=[Answer(waiter, error)])
+
+    told = bench.put("a" * 300, 1, undo=undo, answers=[Answer(waiter, "never")])
+    assert told.errors == waiter.errors == [ErrorCode.MESSAGE_TOO_LARGE]
+    assert waiter.replies == []
+    assert bench.made[0].numbers == {"undone": 1}
+
+
+def test_answers_go_to_whoever_waited() -> None:
+    bench = Bench(**of_two_replicas())
+    joined, refused = Told(), Told()
+    answers = [Answer(joined, "welcome"), Answer(refused, ErrorCode.GROUP_MAX_SIZE_REACHED)]
+    bench.put("a", 1, answers=answers)
+    assert joined.replies == []
+    follower_fetched(bench)
+    assert joined.replies == ["welcome"]
+    assert refused.errors == [ErrorCode.GROUP_MAX_SIZE_REACHED]
+
+
+# Loading and leaving
+
+
+def test_a_machine_is_loaded_from_its_log() -> None:
+    bench = Bench()
+    for number in range(10):
+        bench.put(f"name-{number % 4}", number)
+    bench.submit(lambda machine, now_ms: CoordinatorDecision(None, [record("name-0", None)]))
+    before = bench.made[0].numbers
+    again = bench.restarted()
+    assert again.made[0].numbers == before == {"name-1": 9, "name-2": 6, "name-3": 7}
+    assert again.put("name-1", 1).replies == ["name-1: 9 -> 1"]
+
+
+def test_a_log_is_loaded_in_pieces() -> None:
+    bench = Bench()
+    for number in range(50):
+        bench.put(f"name-{number}", number)
+    again = Bench(bench.stopped(offsets_load_buffer_size="300"))
+    assert len(again.made[0].numbers) == 50
+
+
+def test_commands_are_refused_while_the_log_is_read() -> None:
+    bench = Bench()
+    bench.put("a", 1)
+    node = bench.stopped()
+    node.workers.hold()
+    again = Bench(node)
+    assert again.put("a", 2).errors == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    node.workers.let_go()
+    assert again.put("a", 2).replies == ["a: 1 -> 2"]
+
+
+def test_a_node_that_loses_the_partition_forgets_its_machine() -> None:
+    bench = Bench(**of_two_replicas())
+    told = bench.put("a", 1)
+    bench.made[0].waiting = [waiter := Told()]
+    bench.node.change_partition(TOPIC, leader=2)
+    bench.on_leadership()
+    assert told.errors == waiter.errors == [ErrorCode.NOT_COORDINATOR]
+    assert bench.put("a", 2).errors == [ErrorCode.NOT_COORDINATOR]
+    bench.node.change_partition(TOPIC, leader=NODE_ID)
+    bench.on_leadership()
+    assert bench.made[1].numbers == {"a": 1}, "it was in the log all the time"
+
+
+def test_a_new_epoch_of_the_same_leader_loads_anew() -> None:
+    bench = Bench()
+    bench.put("a", 1)
+    bench.on_leadership()
+    assert len(bench.made) == 1
+    bench.node.change_partition(TOPIC, leader=NODE_ID)
+    bench.on_leadership()
+    assert len(bench.made) == 2
+    assert bench.get("a").replies == [1]
+
+
+def test_leadership_that_is_lost_while_loading_ends_the_loading() -> None:
+    bench = Bench(**of_two_replicas())
+    bench.put("a", 1)
+    bench.node.workers.hold()
+    bench.node.change_partition(TOPIC, leader=NODE_ID)
+    bench.on_leadership()
+    bench.node.change_partition(TOPIC, leader=2)
+    bench.on_leadership()
+    bench.node.workers.let_go()
+    assert bench.made[1].numbers == {}
+
+
+# Transactions
+
+
+def test_what_a_transaction_writes_counts_when_its_marker_says_so() -> None:
+    bench = Bench()
+    for producer_id, committed in ((7, True), (8, False)):
+        stamp = TransactionStamp(producer_id, 3)
+        bench.put(f"of {producer_id}", producer_id, transaction=stamp)
+        assert bench.get(f"of {producer_id}").replies == [None]
+        told = Told()
+        marker = EndTransactionMarker(committed, 0)
+        bench.coordinator.partitions[0].end_transaction(stamp, marker, told.then, told.failed)
+        assert told.replies == [None]
+    assert bench.made[0].numbers == {"of 7": 7}
+    assert [(h.is_transactional, h.is_control) for h in bench.headers()] == [(True, False), (True, True)] * 2
+    assert bench.restarted().made[0].numbers == {"of 7": 7}
+
+
+def test_a_transaction_stays_open_across_a_restart() -> None:
+    bench = Bench()
+    bench.put("a", 1, transaction=TransactionStamp(7, 3))
+    again = bench.restarted()
+    assert again.made[0].open == {7: {"a": 1}}
+
+
+# Timers
+
+
+def fires(name: str) -> Any:
+    def expire(machine: Numbers, now_ms: int) -> CoordinatorDecision[None]:
+        machine.fired.append(name)
+        return CoordinatorDecision(None, [record(name, now_ms)])
+
+    return expire
+
+
+def test_a_timer_is_another_command() -> None:
+    bench = Bench()
+    bench.put("a", 1, timers=[Timer("t", 1000, fires("late"))])
+    bench.node.timers.advance(999)
+    assert bench.made[0].fired == []
+    bench.node.timers.advance(1)
+    assert bench.get("late").replies == [bench.node.clock.now_ms()]
+    assert bench.coordinator.partitions[0].timer_count == 0
+
+
+def test_a_timer_that_is_set_again_is_moved() -> None:
+    bench = Bench()
+    bench.put("a", 1, timers=[Timer("t", 1000, fires("first"))])
+    bench.node.timers.advance(900)
+    bench.put("a", 1, timers=[Timer("t", 1000, fires("second"))])
+    bench.node.timers.advance(900)
+    assert bench.made[0].fired == []
+    bench.node.timers.advance(100)
+    assert bench.made[0].fired == ["second"]
+
+
+def test_a_timer_can_be_dropped() -> None:
+    bench = Bench()
+    bench.put("a", 1, timers=[Timer("t", 1000, fires("never"))])
+    bench.put("a", 1, timers=[Timer("t")])
+    bench.node.timers.advance(2000)
+    assert bench.made[0].fired == []
+
+
+def test_timers_go_with_the_leadership() -> None:
+    bench = Bench(replicas=(NODE_ID, 2), isr=(NODE_ID,))
+    bench.put("a", 1, timers=[Timer("t", 1000, fires("never"))])
+    bench.node.change_partition(TOPIC, leader=2)
+    bench.on_leadership()
+    bench.node.timers.advance(2000)
+    assert bench.made[0].fired == []
+
+
+# Placement
+
+
+@pytest.mark.parametrize(
+    ("text", "hashed"),
+    [("", 0), ("a", 97), ("group", 98629247), ("polygenelubricants", -(1 << 31)), ("grün", 3185949), ("🍇", 1773195)],
+)
+def test_keys_are_hashed_as_java_does(text: str, hashed: int) -> None:
+    assert java_string_hash(text) == hashed
+
+
+def test_the_one_hash_without_an_absolute_value_goes_to_partition_0() -> None:
+    assert partition_of("polygenelubricants", 50) == 0
+    assert partition_of("group", 50) == 47
+
+
+def test_the_size_of_a_topic_that_does_not_exist_yet_is_known() -> None:
+    bench = Bench()
+    assert bench.coordinator.partition_count == 1
+    bench.node.delete_topic(TOPIC)
+    assert bench.coordinator.partition_count == 50
+    assert TopicPartition(TOPIC, 0) not in bench.node.broker.partitions
