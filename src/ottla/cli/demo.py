@@ -1,128 +1,191 @@
-"""`ottla demo`: a log is written, read back, found by time, recovered and dumped, in a temporary directory.
+"""`ottla demo`: a node is started, written to, killed and started again, and all that was acknowledged is read back.
 
-It is a tour for a newcomer: every step prints what it does and what came of it, and the code below is the example.
+It is a tour for a newcomer: every step prints what it does and what came of it, and the code below is the example. It
+speaks to the node as any Kafka client does, over a socket on this machine; a temporary directory holds the data.
 """
 
+import socket
 import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
-from ottla.base.ids import TopicPartition, Uuid
-from ottla.log.disk import OsDisk
-from ottla.log.log_config import LogConfig
-from ottla.log.log_dirs import LogDirs
-from ottla.log.partition_log import PartitionLog
+from ottla.base.ids import Uuid
+from ottla.records.batch import complete_batches
 from ottla.records.builder import build_batch
 from ottla.records.header import Compression
+from ottla.records.reader import read_records
+from ottla.testing.node import RunningNode
+from ottla.wire.frame import decode_response, encode_request
+from ottla.wire.message import Message
+from ottla.wire.messages import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
 
-ORDERS = TopicPartition("orders", 0)
-TOPIC_ID = Uuid(b"ottla-demo-topic")
+TOPIC = "orders"
+FIRST_MS = 1_700_000_000_000
 CODECS = (Compression.NONE, Compression.LZ4, Compression.ZSTD)
 BATCHES = 300
 RECORDS_PER_BATCH = 100
+IN_FLIGHT = 5
 LINES_SHOWN = 5
 
+ResponseT = TypeVar("ResponseT", bound=Message)
 
-class SystemClock:
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+
+class Client:
+    """The least that speaks Kafka's protocol: requests out, replies in, in the same order."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._socket = socket.create_connection(address, timeout=30)
+        self._replies = self._socket.makefile("rb")
+
+    def send(self, request: Message, version: int) -> None:
+        self._socket.sendall(encode_request(request, version, correlation_id=1, client_id="demo"))
+
+    def receive(self, response: type[ResponseT], version: int) -> ResponseT:
+        size = int.from_bytes(self._replies.read(4), "big")
+        _, reply = decode_response(response, self._replies.read(size), version)
+        return reply  # type: ignore[no-any-return]
+
+    def call(self, request: Message, response: type[ResponseT], version: int) -> ResponseT:
+        self.send(request, version)
+        return self.receive(response, version)
+
+    def close(self) -> None:
+        self._replies.close()
+        self._socket.close()
 
 
 def main(arguments: list[str]) -> int:
     if arguments:
         print(__doc__)
         return 0 if arguments[0] in ("-h", "--help") else 2
-    with TemporaryDirectory(prefix="ottla-demo-") as directory:
-        data = Path(directory) / "data"
-        write(data)
-        recover_and_read(data)
-        dump(data)
+    step("Start", "a broker and controller in one process, on a free port")
+    started = time.perf_counter()
+    with RunningNode() as node:
+        tell(
+            f"ready at {node.bootstrap} in {time.perf_counter() - started:.2f} s, {node.rss_bytes() >> 20} MB of memory"
+        )
+        topic_id = write(node)
+        crash(node)
+        read(node, topic_id)
+        node.stop()
+        dump(node.data)
     print("\nThe directory is what Apache Kafka 4.3 would have written, and is gone now. Next: README.md has the tour.")
     return 0
 
 
-def open_directory(data: Path) -> LogDirs:
-    # A small segment, so that there are several to look at.
-    directories = LogDirs(
-        OsDisk(), [str(data)], SystemClock(), config_of=lambda topic: LogConfig(segment_bytes=500_000)
+def write(node: RunningNode) -> Uuid:
+    step("Write", f"{BATCHES} batches of {RECORDS_PER_BATCH} records to {TOPIC}-0, by turns as they are, lz4 and zstd")
+    client = Client(node.address)
+    created = client.call(
+        CreateTopicsRequest(
+            topics=[CreateTopicsRequest.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)],
+            timeout_ms=10_000,
+        ),
+        CreateTopicsResponse,
+        7,
     )
-    directories.open_all()
-    return directories
-
-
-def write(data: Path) -> None:
-    step(
-        "Write",
-        f"{BATCHES} batches of {RECORDS_PER_BATCH} records to {ORDERS}, compressed in turn by nothing, lz4, zstd",
-    )
-    data.mkdir()
-    directories = open_directory(data)
-    log = directories.create(ORDERS, TOPIC_ID)
-    written, start = 0, time.perf_counter()
-    for number in range(BATCHES):
-        batch = order_batch(number)
-        written += len(batch)
-        log.append_as_leader(batch, leader_epoch=0)
-    log.flush()
-    seconds = time.perf_counter() - start
+    topic_id = Uuid(created.topics[0].topic_id)
+    requests = [produce_request(topic_id, order_batch(number)) for number in range(BATCHES)]
+    acknowledged, start = 0, time.perf_counter()
+    for number, request in enumerate(requests):
+        client.send(request, 13)
+        if number >= IN_FLIGHT:
+            acknowledged += acknowledged_records(client)
+    while acknowledged < BATCHES * RECORDS_PER_BATCH:
+        acknowledged += acknowledged_records(client)
     tell(
-        f"{log.log_end_offset:,} records, {written / 1e6:.1f} MB in {len(log.segments)} segments, "
-        f"on disk in {seconds:.2f} s"
+        f"{acknowledged:,} records acknowledged in {time.perf_counter() - start:.2f} s, {IN_FLIGHT} requests in flight"
     )
-    directories.abandon()  # as a process that is killed would
+    client.close()
+    return topic_id
 
 
 def order_batch(number: int) -> bytearray:
     ids = range(number * RECORDS_PER_BATCH, (number + 1) * RECORDS_PER_BATCH)
     return build_batch(
-        timestamps=[1_700_000_000_000 + 1000 * order for order in ids],
+        timestamps=[FIRST_MS + 1000 * order for order in ids],
         keys=[b"customer-%d" % (order % 97) for order in ids],
         values=[b'{"order": %d, "total": %d.50, "currency": "EUR"}' % (order, order % 500) for order in ids],
         compression=CODECS[number % len(CODECS)],
     )
 
 
-def recover_and_read(data: Path) -> None:
-    step("Recover", "the log was not closed: opening it checks every batch and rebuilds the indexes")
-    directories = open_directory(data)
-    log = directories.get(ORDERS)
-    assert log is not None, "the partition is in the directory it was created in"
-    tell(f"offsets {log.log_start_offset:,} to {log.log_end_offset:,} are there")
+def produce_request(topic_id: Uuid, batch: bytearray) -> ProduceRequest:
+    partition = ProduceRequest.PartitionProduceData(index=0, records=batch)
+    topic = ProduceRequest.TopicProduceData(topic_id=topic_id, partition_data=[partition])
+    return ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[topic])
 
+
+def acknowledged_records(client: Client) -> int:
+    [topic] = client.receive(ProduceResponse, 13).responses
+    [partition] = topic.partition_responses
+    if partition.error_code:
+        raise SystemExit(f"the node refused a batch: {partition}")
+    return RECORDS_PER_BATCH
+
+
+def crash(node: RunningNode) -> None:
+    step("Crash", "kill -9, and start again on the same directory: every batch is checked, the indexes are rebuilt")
+    node.kill()
+    start = time.perf_counter()
+    node.start()
+    tell(f"back after {time.perf_counter() - start:.2f} s")
+
+
+def read(node: RunningNode, topic_id: Uuid) -> None:
+    client = Client(node.address)
     step("Read", "by offset, and by time")
-    tell(next(record for record in records_from(log, 12_345) if record.startswith("12345 ")))
-    found = log.offset_for_timestamp(1_700_000_000_000 + 20_000_000)
-    assert found is not None, "the log has later records"
-    tell(f"first record 20,000 seconds later: offset {found.offset}")
-
+    end = offset_at(client, timestamp=-1)
+    tell(f"offsets 0 to {end:,} are there")
+    tell(next(record for record in records_from(client, topic_id, 12_345) if record.startswith("12345 ")))
+    tell(f"first record 20,000 seconds later: offset {offset_at(client, FIRST_MS + 20_000_000):,}")
     if find_spec("pyarrow"):
         step("Arrow", "the same bytes as columns, with no Python object a record")
-        tell(arrow_summary(log))
-    directories.close()
+        tell(arrow_summary(fetch(client, topic_id, 0)))
+    client.close()
 
 
-def records_from(log: PartitionLog, offset: int) -> Iterator[str]:
-    from ottla.records.batch import complete_batches
-    from ottla.records.reader import read_records
+def offset_at(client: Client, timestamp: int) -> int:
+    asked = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name=TOPIC, partitions=[asked])])
+    return int(client.call(request, ListOffsetsResponse, 8).topics[0].partitions[0].offset)
 
-    fetched = fetch(log, offset)
+
+def fetch(client: Client, topic_id: Uuid, offset: int) -> Any:
+    """What a fetch brings: a slice of the segment's file, as it is."""
+    asked = FetchRequest.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        max_wait_ms=1000,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        topics=[FetchRequest.FetchTopic(topic_id=topic_id, partitions=[asked])],
+    )
+    return client.call(request, FetchResponse, 17).responses[0].partitions[0].records
+
+
+def records_from(client: Client, topic_id: Uuid, offset: int) -> Iterator[str]:
+    fetched = fetch(client, topic_id, offset)
     for position, header in complete_batches(fetched):
         for record in read_records(fetched, position, header):
             yield f"{record.offset} {record.key!r} -> {record.value!r}"
 
 
-def fetch(log: PartitionLog, offset: int) -> bytes:
-    """What a fetch would send: a slice of the segment's file, as it is."""
-    return log.read(offset, 1 << 20, log.log_end_offset, min_one_batch=True).read()
-
-
-def arrow_summary(log: PartitionLog) -> str:
+def arrow_summary(fetched: Any) -> str:
     from ottla.records import arrow
 
-    rows = arrow.decode(fetch(log, 0), ORDERS.topic, ORDERS.partition)
+    rows = arrow.decode(fetched, TOPIC, 0)
     return f"a RecordBatch of {rows.num_rows:,} rows: {', '.join(rows.schema.names)}"
 
 
@@ -133,8 +196,8 @@ def dump(data: Path) -> None:
 
     from ottla.cli import dump_log
 
-    segment = sorted((data / str(ORDERS)).glob("*.log"))[0]
-    step("Dump", f"ottla dump-log --files {ORDERS}/{segment.name}")
+    segment = sorted((data / f"{TOPIC}-0").glob("*.log"))[0]
+    step("Dump", f"ottla dump-log --files {TOPIC}-0/{segment.name}")
     printed = StringIO()
     with redirect_stdout(printed):
         dump_log.main(["--files", str(segment)])
