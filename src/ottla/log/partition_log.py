@@ -414,8 +414,8 @@ class PartitionLog:
             self._snapshots.remove(old)
         segment = self._new_segment(offset)
         segment.create()
-        self._disk.sync_dir(self.directory)
         self.segments[:] = [segment]
+        self._disk.sync_dir(self.directory)
         self.epochs.clear()
         self.epochs.flush()
         self.producers.clear()
