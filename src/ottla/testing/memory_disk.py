@@ -10,7 +10,8 @@ it. What was synced is there. Of everything else, chance decides:
   directory on its own, as journalling file systems do it.
 
 A file's content and its name are separate: a synced file whose name is lost is lost. `fail_at(n, errno)` makes one call
-fail and the disk go on; a write that fails may have written any part of its data.
+fail, or some in a row, and the disk go on; a write that fails may have written any part of its data. Reads are counted
+on their own (`reads`, `fail_read_at`), since nothing is lost by crashing in one.
 """
 
 import errno
@@ -32,6 +33,7 @@ class MemoryFile:
 
     def read_at(self, position: int, size: int) -> bytes:
         self._alive()
+        self._disk.step_of_reading()
         return bytes(self._content.data[position : position + size])
 
     def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
@@ -90,10 +92,11 @@ class _MemoryLock:
 
 
 class MemoryDisk:
-    """See the module's theory of operation. `calls` counts what can crash or fail; `open_files` finds leaks."""
+    """See the module's theory of operation. `calls` and `reads` count what can fail; `open_files` finds leaks."""
 
     def __init__(self, random: Random | None = None, root: Directory | None = None) -> None:
         self.calls = 0
+        self.reads = 0
         self.open_files = 0
         self.now_ms = 0
         self.locks: set[str] = set()
@@ -102,21 +105,27 @@ class MemoryDisk:
         self._crash_at = -1
         self._crashed = False
         self._failures: dict[int, int] = {}
+        self._read_failures: dict[int, int] = {}
         self._fail_from: tuple[int, int] | None = None
 
     def crash_at(self, call: int) -> None:
         self._crash_at = call
 
-    def fail_at(self, call: int, error: int) -> None:
-        """The n-th call fails with this errno; the others succeed."""
-        self._failures[call] = error
+    def fail_at(self, call: int, error: int, times: int = 1) -> None:
+        """The n-th call fails with this errno, and with `times` those after it; the others succeed."""
+        self._failures.update(dict.fromkeys(range(call, call + times), error))
 
     def fail_from(self, call: int, error: int) -> None:
         """Every call from the n-th on fails: a full disk, or a dead one."""
         self._fail_from = (call, error)
 
+    def fail_read_at(self, read: int, error: int, times: int = 1) -> None:
+        """As `fail_at`, for the n-th read of a file's content."""
+        self._read_failures.update(dict.fromkeys(range(read, read + times), error))
+
     def repair(self) -> None:
         self._failures.clear()
+        self._read_failures.clear()
         self._fail_from = None
 
     def survivor(self, random: Random) -> "MemoryDisk":
@@ -143,6 +152,12 @@ class MemoryDisk:
         if error is not None:
             raise OSError(error, f"injected at call {self.calls}, {operation}")
         yield
+
+    def step_of_reading(self) -> None:
+        self.reads += 1
+        error = self._read_failures.get(self.reads)
+        if error is not None:
+            raise OSError(error, f"injected at read {self.reads}")
 
     def check_running(self) -> None:
         if self._crashed:
