@@ -1,5 +1,6 @@
 """The two nodes that are compared, with Apache Kafka's own defaults but for what a benchmark of one node needs."""
 
+import os
 import sys
 import tempfile
 import time
@@ -46,6 +47,11 @@ class Contender:
         with WireClient(self.bootstrap) as client:
             client.metadata([])
         return time.perf_counter() - started
+
+    def cpu_s(self) -> float:
+        """Processor time that the node has used so far, of the user and of the kernel."""
+        fields = Path(f"/proc/{self.node.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss_mb(self) -> float:
         return self._memory_mb("VmRSS")

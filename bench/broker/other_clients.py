@@ -12,7 +12,7 @@ from load import alternating
 from report import Row, compared
 from wire_client import WireClient
 
-JAVA_RECORDS = 300_000
+JAVA_RECORDS = 200_000
 RECORDS = 300_000
 JAVA_OPTIONS = ("-Xmx512M",)  # as Kafka's scripts have it for tools
 RATE = re.compile(r"([\d.]+) records/sec")
@@ -85,7 +85,9 @@ def confluent_producer(node: Contender) -> float:
 
 
 def confluent_consumer(node: Contender) -> float:
-    consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "bench", "enable.auto.commit": False})
+    config = {"bootstrap.servers": node.bootstrap, "group.id": "bench", "enable.auto.commit": False}
+    config["fetch.queue.backoff.ms"] = 5  # its queue is full soon, and by default it then rests for a second
+    consumer = Consumer(config)
     with WireClient(node.bootstrap) as client:
         first = max(client.end_offset("clients") - RECORDS, 0)
     consumer.assign([TopicPartition("clients", 0, first)])

@@ -34,10 +34,11 @@ def warm_up(nodes: list[Contender], seconds: float) -> None:
 
 def measure_produce(nodes: list[Contender], rounds: int, seconds: float) -> list[Row]:
     return [
-        _measure_produce(nodes, rounds, seconds, *size, in_flight, acks)
+        row
         for size in (("10 x 100 B", SMALL, SMALL_RECORDS), ("64 x 1 KB", LARGE, LARGE_RECORDS))
         for in_flight in (1, 5)
         for acks in (1, -1)
+        for row in _measure_produce(nodes, rounds, seconds, *size, in_flight, acks)
     ]
 
 
@@ -50,25 +51,36 @@ def _measure_produce(
     records: int,
     in_flight: int,
     acks: int,
-) -> Row:
+) -> list[Row]:
+    """The rate, and the processor time of the node for a request, which a busy machine hardly changes."""
     topic = f"produce-{len(batch)}-{in_flight}-{acks}"
     for node in nodes:
         with WireClient(node.bootstrap) as client:
             client.create_topic(topic)
 
+    cpu: dict[str, list[float]] = {node.name: [] for node in nodes}
+
     def one(node: Contender) -> float:
-        return produce(node.bootstrap, topic, batch, records, acks=acks, in_flight=in_flight, seconds=seconds)
+        cpu_s, end = node.cpu_s(), end_of(node)
+        rate = produce(node.bootstrap, topic, batch, records, acks=acks, in_flight=in_flight, seconds=seconds)
+        cpu[node.name].append((node.cpu_s() - cpu_s) * records / (end_of(node) - end))
+        return rate
+
+    def end_of(node: Contender) -> int:
+        with WireClient(node.bootstrap) as client:
+            return client.end_offset(topic)
 
     results = alternating(rounds, [partial(one, node) for node in nodes])
     for node in nodes:
         with WireClient(node.bootstrap) as client:
             client.delete_topic(topic)
-    return compared(
+    rate = compared(
         f"produce {size}, {in_flight} in flight, acks={'all' if acks < 0 else acks}",
         dict(zip([node.name for node in nodes], results, strict=True)),
         lambda rate: f"{rate / 1000:.1f} k/s {rate * len(batch) / 1e6:.0f} MB/s",
         at_least=3.0 if in_flight > 1 else 1.0,
     )
+    return [rate, compared("  processor time of a request", cpu, lambda seconds: f"{seconds * 1e6:.0f} us")]
 
 
 def fill(node: Contender, topic: str, total: int = STORED_BYTES) -> list[bytes]:
