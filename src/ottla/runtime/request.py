@@ -21,9 +21,12 @@ class ClientConnection:
     is_open: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestContext:
-    """Everything about a request but its message. `received_s` is a reading of the loop's clock."""
+    """Everything about a request but its message. `received_s` is a reading of the loop's clock.
+
+    Nobody changes one. It is not frozen because there is one for every request, and frozen ones are slow to make.
+    """
 
     api_key: int
     api_version: int

@@ -87,6 +87,7 @@ class Server:
         self._listening: dict[socket.socket, str] = {}
         self._per_host: Counter[str] = Counter()
         self._queued_bytes = 0
+        self._now_s = loop.time
         self._next_id = 0
         idle_s = self.limits.max_idle_ms / 1000
         self._sweep = loop.call_later(min(idle_s / 4, 60), self._close_idle) if idle_s > 0 else None
@@ -176,7 +177,7 @@ class Server:
     def answered(self, context: RequestContext, size: int) -> None:
         was_full = self.is_full
         self._queued_bytes -= size
-        self._traffic.on_response(context, self.loop.time() - context.received_s)
+        self._traffic.on_response(context, self._now_s() - context.received_s)
         if was_full and not self.is_full:
             for connection in list(self.paused):
                 connection.resume_reading()

@@ -21,6 +21,8 @@ from ottla.wire.writing import payload_size
 
 _SIZE = Struct(">i")
 _KEY_AND_VERSION = Struct(">hh")
+_PLAIN_RESPONSE_START = Struct(">ii")
+_FLEXIBLE_RESPONSE_START = Struct(">iiB")
 _PLAIN_REQUEST, _FLEXIBLE_REQUEST = 1, 2
 _PLAIN_RESPONSE, _FLEXIBLE_RESPONSE = 0, 1
 
@@ -124,9 +126,20 @@ def encode_response(message: Message, version: int, correlation_id: int) -> byte
 
 
 def encode_response_parts(message: Message, version: int, correlation_id: int) -> list[Piece]:
-    """The same as parts, records payloads uncopied; see `codec.encode_parts`."""
-    header = ResponseHeader(correlation_id=correlation_id)
-    return _parts(header, response_header_version(message._schema.api_key, version), message, version)
+    """The same as parts, records payloads uncopied; see `codec.encode_parts`.
+
+    The header is written by hand: a broker does this for every reply, and there are only these two.
+    """
+    pieces: list[Any] = [b""]
+    payloads: list[int] = []
+    encode_into(message, version, pieces, payloads)
+    parts: list[Any] = join_around(message, version, pieces, payloads)
+    size = sum(map(payload_size, parts)) if payloads else len(parts[0])
+    if response_header_version(message._schema.api_key, version) == _PLAIN_RESPONSE:
+        parts[0] = _PLAIN_RESPONSE_START.pack(size + 4, correlation_id) + parts[0]
+    else:
+        parts[0] = _FLEXIBLE_RESPONSE_START.pack(size + 5, correlation_id, 0) + parts[0]
+    return parts
 
 
 def _request_header(message: Message, version: int, correlation_id: int, client_id: str | None) -> RequestHeader:
