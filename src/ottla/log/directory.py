@@ -163,6 +163,9 @@ class LogDirectory:
             producer_expiration_ms=self._producer_expiration_ms,
             before_truncation=lambda offset: self._before_truncation(partition, offset),
         )
+        if log.recovery_point < self._recovery_points.get(partition, 0):
+            # It ends before what was once durable. What comes to stand there now must not be taken for that.
+            self._write_recovery_points({**self._recovery_points, partition: log.recovery_point})
         log.advance_high_watermark(
             min(max(self._high_watermarks.get(partition, 0), log.log_start_offset), log.log_end_offset)
         )
