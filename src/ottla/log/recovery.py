@@ -159,6 +159,10 @@ class Recovery:
             damaged.add(base)
             self._remove_indexes(base)
             return self._segment(base)
+        except OSError:
+            if segment:
+                segment.release()
+            raise
 
     def _drop_unfinished_roll(self) -> None:
         """A roll that failed can leave an empty segment behind, while the one before it went on."""
