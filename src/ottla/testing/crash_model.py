@@ -1,4 +1,5 @@
 """What a power cut leaves of a disk: files whose last writes are lost or torn, directories with their last names gone.
+And which calls to a disk are to fail.
 
 `ottla.testing.memory_disk` is the disk that is built of these, and says by which rules chance decides.
 """
@@ -104,3 +105,42 @@ class Directory:
                 directory.entries[name] = seen[id(entry)]
         directory.synced = directory.entries
         return directory
+
+
+class Faults:
+    """The errors that calls are to fail with, by the number of the call or by what it does."""
+
+    __slots__ = ("_at", "_next", "_since")
+
+    def __init__(self) -> None:
+        self._at: dict[int, int] = {}
+        self._since: tuple[int, int] | None = None
+        self._next: dict[str, tuple[int, int]] = {}
+
+    def at(self, call: int, error: int, times: int) -> None:
+        self._at.update(dict.fromkeys(range(call, call + times), error))
+
+    def since(self, call: int, error: int) -> None:
+        self._since = (call, error)
+
+    def next(self, operation: str, error: int, times: int) -> None:
+        self._next[operation] = (error, times)
+
+    def clear(self) -> None:
+        self._at.clear()
+        self._next.clear()
+        self._since = None
+
+    def error_of(self, call: int, operation: str) -> int | None:
+        """What this call fails with, if it is to fail. One that is to fail by its name has then done so once."""
+        if call in self._at:
+            return self._at[call]
+        if self._since and call >= self._since[0]:
+            return self._since[1]
+        for wanted, (error, times) in self._next.items():
+            if operation.startswith(wanted):
+                self._next[wanted] = (error, times - 1)
+                if times == 1:
+                    del self._next[wanted]
+                return error
+        return None

@@ -10,8 +10,9 @@ it. What was synced is there. Of everything else, chance decides:
   directory on its own, as journalling file systems do it.
 
 A file's content and its name are separate: a synced file whose name is lost is lost. `fail_at(n, errno)` makes one call
-fail, or some in a row, and the disk go on; a write that fails may have written any part of its data. Reads are counted
-on their own (`reads`, `fail_read_at`), since nothing is lost by crashing in one.
+fail, or some in a row, and the disk go on; `fail_next(operation, errno)` does so by what the call does. A write that
+fails may have written any part of its data. Reads are counted on their own (`reads`), since no crash is special for
+coming in one.
 """
 
 import errno
@@ -20,7 +21,7 @@ from contextlib import contextmanager
 from random import Random
 
 from ottla.base.ports import Buffer
-from ottla.testing.crash_model import Content, Crashed, Directory, Truncate, Write
+from ottla.testing.crash_model import Content, Crashed, Directory, Faults, Truncate, Write
 
 __all__ = ["Crashed", "MemoryDisk", "MemoryFile"]
 
@@ -59,7 +60,7 @@ class MemoryFile:
 
     def sync(self) -> None:
         self._alive()
-        with self._disk.step("sync"):
+        with self._disk.step("sync file"):
             self._content.sync()
 
     def fileno(self) -> int:
@@ -104,29 +105,31 @@ class MemoryDisk:
         self._root = root or Directory()
         self._crash_at = -1
         self._crashed = False
-        self._failures: dict[int, int] = {}
-        self._read_failures: dict[int, int] = {}
-        self._fail_from: tuple[int, int] | None = None
+        self._faults = Faults()
+        self._read_faults = Faults()
 
     def crash_at(self, call: int) -> None:
         self._crash_at = call
 
     def fail_at(self, call: int, error: int, times: int = 1) -> None:
         """The n-th call fails with this errno, and with `times` those after it; the others succeed."""
-        self._failures.update(dict.fromkeys(range(call, call + times), error))
+        self._faults.at(call, error, times)
+
+    def fail_next(self, operation: str, error: int, times: int = 1) -> None:
+        """The next call whose name begins so fails: "write", "sync file", "sync_dir", "create 000", "rename 000", …"""
+        self._faults.next(operation, error, times)
 
     def fail_from(self, call: int, error: int) -> None:
         """Every call from the n-th on fails: a full disk, or a dead one."""
-        self._fail_from = (call, error)
+        self._faults.since(call, error)
 
     def fail_read_at(self, read: int, error: int, times: int = 1) -> None:
         """As `fail_at`, for the n-th read of a file's content."""
-        self._read_failures.update(dict.fromkeys(range(read, read + times), error))
+        self._read_faults.at(read, error, times)
 
     def repair(self) -> None:
-        self._failures.clear()
-        self._read_failures.clear()
-        self._fail_from = None
+        self._faults.clear()
+        self._read_faults.clear()
 
     def survivor(self, random: Random) -> "MemoryDisk":
         """The disk as the next start finds it after a power cut now."""
@@ -140,9 +143,7 @@ class MemoryDisk:
     def step(self, operation: str, partly: object = None) -> Iterator[None]:
         self.check_running()
         self.calls += 1
-        error = self._failures.get(self.calls)
-        if error is None and self._fail_from and self.calls >= self._fail_from[0]:
-            error = self._fail_from[1]
+        error = self._faults.error_of(self.calls, operation)
         crashes = self.calls == self._crash_at
         if (crashes or error is not None) and callable(partly):
             partly(self._random)
@@ -155,7 +156,7 @@ class MemoryDisk:
 
     def step_of_reading(self) -> None:
         self.reads += 1
-        error = self._read_failures.get(self.reads)
+        error = self._read_faults.error_of(self.reads, "read")
         if error is not None:
             raise OSError(error, f"injected at read {self.reads}")
 
@@ -188,6 +189,11 @@ class MemoryDisk:
 
     def modified_ms(self, path: str) -> int:
         return self._file(path).modified_ms
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        file = self._file(path)
+        with self.step("utime"):
+            file.modified_ms = modified_ms
 
     def list_dir(self, path: str) -> list[str]:
         return sorted(self._directory(path).entries)
