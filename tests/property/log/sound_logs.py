@@ -12,7 +12,7 @@ def check_sound(log: PartitionLog, deleted_before: int) -> None:
     check_offsets(log)
     check_indexes(log)
     check_epochs(log, deleted_before)
-    check_producers(log)
+    check_producers(log, deleted_before)
 
 
 def check_offsets(log: PartitionLog) -> None:
@@ -45,13 +45,14 @@ def check_epochs(log: PartitionLog, deleted_before: int) -> None:
                 assert known == header.partition_leader_epoch
 
 
-def check_producers(log: PartitionLog) -> None:
+def check_producers(log: PartitionLog, deleted_before: int) -> None:
     """The state must be what the log's batches say. Producers that are only in deleted ones may be known besides."""
+    start = max(log.log_start_offset, deleted_before)
     state = ProducerState()
     for segment in log.segments:
         aborted: list[AbortedTransaction] = []
         for position, header, _ in scan_batches(segment.file, 0, segment.size):
-            if header.producer_id >= 0 and header.last_offset >= log.log_start_offset:
+            if header.producer_id >= 0 and header.last_offset >= start:
                 completed = note_written(state, header, segment, position)
                 if completed and completed.aborted:
                     aborted.append(state.aborted(completed))
@@ -61,7 +62,7 @@ def check_producers(log: PartitionLog) -> None:
             assert known.producer_id == entry.producer_id
             assert known.first_offset <= entry.first_offset
         for entry in indexed.values():
-            assert entry.first_offset < log.log_start_offset, "an aborted transaction that never was"
+            assert entry.first_offset < start, "an aborted transaction that never was"
     if state.first_undecided_offset is not None:
         undecided = log.producers.first_undecided_offset
         assert undecided is not None
