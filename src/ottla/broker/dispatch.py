@@ -32,6 +32,13 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     # Producers
     ApiKey.INIT_PRODUCER_ID: Route("init_producer_id", "handle_init_producer_id"),
     ApiKey.DESCRIBE_PRODUCERS: Route("producers", "handle_describe_producers"),
+    # Transactions
+    ApiKey.ADD_PARTITIONS_TO_TXN: Route("add_partitions_to_txn", "handle_add_partitions_to_txn"),
+    ApiKey.ADD_OFFSETS_TO_TXN: Route("add_offsets_to_txn", "handle_add_offsets_to_txn"),
+    ApiKey.END_TXN: Route("end_txn", "handle_end_txn"),
+    ApiKey.WRITE_TXN_MARKERS: Route("write_txn_markers", "handle_write_txn_markers"),
+    ApiKey.DESCRIBE_TRANSACTIONS: Route("describe_transactions", "handle_describe_transactions"),
+    ApiKey.LIST_TRANSACTIONS: Route("list_transactions", "handle_list_transactions"),
     # Directories
     ApiKey.DESCRIBE_LOG_DIRS: Route("log_dirs", "handle_describe_log_dirs"),
     ApiKey.ALTER_REPLICA_LOG_DIRS: Route("log_dirs", "handle_alter_replica_log_dirs"),

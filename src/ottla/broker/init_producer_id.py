@@ -1,33 +1,49 @@
-"""InitProducerId, versions 0 to 5: an id for an idempotent producer (KIP-98).
+"""InitProducerId, versions 0 to 5: an id for an idempotent producer, or an epoch for a transactional one (KIP-98).
 
-Left out: transactions. A producer with a transactional id is told that there is no coordinator for it.
+A producer without a transactional id gets an id that nobody has had. One with it is given to the transaction
+coordinator, which fences whoever had that transactional id before.
 """
 
 from ottla.broker.context import Broker
+from ottla.machines.transaction.initialising import Expected
+from ottla.machines.transaction.replies import ProducerReply
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import InitProducerIdRequest, InitProducerIdResponse
 
 _NONE = -1
+_KNOWS_FENCED = 4
 
 
 def handle_init_producer_id(
-    broker: Broker, _context: RequestContext, request: InitProducerIdRequest, respond: Respond
+    broker: Broker, context: RequestContext, request: InitProducerIdRequest, respond: Respond
 ) -> None:
-    error = _refusal(request)
-    if error:
-        respond(InitProducerIdResponse(error_code=error, producer_id=_NONE, producer_epoch=_NONE))
-    else:
-        broker.producer_ids.take(lambda error, producer_id: respond(_reply(error, producer_id)))
+    def answer(reply: ProducerReply) -> None:
+        error = reply.error
+        if error is ErrorCode.PRODUCER_FENCED and context.api_version < _KNOWS_FENCED:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        respond(
+            InitProducerIdResponse(error_code=error, producer_id=reply.producer_id, producer_epoch=reply.producer_epoch)
+        )
 
-
-def _refusal(request: InitProducerIdRequest) -> ErrorCode:
     if (request.producer_id == _NONE) != (request.producer_epoch == _NONE) or request.transactional_id == "":
-        return ErrorCode.INVALID_REQUEST
-    return ErrorCode.NONE if request.transactional_id is None else ErrorCode.NOT_COORDINATOR
-
-
-def _reply(error: ErrorCode, producer_id: int) -> InitProducerIdResponse:
-    if error:
-        return InitProducerIdResponse(error_code=error, producer_id=_NONE, producer_epoch=_NONE)
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+        answer(ProducerReply(ErrorCode.INVALID_REQUEST))
+    elif request.transactional_id is None:
+        broker.producer_ids.take(
+            lambda error, producer_id: answer(ProducerReply(error) if error else ProducerReply(error, producer_id, 0))
+        )
+    else:
+        name = request.transactional_id
+        expected = None if request.producer_id == _NONE else Expected(request.producer_id, request.producer_epoch)
+        transactions = broker.coordinators.transactions
+        transactions.when_id_is_at_hand(
+            name,
+            lambda: transactions.submit(
+                name,
+                lambda machine, now_ms: machine.init_producer_id(
+                    name, request.transaction_timeout_ms, expected, now_ms
+                ),
+                answer,
+                lambda error: answer(ProducerReply(error)),
+            ),
+        )

@@ -1,10 +1,9 @@
 """Produce, versions 3 to 13: appending a client's batches to the logs that this node leads.
 
-Left out: transactions. A transactional batch gets what Kafka says of a transaction that its coordinator does not know.
-
 Each partition's batch is checked, appended and answered for on its own. The reply leaves at once, unless a partition
 has to wait for followers (acks=all) or for the disk (`flush.messages`). With acks=0 there is no reply, and an error can
-only be told by hanging up.
+only be told by hanging up. A request with a transactional id first asks the transaction's coordinator, if it is the
+first of the transaction at a partition (`transactional_produce`).
 """
 
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from ottla.broker.flushing import flush
 from ottla.broker.leader_hints import current_leader, node_endpoints
 from ottla.broker.partition import Partition
 from ottla.broker.purgatory import Operation, Place
+from ottla.broker.transactional_produce import TransactionalBatches
 from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.header import BatchHeader
 from ottla.records.validate import InvalidBatch, Validated, validate_produced
@@ -47,7 +47,11 @@ class _Awaited(NamedTuple):
 
 
 def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
-    Produce(broker, context, request, respond).begin(request)
+    produce = Produce(broker, context, request, respond)
+    if request.transactional_id is None:
+        produce.begin(request)
+    else:
+        produce.begin_in_transaction(request, request.transactional_id)
 
 
 class Produce(Operation):
@@ -63,7 +67,7 @@ class Produce(Operation):
         "_respond",
         "_response",
         "_timeout_ms",
-        "_transaction_error",
+        "_transactional",
     )
 
     def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
@@ -73,15 +77,25 @@ class Produce(Operation):
         self._respond = respond
         self._acks = request.acks
         self._timeout_ms = request.timeout_ms
-        self._transaction_error = (
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-            if request.transactional_id is None
-            else ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        )
+        self._transactional: TransactionalBatches | None = None
         self._response = ProduceResponse()
         self._awaited: dict[Partition, list[_Awaited]] = {}
         self._grown: list[Partition] = []
         self._has_error = False
+
+    def begin_in_transaction(self, request: ProduceRequest, transactional_id: str) -> None:
+        is_late = False
+
+        def begin() -> None:
+            try:
+                self.begin(request)
+            except RefusedRequest:
+                if not is_late:
+                    raise
+
+        self._transactional = TransactionalBatches(self._broker, transactional_id, self._context.api_version)
+        self._transactional.ask(request, begin)
+        is_late = True  # Nobody can hang up for us any more.
 
     def begin(self, request: ProduceRequest) -> None:
         by_id = self._context.api_version >= _USES_TOPIC_IDS
@@ -130,13 +144,20 @@ class Produce(Operation):
         except InvalidBatch as refused:
             return self._refuse_batch(partition, refused)
         if validated.header.is_transactional:
-            return self._refuse(index, self._transaction_error)
+            error = self._check_transaction(partition, validated.header)
+            if error:
+                return self._refuse(index, error)
         try:
             return self._append(partition, validated, now_ms if settings.stamps_records else -1)
         except STORAGE_PROBLEMS as problem:
             partition.traffic.failed_produce_requests += 1
             self._broker.on_storage_problem(partition, problem)
             return self._refuse(index, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
+        if self._transactional is None:
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return self._transactional.check(partition, header)
 
     def _append(
         self, partition: Partition, validated: Validated, log_append_time_ms: int

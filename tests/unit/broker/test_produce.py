@@ -262,10 +262,10 @@ def test_a_topic_may_ask_for_one_codec(node, codec):
     assert values_in(data) == [b"a" * 1000]
 
 
-def test_a_batch_of_a_transaction_that_nobody_has_begun(node):
+def test_a_transactional_batch_waits_at_the_client_until_there_is_a_coordinator(node):
     records = produced(7, 0, transactional=True)
     request = produce_request(records, transactional_id="mine")
-    assert only(node.send(request, 12)).error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert only(node.send(request, 12)).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert node.partition().log.log_end_offset == 0
 
 

@@ -69,7 +69,7 @@ def test_requests_that_make_no_sense(node, request_):
     assert node.send(request_, 5).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_there_are_no_transactions_yet(node):
+def test_a_transactional_producer_is_sent_to_its_coordinator(node):
     assert node.send(init("mine"), 5).error_code == ErrorCode.NOT_COORDINATOR
 
 

@@ -1,7 +1,7 @@
 """From a decision's records to batches, byte for byte as Kafka's coordinators write them.
 
-Every record has the time of the batch. The base sequence is 0 and not -1 even though there is no producer: a quirk of
-Kafka's, kept so that a log cannot tell who wrote it.
+Every record has the time of the batch. In `__consumer_offsets` the base sequence is 0 and not -1 even though there is
+no producer: a quirk of Kafka's, kept so that a log cannot tell who wrote it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +19,7 @@ def coordinator_batches(
     now_ms: int,
     *,
     transaction: TransactionStamp | None = None,
+    base_sequence: int = 0,
     compression: int = 0,
     limit: int = 0,
 ) -> Iterator[tuple[bytearray, Sequence[CoordinatorRecord]]]:
@@ -31,7 +32,7 @@ def coordinator_batches(
             limit=limit,
             producer_id=stamp.producer_id,
             producer_epoch=stamp.producer_epoch,
-            base_sequence=0,
+            base_sequence=base_sequence,
             transactional=transaction is not None,
         )
 

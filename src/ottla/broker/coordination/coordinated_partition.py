@@ -23,7 +23,7 @@ from ottla.log.errors import CorruptFile
 from ottla.log.producer_state import AppendOrigin
 from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorMachine, Timer, TransactionStamp
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
-from ottla.records.header import CorruptBatch
+from ottla.records.header import NO_SEQUENCE, CorruptBatch
 from ottla.runtime.request import ClientConnection
 from ottla.runtime.timers import Timer as LoopTimer
 from ottla.wire.errors import ErrorCode
@@ -75,6 +75,7 @@ class CoordinatedPartition(Generic[MachineT]):
         self.state = State.LOADING
         self._broker = broker
         self._compression = compression
+        self._base_sequence = NO_SEQUENCE if topic is CoordinatorTopic.TRANSACTION_STATE else 0
         self._commit_timeout_ms = commit_timeout_ms
         self._timers: dict[Hashable, LoopTimer] = {}
         self._loading = Loading(broker, partition, topic, machine, self._become_active, self._on_unreadable)
@@ -152,6 +153,7 @@ class CoordinatedPartition(Generic[MachineT]):
             decision.records,
             now_ms,
             transaction=decision.transaction,
+            base_sequence=self._base_sequence,
             compression=self._compression,
             limit=0 if decision.atomic else limit,
         )

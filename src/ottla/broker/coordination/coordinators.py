@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.coordination.coordinator import Coordinator
 from ottla.broker.partition import Partition
+from ottla.broker.transactions import Transactions
 from ottla.machines.metadata.delta import MetadataDelta
 from ottla.wire.record_values import CoordinatorTopic
 
@@ -16,7 +17,7 @@ TRANSACTIONS = "__transaction_state"
 
 
 class Coordinators:
-    """`groups` coordinates consumer groups. Machines are imported when a partition of theirs is first led."""
+    """One coordinator a topic. Machines are imported when a partition of theirs is first led."""
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
@@ -30,6 +31,7 @@ class Coordinators:
             compression=config.integer("offsets.topic.compression.codec"),
             commit_timeout_ms=config.integer("offsets.commit.timeout.ms"),
         )
+        self.transactions = Transactions(broker)
 
     def _make_groups(self, _index: int, _leader_epoch: int) -> "GroupCoordinator":
         from ottla.machines.group.coordinator import GroupCoordinator
@@ -42,9 +44,14 @@ class Coordinators:
         """A partition that this node holds has a new leader, or is gone."""
         if partition.name.topic == GROUPS:
             self.groups.on_leadership(partition)
+        elif partition.name.topic == TRANSACTIONS:
+            self.transactions.on_leadership(partition)
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """The cluster has changed, and the broker has taken it up."""
+        if delta.features or delta.configs:
+            self.transactions.refresh_settings()
 
     def close(self) -> None:
         self.groups.close()
+        self.transactions.close()

@@ -208,12 +208,15 @@ class TransactionCoordinator(CoordinatorMachine):
 
     def complete(self, end: DecidedEnd, now_ms: int) -> CoordinatorDecision[None]:
         """Markers have been written. Said again, or of what another coordinator has completed, it means nothing."""
-        transaction = self.transactions.get(end.transactional_id)
-        if transaction is None or transaction.state not in PREPARED:
+        if not self.awaits(end):
             return CoordinatorDecision(None)
-        if (transaction.producer_id, transaction.producer_epoch) != (end.producer_id, end.producer_epoch):
-            return CoordinatorDecision(None)
-        return CoordinatorDecision(None, [self._record(end.transactional_id, transaction.completed(now_ms))])
+        completed = self.transactions[end.transactional_id].completed(now_ms)
+        return CoordinatorDecision(None, [self._record(end.transactional_id, completed)])
+
+    def awaits(self, end: DecidedEnd) -> bool:
+        """Whether this end is decided and not complete."""
+        one = self.transactions.get(end.transactional_id)
+        return one is not None and one.state in PREPARED and DecidedEnd.of(end.transactional_id, one) == end
 
     # Time
 

@@ -24,7 +24,10 @@ class Verified(NamedTuple):
 
 
 class DecidedEnd(NamedTuple):
-    """A transaction's end is committed: markers are to be written, and then the coordinator to be told (`complete`)."""
+    """A transaction's end is committed: markers are to be written, and then the coordinator to be told (`complete`).
+
+    In the older protocol one epoch has many transactions; `start_ms` and `decided_ms` tell their ends apart.
+    """
 
     transactional_id: str
     producer_id: int
@@ -32,6 +35,8 @@ class DecidedEnd(NamedTuple):
     committed: bool
     partitions: frozenset[TopicPartition]
     transaction_version: int
+    start_ms: int
+    decided_ms: int
 
     @classmethod
     def of(cls, transactional_id: str, prepared: Transaction) -> "DecidedEnd":
@@ -42,4 +47,6 @@ class DecidedEnd(NamedTuple):
             prepared.state is TransactionState.PREPARE_COMMIT,
             prepared.partitions,
             prepared.client_version,
+            prepared.start_ms,
+            prepared.last_update_ms,
         )

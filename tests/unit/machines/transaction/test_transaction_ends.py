@@ -209,14 +209,16 @@ def test_markers_that_were_forgotten_are_asked_for_again() -> None:
     assert [end.transactional_id for end in coordinator.write_markers()] == ["x"]
 
 
-def test_a_completion_of_an_earlier_end_completes_nothing() -> None:
-    coordinator = opened()
-    coordinator.commit(P)
+@BOTH
+def test_a_completion_of_an_earlier_end_completes_nothing(version: int) -> None:
+    coordinator = opened(version)
+    _, *producer = coordinator.commit(P, version)
     [first] = coordinator.write_markers()
-    coordinator.add((100, 1), T0)
-    coordinator.abort((100, 1))
+    coordinator.now_ms += 1
+    coordinator.add((producer[0], producer[1]), T0, version=version)
+    coordinator.commit((producer[0], producer[1]), version)
     coordinator.carry_out(coordinator.machine.complete(first, coordinator.now_ms))
-    assert coordinator.state() == "PrepareAbort 100/2"
+    assert coordinator["x"].state is TransactionState.PREPARE_COMMIT
 
 
 @BOTH
