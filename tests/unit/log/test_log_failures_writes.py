@@ -146,11 +146,10 @@ class TestIndexes:
         disk = MemoryDisk(Random(3))
         log = open_log(disk)
         for number in range(600):
-            if number == 510:  # The 512th entry fills what is kept in memory.
-                disk.fail_from(disk.calls + 4, errno.ENOSPC)
-            with suppress(OSError):
-                append(log, batch(timestamp=NOW_MS + number))
-            disk.repair() if number == 512 else None
+            if number == 512:  # The batch is written; with its entry what is kept in memory is full, and that is not.
+                disk.fail_at(disk.calls + 2, errno.ENOSPC)
+            append(log, batch(timestamp=NOW_MS + number))
+        assert contiguous(headers_in(log))
         index = log.active.offset_index
         assert len(index) > 512
         for slot in range(len(index)):

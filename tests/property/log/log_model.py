@@ -1,0 +1,129 @@
+"""What a log must hold after all that has been done to it, by someone who took notes.
+
+What is known is of three kinds. `written` is what the log holds. `doubtful` is what it may hold instead: batches that
+the disk refused, but perhaps not wholly, and batches that a truncation has cut away, but perhaps not yet durably. Up to
+`kept` there must be no doubt at the next start: all of that was flushed, or, if only the process died, acknowledged.
+"""
+
+from collections.abc import Iterable
+
+from sound_logs import check_sound
+
+from ottla.log.partition_log import PartitionLog
+from ottla.log.scan import scan_batches
+from ottla.records.batch import batches, checksum_matches
+
+
+class LogModel:
+    def __init__(self, *, may_leap: bool) -> None:
+        """`may_leap`: the topic is compacted, so that some offsets are nobody's."""
+        self.may_leap = may_leap
+        # Batches by their base offset.
+        self.written: dict[int, bytes] = {}
+        self.doubtful: dict[int, set[bytes]] = {}
+        self.flushed = self.acknowledged = self.kept = 0
+        self.log_start_offset = 0
+        # Records before this were deleted, and what was known about them forgotten. A crash may bring the records back.
+        self.deleted_before = 0
+        # Whether nothing can be lost any more, or come back, of what the next start finds.
+        self.is_settled = True
+
+    # What has been done
+
+    def on_appending(self, appending: Iterable[bytearray]) -> None:
+        for batch in appending:
+            [(_, header)] = batches(batch)
+            self.written[header.base_offset] = bytes(batch)
+
+    def on_appended(self, end: int) -> None:
+        self.acknowledged = end
+
+    def on_refused(self, end: int) -> None:
+        """What was appended at `end` has not been, as far as the log tells."""
+        self._doubt(end)
+
+    def on_flushed(self) -> None:
+        self.flushed = self.acknowledged
+        self.doubtful = {}
+
+    def on_truncating(self, offset: int) -> None:
+        self._doubt(offset)
+        last = max(self.written, default=None)
+        end = next(header.next_offset for _, header in batches(self.written[last])) if last is not None else 0
+        self.flushed = min(self.flushed, end)
+        self.acknowledged = min(self.acknowledged, end)
+
+    def on_truncated(self, offset: int, end: int) -> None:
+        self.acknowledged = end
+        self.doubtful = {base: data for base, data in self.doubtful.items() if base < offset}
+
+    def on_beginning_anew(self, offset: int) -> None:
+        self.on_truncating(0)
+        self.on_deleting(max(self.log_start_offset, offset))
+
+    def on_begun_anew(self, offset: int) -> None:
+        self.doubtful = {}
+        self.flushed = self.acknowledged = self.log_start_offset = self.deleted_before = offset
+
+    def on_deleting(self, log_start_offset: int) -> None:
+        self.log_start_offset = log_start_offset
+        self.deleted_before = max(self.deleted_before, log_start_offset)
+
+    def on_power_cut(self) -> None:
+        self.kept = self.acknowledged = self.flushed
+        self.is_settled = True
+
+    def on_process_gone(self) -> None:
+        """However it went: what it had written is there, durable or not."""
+        self.kept = self.acknowledged
+        self.is_settled = False
+
+    def _doubt(self, offset: int) -> None:
+        for base in [base for base in self.written if base >= offset]:
+            self.doubtful.setdefault(base, set()).add(self.written.pop(base))
+
+    # What is found
+
+    def meet(self, log: PartitionLog) -> None:
+        """Checks a log that has just been opened. From now on it holds what was found in it."""
+        found = self._check(log)
+        first = log.segments[0].base_offset
+        if self.is_settled:
+            self.written, self.doubtful = found, {}
+        else:
+            self.written = {base: data for base, data in self.written.items() if base < first} | found
+        self.acknowledged = log.log_end_offset
+        self.flushed = min(self.flushed, self.acknowledged)
+        self.log_start_offset = log.log_start_offset
+
+    def _check(self, log: PartitionLog) -> dict[int, bytes]:
+        offset = log.segments[0].base_offset
+        assert log.log_end_offset >= self.kept, "records are gone that were to be kept"
+        assert offset <= log.log_start_offset <= self.log_start_offset, "nobody asked to delete so much"
+        found: dict[int, bytes] = {}
+        for segment in log.segments:
+            self._check_leap(offset, segment.base_offset, between_segments=True)
+            offset = segment.base_offset
+            for _, header, data in scan_batches(segment.file, 0, segment.size):
+                assert checksum_matches(data, 0, header)
+                self._check_leap(offset, header.base_offset, between_segments=offset == segment.base_offset)
+                self._check_batch(header.base_offset, bytes(data))
+                found[header.base_offset] = bytes(data)
+                offset = header.next_offset
+        assert offset == log.log_end_offset
+        check_sound(log, self.deleted_before)
+        return found
+
+    def _check_batch(self, base: int, data: bytes) -> None:
+        is_written = data == self.written.get(base)
+        assert is_written or (base >= self.kept and data in self.doubtful.get(base, ())), "not what was written"
+
+    def _check_leap(self, end: int, base: int, *, between_segments: bool) -> None:
+        """A hole in the offsets is one of a compacted topic, with nothing in it that was written."""
+        if base == end:
+            return
+        assert self.may_leap, "a hole"
+        assert base > end, "a repetition"
+        missing = min((offset for offset in self.written if end <= offset < base), default=base)
+        # A power cut can take the end of a segment and leave the next: a hole like any other, to a compacted topic.
+        assert missing == base or (between_segments and missing >= self.kept), "a hole where something was written"
