@@ -16,9 +16,10 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromSt
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Scan
+from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Retained, Scan
 from ottla.records.faults import corrupt as _corrupt
 
 cdef extern from *:
@@ -134,6 +135,7 @@ cdef struct Parsed:
     int64_t timestamp_delta
     int32_t offset_delta
     int32_t header_count
+    Py_ssize_t rest         # what follows the timestamp
     Py_ssize_t key
     Py_ssize_t key_size     # -1 for null, here and below
     Py_ssize_t value
@@ -254,6 +256,7 @@ cdef inline int parse_at(const uint8_t *data, Py_ssize_t size, Py_ssize_t *posit
     failed = read_varlong(data, position, end, &parsed.timestamp_delta)
     if failed:
         return failed
+    parsed.rest = position[0]
     failed = read_varint(data, position, end, &parsed.offset_delta)
     if failed:
         return failed
@@ -1043,3 +1046,290 @@ cdef list encoded(headers, Py_ssize_t *size):
         pairs.append((key_bytes, value_bytes))
     size[0] = total + varint_size(len(pairs))
     return pairs
+
+# ---- cleaning ------------------------------------------------------------------------------------------------------
+
+cdef enum:
+    FIRST_SLOTS = 1024
+
+cdef struct Slot:
+    uint64_t high
+    uint64_t low
+    int64_t after           # one more than the key's latest offset; 0 for a slot that is free
+
+cdef struct Kept:
+    Py_ssize_t rest
+    Py_ssize_t end
+    int64_t timestamp
+
+
+cdef inline uint64_t rotated(uint64_t word, int by) noexcept nogil:
+    return word << by | word >> (64 - by)
+
+
+cdef inline void sip_rounds(uint64_t *v, int rounds) noexcept nogil:
+    cdef int _
+    for _ in range(rounds):
+        v[0] += v[1]
+        v[2] += v[3]
+        v[1] = rotated(v[1], 13) ^ v[0]
+        v[3] = rotated(v[3], 16) ^ v[2]
+        v[0] = rotated(v[0], 32)
+        v[2] += v[1]
+        v[0] += v[3]
+        v[1] = rotated(v[1], 17) ^ v[2]
+        v[3] = rotated(v[3], 21) ^ v[0]
+        v[2] = rotated(v[2], 32)
+
+
+cdef inline void fingerprint(
+    const uint64_t *seed, const uint8_t *key, Py_ssize_t size, uint64_t *high, uint64_t *low
+) noexcept nogil:
+    """SipHash-2-4 with 128 bits: with a secret seed, nobody can make two keys that are taken for one."""
+    cdef uint64_t v[4]
+    cdef uint64_t word
+    cdef Py_ssize_t at = 0
+    v[0] = seed[0] ^ <uint64_t>0x736F6D6570736575
+    v[1] = seed[1] ^ <uint64_t>0x646F72616E646F6D ^ 0xEE
+    v[2] = seed[0] ^ <uint64_t>0x6C7967656E657261
+    v[3] = seed[1] ^ <uint64_t>0x7465646279746573
+    while at + 8 <= size:
+        memcpy(&word, key + at, 8)
+        v[3] ^= word
+        sip_rounds(v, 2)
+        v[0] ^= word
+        at += 8
+    word = 0
+    memcpy(&word, key + at, size - at)
+    word |= <uint64_t>size << 56
+    v[3] ^= word
+    sip_rounds(v, 2)
+    v[0] ^= word
+    v[2] ^= 0xEE
+    sip_rounds(v, 4)
+    high[0] = v[0] ^ v[1] ^ v[2] ^ v[3]
+    v[1] ^= 0xDD
+    sip_rounds(v, 4)
+    low[0] = v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+cdef class OffsetMap:
+    """The latest offset of each key, for at most `capacity` keys.
+
+    Keys are kept as fingerprints of 16 bytes, so that a map of a million takes some tens of megabytes. The table
+    grows as it fills, up to `slots`, and is probed one slot after the other.
+    """
+
+    cdef Slot *table
+    cdef int64_t slots
+    cdef int64_t most_slots
+    cdef readonly int64_t capacity
+    cdef int64_t used
+    cdef uint64_t seed[2]
+    cdef public int64_t latest_offset
+
+    def __cinit__(self, int64_t slots, int64_t capacity, bytes seed not None):
+        if not 0 < capacity <= slots or len(seed) != 16:
+            raise ValueError("a map needs room for a key, a slot for each, and 16 bytes of seed")
+        memcpy(self.seed, PyBytes_AS_STRING(seed), 16)
+        self.capacity = capacity
+        self.most_slots = slots
+        self.latest_offset = -1
+        self.used = 0
+        self.slots = min(slots + 1, FIRST_SLOTS)  # One is always free, and ends every search.
+        self.table = <Slot *>calloc(self.slots, sizeof(Slot))
+        if self.table == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.table)
+
+    def __len__(self):
+        return self.used
+
+    cdef Slot *find(self, const uint8_t *key, Py_ssize_t size) noexcept nogil:
+        """The slot of a key, or the free one where it belongs."""
+        cdef uint64_t high, low
+        fingerprint(self.seed, key, size, &high, &low)
+        return self.find_print(high, low)
+
+    cdef inline Slot *find_print(self, uint64_t high, uint64_t low) noexcept nogil:
+        cdef int64_t at = <int64_t>(high % <uint64_t>self.slots)
+        cdef Slot *slot = self.table + at
+        while slot.after and (slot.high != high or slot.low != low):
+            at = at + 1 if at + 1 < self.slots else 0
+            slot = self.table + at
+        if not slot.after:
+            slot.high = high
+            slot.low = low
+        return slot
+
+    cdef bint grow(self) noexcept nogil:
+        """Makes the table larger when it is getting full. False if there is no memory for it."""
+        cdef Slot *old = self.table
+        cdef int64_t old_slots = self.slots, at
+        if self.used * 4 < old_slots * 3 or old_slots > self.most_slots:
+            return True
+        self.slots = old_slots * 4 if old_slots * 4 <= self.most_slots // 2 else self.most_slots + 1
+        self.table = <Slot *>calloc(self.slots, sizeof(Slot))
+        if self.table == NULL:
+            self.table = old
+            self.slots = old_slots
+            return False
+        for at in range(old_slots):
+            if old[at].after:
+                self.find_print(old[at].high, old[at].low).after = old[at].after
+        free(old)
+        return True
+
+    cdef int put_key(self, const uint8_t *key, Py_ssize_t size, int64_t offset) noexcept nogil:
+        """1 if it is in, 0 if the map is full, -1 if there is no memory."""
+        cdef Slot *slot
+        if self.used >= self.capacity:
+            return 0
+        if not self.grow():
+            return -1
+        slot = self.find(key, size)
+        if not slot.after:
+            self.used += 1
+        slot.after = offset + 1
+        self.latest_offset = offset
+        return 1
+
+    def put(self, bytes key not None, int64_t offset):
+        """Notes that a key was last seen at `offset`; False if the map is full."""
+        cdef int done = self.put_key(<const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), offset)
+        if done < 0:
+            raise MemoryError
+        return done == 1
+
+    def get(self, bytes key not None):
+        """The latest offset of a key, or -1."""
+        return self.find(<const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)).after - 1
+
+    def learn(self, data, int64_t base_offset, int64_t count, int64_t first_offset):
+        """Notes every record of a batch that has a key and is not before `first_offset`; False if the map was full."""
+        cdef Py_buffer view
+        cdef Cursor cursor
+        cdef Parsed parsed
+        cdef int failed = 0, done = 1
+        cdef int64_t index, offset
+        if count < 0:
+            raise _corrupt(RECORD_COUNT, 0, 0)
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            start(&cursor, &view)
+            if count == 0 and cursor.size:
+                raise _corrupt(BYTES_LEFT, 0, 0)
+            with nogil:
+                for index in range(count):
+                    failed = parse(&cursor, &parsed)
+                    if not failed and index == count - 1 and cursor.position != cursor.size:
+                        failed = BYTES_LEFT
+                    if failed:
+                        break
+                    offset = <int64_t>(<uint64_t>base_offset + <uint64_t><int64_t>parsed.offset_delta)
+                    if parsed.key_size >= 0 and offset >= first_offset:
+                        done = self.put_key(cursor.data + parsed.key, parsed.key_size, offset)
+                        if done != 1:
+                            break
+            if failed:
+                raise _corrupt(failed, index, cursor.position)
+            if done < 0:
+                raise MemoryError
+        finally:
+            PyBuffer_Release(&view)
+        return done == 1
+
+    def retain(
+        self, data, int64_t base_offset, int64_t base_timestamp, log_append_time, int64_t count,
+        bint keep_tombstones, bint has_horizon, int64_t horizon_ms, Py_ssize_t reserved,
+    ):
+        """The records of a batch that are still the latest of their key, or beyond what the map knows.
+
+        They are counted from a new base timestamp: the batch's own if that is a delete horizon, `horizon_ms` if there
+        are tombstones among them and it has none, and else the first one's. `reserved` bytes before them are left free.
+        """
+        cdef Py_buffer view
+        cdef Cursor cursor
+        cdef Parsed parsed
+        cdef Kept *kept = NULL
+        cdef Py_ssize_t kept_count = 0, body, size
+        cdef int failed = 0
+        cdef int64_t index, offset, base, latest = -1, stamp = 0, keyless = 0
+        cdef bint stamped = log_append_time is not None, keep, tombstones = False
+        cdef bytearray buffer
+        cdef uint8_t *out
+        if count < 0:
+            raise _corrupt(RECORD_COUNT, 0, 0)
+        if reserved < 0:
+            raise ValueError("sizes cannot be negative")
+        if stamped:
+            stamp = log_append_time
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            start(&cursor, &view)
+            if count == 0 and cursor.size:
+                raise _corrupt(BYTES_LEFT, 0, 0)
+            kept = <Kept *>malloc((min(count, cursor.size // SMALLEST_RECORD) + 1) * sizeof(Kept))
+            if kept == NULL:
+                raise MemoryError
+            with nogil:
+                for index in range(count):
+                    failed = parse(&cursor, &parsed)
+                    if not failed and index == count - 1 and cursor.position != cursor.size:
+                        failed = BYTES_LEFT
+                    if failed:
+                        break
+                    offset = <int64_t>(<uint64_t>base_offset + <uint64_t><int64_t>parsed.offset_delta)
+                    if offset > self.latest_offset:
+                        keep = True
+                    elif parsed.key_size < 0:
+                        keep = False
+                        keyless += 1
+                    else:
+                        keep = (parsed.value_size >= 0 or keep_tombstones) and offset >= self.find(
+                            cursor.data + parsed.key, parsed.key_size
+                        ).after - 1
+                    if not keep:
+                        continue
+                    if parsed.value_size < 0:
+                        tombstones = True
+                    if not stamped:
+                        stamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>parsed.timestamp_delta)
+                    if stamp > latest:
+                        latest = stamp
+                    kept[kept_count].rest = parsed.rest
+                    kept[kept_count].end = parsed.end
+                    kept[kept_count].timestamp = stamp
+                    kept_count += 1
+            if failed:
+                raise _corrupt(failed, index, cursor.position)
+            if has_horizon or not kept_count:
+                base = base_timestamp
+            elif tombstones:
+                base = horizon_ms
+            else:
+                base = kept[0].timestamp
+            if kept_count == count and (has_horizon or not tombstones):
+                return Retained(kept_count, keyless, tombstones, base_timestamp, latest, None)
+            size = reserved
+            for index in range(kept_count):
+                body = kept_size(&kept[index], base)
+                size += varint_size(body) + body
+            buffer = bytearray(size)
+            out = <uint8_t *>PyByteArray_AS_STRING(buffer) + reserved
+            for index in range(kept_count):
+                out = write_varint(out, kept_size(&kept[index], base))
+                out[0] = 0
+                out = write_varint(out + 1, <int64_t>(<uint64_t>kept[index].timestamp - <uint64_t>base))
+                memcpy(out, cursor.data + kept[index].rest, kept[index].end - kept[index].rest)
+                out += kept[index].end - kept[index].rest
+            return Retained(kept_count, keyless, tombstones, base, latest, buffer)
+        finally:
+            free(kept)
+            PyBuffer_Release(&view)
+
+
+cdef inline Py_ssize_t kept_size(Kept *kept, int64_t base) noexcept nogil:
+    return 1 + varint_size(<int64_t>(<uint64_t>kept.timestamp - <uint64_t>base)) + kept.end - kept.rest

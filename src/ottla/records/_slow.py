@@ -10,7 +10,7 @@ A record (KIP-98), all numbers variable-length and zig-zag, lengths of -1 (or le
     header count, then for each header: key length, key (UTF-8), value length, value
 
 Longer than most files, because the compiled twin is one module and the two are read side by side. Reading comes
-first (`_parse` is the only reader of record bytes), then columns, then writing.
+first (`_parse` is the only reader of record bytes), then columns, writing, and cleaning.
 """
 
 from array import array
@@ -19,7 +19,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from ottla.base.ports import Buffer
-from ottla.records.columns import BinaryColumn, Header, HeaderColumn, Headers, RecordColumns, Scan
+from ottla.records.columns import BinaryColumn, Header, HeaderColumn, Headers, RecordColumns, Retained, Scan
 from ottla.records.faults import (
     BYTES_LEFT,
     FIELD_CUT,
@@ -110,6 +110,8 @@ class _Parsed(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[bytes, bytes | None]]
+    rest: int
+    """Where what follows the timestamp begins."""
     end: int
 
 
@@ -148,8 +150,8 @@ def _parse(data: bytes, position: int) -> _Parsed:
     end = cursor + length
     if length == 0:
         raise _RecordError(FIELD_CUT, cursor)
-    timestamp_delta, cursor = _read_varint(data, cursor + 1, end, 64)
-    offset_delta, cursor = _read_varint(data, cursor, end)
+    timestamp_delta, rest = _read_varint(data, cursor + 1, end, 64)
+    offset_delta, cursor = _read_varint(data, rest, end)
     key, cursor = _read_span(data, cursor, end, KEY_LENGTH)
     value, cursor = _read_span(data, cursor, end, VALUE_LENGTH)
     count, headers_at = _read_varint(data, cursor, end)
@@ -165,7 +167,7 @@ def _parse(data: bytes, position: int) -> _Parsed:
         headers.append((header_key, header_value))
     if cursor != end:
         raise _RecordError(RECORD_TOO_LONG, cursor)
-    return _Parsed(timestamp_delta, offset_delta, key, value, headers, end)
+    return _Parsed(timestamp_delta, offset_delta, key, value, headers, rest, end)
 
 
 def _parse_all(data: Buffer, count: int) -> Iterator[tuple[int, _Parsed]]:
@@ -524,3 +526,86 @@ def _header_cells(headers: HeaderColumn, row: int) -> bytes:
         parts.append(_span(key))
         parts.append(_span(_cell(headers.values, index)))
     return b"".join(parts)
+
+
+class OffsetMap:
+    """The latest offset of each key, for at most `capacity` keys."""
+
+    def __init__(self, slots: int, capacity: int, seed: bytes) -> None:
+        if not 0 < capacity <= slots or len(seed) != 16:
+            raise ValueError("a map needs room for a key, a slot for each, and 16 bytes of seed")
+        self.capacity = capacity
+        self.latest_offset = -1
+        self._offsets: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def put(self, key: bytes, offset: int) -> bool:
+        """Notes that a key was last seen at `offset`; False if the map is full."""
+        if len(self._offsets) >= self.capacity:
+            return False
+        self._offsets[key] = self.latest_offset = offset
+        return True
+
+    def get(self, key: bytes) -> int:
+        """The latest offset of a key, or -1."""
+        return self._offsets.get(key, -1)
+
+    def learn(self, data: Buffer, base_offset: int, count: int, first_offset: int) -> bool:
+        """Notes every record of a batch that has a key and is not before `first_offset`; False if the map was full."""
+        if count == 0 and len(data):
+            raise corrupt(BYTES_LEFT, 0, 0)
+        for _, parsed in _parse_all(data, count):
+            offset = _wrap(base_offset + parsed.offset_delta)
+            if parsed.key is not None and offset >= first_offset and not self.put(parsed.key, offset):
+                return False
+        return True
+
+    def retain(
+        self,
+        data: Buffer,
+        base_offset: int,
+        base_timestamp: int,
+        log_append_time: int | None,
+        count: int,
+        keep_tombstones: bool,
+        has_horizon: bool,
+        horizon_ms: int,
+        reserved: int,
+    ) -> Retained:
+        """The records of a batch that are still the latest of their key, or beyond what the map knows.
+
+        They are counted from a new base timestamp: the batch's own if that is a delete horizon, `horizon_ms` if there
+        are tombstones among them and it has none, and else the first one's. `reserved` bytes before them are left free.
+        """
+        if count < 0:
+            raise corrupt(RECORD_COUNT, 0, 0)
+        if reserved < 0:
+            raise ValueError("sizes cannot be negative")
+        if count == 0 and len(data):
+            raise corrupt(BYTES_LEFT, 0, 0)
+        kept: list[tuple[int, _Parsed]] = []
+        keyless = 0
+        for _, parsed in _parse_all(data, count):
+            offset = _wrap(base_offset + parsed.offset_delta)
+            if offset <= self.latest_offset:
+                if parsed.key is None:
+                    keyless += 1
+                    continue
+                if offset < self.get(parsed.key) or (parsed.value is None and not keep_tombstones):
+                    continue
+            stamp = log_append_time
+            kept.append((_wrap(base_timestamp + parsed.timestamp_delta) if stamp is None else stamp, parsed))
+        has_tombstones = any(parsed.value is None for _, parsed in kept)
+        latest = max([-1, *(timestamp for timestamp, _ in kept)])
+        if len(kept) == count and (has_horizon or not has_tombstones):
+            return Retained(count, keyless, has_tombstones, base_timestamp, latest, None)
+        base = base_timestamp
+        if kept and not has_horizon:
+            base = horizon_ms if has_tombstones else kept[0][0]
+        whole, records = bytes(data), bytearray(reserved)
+        for timestamp, parsed in kept:
+            body = b"\x00" + _varint(_wrap(timestamp - base)) + whole[parsed.rest : parsed.end]
+            records += _varint(len(body)) + body
+        return Retained(len(kept), keyless, has_tombstones, base, latest, records)

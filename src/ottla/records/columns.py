@@ -58,3 +58,17 @@ class Scan(NamedTuple):
     """Index of the first record with a null key, or -1."""
     in_sequence: bool
     """Whether the offset deltas are 0, 1, 2 and so on."""
+
+
+class Retained(NamedTuple):
+    """What compaction leaves of a batch's records."""
+
+    record_count: int
+    keyless: int
+    """Records that went because they have no key."""
+    has_tombstones: bool
+    base_timestamp: int
+    max_timestamp: int
+    """Of the records that are left; -1 for none."""
+    records: bytearray | None
+    """Them, encoded anew; None when all are left and nothing about them changes."""

@@ -7,13 +7,13 @@ results, down to the words of their errors, and share every test; only one of th
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ottla.records._slow import ColumnReader, Record, RecordReader, RecordWriter, scan
+    from ottla.records._slow import ColumnReader, OffsetMap, Record, RecordReader, RecordWriter, scan
 else:
     try:
-        from ottla.records._fast import ColumnReader, Record, RecordReader, RecordWriter, scan
+        from ottla.records._fast import ColumnReader, OffsetMap, Record, RecordReader, RecordWriter, scan
     except ImportError:
-        from ottla.records._slow import ColumnReader, Record, RecordReader, RecordWriter, scan
+        from ottla.records._slow import ColumnReader, OffsetMap, Record, RecordReader, RecordWriter, scan
 
-__all__ = ["IS_COMPILED", "ColumnReader", "Record", "RecordReader", "RecordWriter", "scan"]
+__all__ = ["IS_COMPILED", "ColumnReader", "OffsetMap", "Record", "RecordReader", "RecordWriter", "scan"]
 
 IS_COMPILED = RecordReader.__module__.endswith("_fast")

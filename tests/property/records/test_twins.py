@@ -169,7 +169,37 @@ def compare_columns(chance):
     both(extend)
 
 
-COMPARISONS = [compare_reading, compare_writing, compare_columns]
+def compare_cleaning(chance):
+    """Batches of few keys: a map learned from some of them, and what it leaves of others."""
+    batches = []
+    for _ in range(chance.randrange(1, 4)):
+        writer = _fast.RecordWriter()
+        records = some_records(chance)
+        for timestamp, _, value, headers in records:
+            writer.append(timestamp, chance.choice([None, b"", b"a", b"b", b"key of twenty bytes"]), value, headers)
+        data = writer.finish()
+        batches.append((mutated(chance, data) if chance.random() < 0.2 else bytes(data), len(records)))
+    capacity = chance.choice([1, 2, 5])
+    first, latest = chance.choice([0, 0, 2, 11]), chance.choice([None, None, 3, 14])
+    has_horizon, stamp = chance.random() < 0.3, chance.choice([None, None, NOW])
+    base = chance.choice([0, NOW, (1 << 63) - 1])
+    reserved = chance.choice([0, 61, -1])
+
+    def clean(kernel):
+        offsets = kernel.OffsetMap(capacity + 1, capacity, b"sixteen bytes...")
+        for number, (data, count) in enumerate(batches):
+            yield offsets.learn(data, number * 10, count, first), len(offsets), offsets.latest_offset
+        yield [offsets.get(key) for key in (b"", b"a", b"b", b"never seen")]
+        offsets.latest_offset = offsets.latest_offset if latest is None else latest
+        for number, (data, count) in enumerate(batches):
+            flags = keep_tombstones, has_horizon
+            yield offsets.retain(data, number * 10, base, stamp, count, *flags, NOW + 7, reserved)
+
+    keep_tombstones = chance.random() < 0.5
+    both(clean)
+
+
+COMPARISONS = [compare_reading, compare_writing, compare_columns, compare_cleaning]
 
 
 @pytest.mark.parametrize("compare", COMPARISONS)

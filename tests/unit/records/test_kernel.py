@@ -234,3 +234,38 @@ def test_data_cannot_be_pulled_away_under_a_reader(kernel):
     assert next(reader).offset == 0
     del reader
     data.clear()
+
+
+def test_a_map_knows_the_latest_offset_of_each_key_until_it_is_full(kernel):
+    offsets = kernel.OffsetMap(4, 2, bytes(16))
+    data = write(kernel, (NOW, b"a", b"1"), (NOW, None, b"2"), (NOW, b"b", None), (NOW, b"a", b"3"), (NOW, b"c", b"4"))
+    assert not offsets.learn(data, 100, 5, 0)
+    assert (len(offsets), offsets.latest_offset) == (2, 102)
+    assert [offsets.get(key) for key in (b"a", b"b", b"c")] == [100, 102, -1]
+
+
+def test_a_map_grows_to_as_many_keys_as_it_may_hold(kernel):
+    offsets = kernel.OffsetMap(20_000, 20_000, bytes(16))
+    assert all(offsets.put(b"%d" % number, number) for number in range(20_000))
+    assert not offsets.put(b"one more", 20_000)
+    assert [offsets.get(b"%d" % number) for number in range(20_000)] == list(range(20_000))
+
+
+def test_retained_records_keep_their_offsets_and_timestamps_on_a_new_base(kernel):
+    data = write(kernel, (NOW, b"a", b"1"), (NOW + 5, b"b", b"2", [("h", b"v")]), (NOW + 9, b"a", None))
+    offsets = kernel.OffsetMap(4, 4, bytes(16))
+    offsets.learn(data, 100, 3, 0)
+    left = offsets.retain(data, 100, NOW, None, 3, True, False, NOW + 86_400_000, 0)
+    assert left[:5] == (2, 0, True, NOW + 86_400_000, NOW + 9)
+    first, second = read(kernel, left.records, 2, base_timestamp=left.base_timestamp)
+    assert (first.offset, first.timestamp, first.key, first.headers) == (101, NOW + 5, b"b", (("h", b"v"),))
+    assert (second.offset, second.timestamp, second.key, second.value) == (102, NOW + 9, b"a", None)
+    left = offsets.retain(data, 100, NOW, None, 3, False, False, 0, 0)
+    assert left[:5] == (1, 0, False, NOW + 5, NOW + 5)
+
+
+def test_a_batch_that_loses_nothing_is_not_encoded_anew(kernel):
+    data = write(kernel, (NOW, b"a", b"1"), (NOW + 5, b"b", b"2"))
+    offsets = kernel.OffsetMap(4, 4, bytes(16))
+    offsets.learn(data, 100, 2, 0)
+    assert offsets.retain(data, 100, NOW, None, 2, True, False, 0, 61).records is None
