@@ -76,6 +76,10 @@ class Disk(Protocol):
 
     def modified_ms(self, path: str) -> int: ...
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Makes a file as old as another that it stands for."""
+        ...
+
     def list_dir(self, path: str) -> Sequence[str]:
         """Names in a directory, sorted."""
         ...

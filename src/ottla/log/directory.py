@@ -73,6 +73,7 @@ class LogDirectory:
         self._recovery_points = self._read_checkpoint(names.RECOVERY_POINTS)
         self._log_start_offsets = self._read_checkpoint(names.LOG_START_OFFSETS)
         self._high_watermarks = self._read_checkpoint(names.HIGH_WATERMARKS)
+        self._cleaner_offsets = self._read_checkpoint(names.CLEANER_OFFSETS)
         marker = self._file(names.CLEAN_SHUTDOWN)
         self.was_clean = self._disk.exists(marker)
         if self.was_clean:
@@ -128,6 +129,7 @@ class LogDirectory:
         self._recovery_points.pop(partition, None)
         self._log_start_offsets.pop(partition, None)
         self._high_watermarks.pop(partition, None)
+        self._forget_cleaner_offset(partition)
         log.release()
         condemned = self._file(names.marked_dir(partition, self._unique_name(), names.DELETE_DIR))
         self._disk.rename(log.directory, condemned)
@@ -199,10 +201,33 @@ class LogDirectory:
             lowered = {**self._log_start_offsets, partition: offset}
             write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), lowered)
             self._log_start_offsets = lowered
+        if self._cleaner_offsets.get(partition, 0) > offset:
+            self.save_cleaner_offset(partition, offset)
 
     def _write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
         write_offsets(self._disk, self._file(names.RECOVERY_POINTS), offsets)
         self._recovery_points = offsets
+
+    def saved_recovery_point(self, partition: TopicPartition) -> int:
+        """What the checkpoint promises: after a crash, all that ends before it is taken as it is."""
+        return self._recovery_points.get(partition, 0)
+
+    def cleaner_offset(self, partition: TopicPartition) -> int | None:
+        """Up to where the log is clean; None if it never has been cleaned."""
+        return self._cleaner_offsets.get(partition)
+
+    def save_cleaner_offset(self, partition: TopicPartition, offset: int) -> None:
+        self._write_cleaner_offsets({**self._cleaner_offsets, partition: offset})
+
+    def _forget_cleaner_offset(self, partition: TopicPartition) -> None:
+        """Before the partition goes: one of the same name that is made later is not clean because of it."""
+        if partition in self._cleaner_offsets:
+            left = {other: offset for other, offset in self._cleaner_offsets.items() if other != partition}
+            self._write_cleaner_offsets(left)
+
+    def _write_cleaner_offsets(self, offsets: dict[TopicPartition, int]) -> None:
+        write_offsets(self._disk, self._file(names.CLEANER_OFFSETS), offsets)
+        self._cleaner_offsets = offsets
 
     def flush(self) -> None:
         """Makes every partition durable and says so in the recovery points."""

@@ -8,6 +8,7 @@ from zlib import crc32
 from ottla.base.ids import TopicPartition
 
 _DAY_MS = 24 * 60 * 60 * 1000
+_NEVER_MS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +16,12 @@ class LogConfig:
     """Fields carry the names of the topic settings, with underscores for dots."""
 
     cleanup_policy: tuple[str, ...] = ("delete",)
+    delete_retention_ms: int = _DAY_MS
     file_delete_delay_ms: int = 60_000
     index_interval_bytes: int = 4096
+    max_compaction_lag_ms: int = _NEVER_MS
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
     retention_bytes: int = -1
     retention_ms: int = 7 * _DAY_MS
     segment_bytes: int = 1 << 30

@@ -14,11 +14,12 @@ One file because all of these operations keep the same two things in order, the 
 and whoever changes one must see the others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer, Clock, Disk
 from ottla.log import names
+from ottla.log.cleaning.replacement import Replacement
 from ottla.log.errors import OffsetOutOfRange
 from ottla.log.files import make_dirs
 from ottla.log.flush import Flush
@@ -79,6 +80,7 @@ class PartitionLog:
         # How many times names in the directory have changed, and how many of those changes are durable.
         self._names_changed, self._names_synced = 1, 0
         self._truncations = 0
+        self._replacement: Replacement | None = None
         self._unfinished: Callable[[], object] | None = None
 
     @classmethod
@@ -262,13 +264,14 @@ class PartitionLog:
             self._unfinished = None
             self._names_changed += 1
 
-    def _new_segment(self, base_offset: int) -> Segment:
+    def _new_segment(self, base_offset: int, suffix: str = "") -> Segment:
         return Segment(
             self._disk,
             self.directory,
             base_offset,
             index_interval_bytes=self.config.index_interval_bytes,
             created_ms=self._clock.now_ms(),
+            suffix=suffix,
         )
 
     # Reading
@@ -364,6 +367,46 @@ class PartitionLog:
         """Removes the files whose delay is over."""
         self._retired.remove(None if at_once else self._clock.now_ms())
 
+    # Replacing
+
+    def start_replacement(self, base_offsets: Sequence[int]) -> Replacement | None:
+        """Begins to swap the cleaned segment, which begins with the first of these, in for all of them.
+
+        Afterwards `run` of what is returned, on any thread, and `finish_replacement`. None if the log is no longer what
+        it was when it was cleaned; the files with .cleaned are then the caller's to remove.
+        """
+        assert self._replacement is None, "one swap at a time"
+        slot = slot_of(self.segments, base_offsets[0])
+        old = self.segments[slot : slot + len(base_offsets)]
+        is_as_cleaned = [segment.base_offset for segment in old] == list(base_offsets)
+        if not is_as_cleaned or end_of(self.segments, slot + len(old) - 1, self.log_end_offset) > self.recovery_point:
+            return None
+        assert self.active not in old, "the active segment is never cleaned"
+        new = self._new_segment(base_offsets[0], names.CLEANED)
+        new.rename(names.SWAP)
+        self._replacement = Replacement(old, new, lambda: self._disk.sync_dir(self.directory), self._truncations)
+        return self._replacement
+
+    def finish_replacement(self, replacement: Replacement) -> bool:
+        """Puts the new segment where the old ones are, unless something has happened to those; says whether it did."""
+        self._replacement = None
+        if replacement.truncations != self._truncations:
+            return False  # The new one is gone.
+        old, new = replacement.old, replacement.new
+        slot = slot_of(self.segments, old[0].base_offset)
+        if self.segments[slot : slot + len(old)] != old:
+            new.delete()
+            return False
+        due_ms = self._clock.now_ms() + self.config.file_delete_delay_ms
+        for segment in old:
+            segment.rename(names.DELETED)
+            snapshot = None if segment is old[0] else self._snapshots.retire(segment.base_offset)
+            self._retired.add(due_ms, segment, snapshot)
+        new.rename("")
+        self.segments[slot : slot + len(old)] = [new]
+        self._names_changed += 1
+        return True
+
     # Truncating
 
     def truncate_to(self, offset: int) -> bool:
@@ -432,6 +475,9 @@ class PartitionLog:
             self._before_truncation(offset)
             self.recovery_point = min(self.recovery_point, offset)
         self._truncations += 1
+        if self._replacement is not None:
+            self._replacement.new.delete()  # A crash would swap it in, with what is cut away now.
+            self._replacement = None
 
     def _rebuild_producers(self) -> None:
         silent_since_ms = self._clock.now_ms() - self._producer_expiration_ms

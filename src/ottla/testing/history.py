@@ -25,6 +25,8 @@ class BatchSource:
 
     random: Random
     now_ms: int = 1_700_000_000_000
+    tombstones: float = 0.0
+    """How many of the records delete their key."""
     _made: int = 0
     _producers: list[_Producer] = field(default_factory=list)
 
@@ -63,7 +65,9 @@ class BatchSource:
         for _ in range(self.random.randint(1, 4)):
             self._made += 1
             self.now_ms += self.random.randint(-20, 60)
-            value = f"value {self._made} ".encode() * self.random.randint(1, 8)
+            value: bytes | None = f"value {self._made} ".encode() * self.random.randint(1, 8)
+            if self.tombstones and self.random.random() < self.tombstones:
+                value = None
             builder.append(self.now_ms, b"key %d" % self.random.randrange(5), value)
         return builder.build()
 

@@ -1,0 +1,80 @@
+"""What a cleaning is told, and what it tells: plain values that can be sent to another process and back."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from ottla.log.transaction_index import AbortedTransaction
+
+
+class LastRecord(NamedTuple):
+    """The last thing that a producer wrote: its sequence or, if that is of no more use, its epoch must not be lost."""
+
+    last_data_offset: int
+    """-1 when what came last is a marker."""
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningJob:
+    """One cleaning of one partition's log."""
+
+    directory: str
+    base_offsets: tuple[int, ...]
+    """The segments that may be cleaned, oldest first: durable, decided, and no longer written to."""
+    first_dirty_offset: int
+    end_offset: int
+    """Where the last of the segments ends and the next one begins."""
+    now_ms: int
+    delete_retention_ms: int
+    segment_bytes: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    map_slots: int
+    map_capacity: int
+    seed: str
+    """32 hex digits, for the map's fingerprints."""
+    buffer_bytes: int = 1 << 18
+    aborted: tuple[AbortedTransaction, ...] = ()
+    """Those whose markers are after `end_offset`; the others are found in the segments' own indexes."""
+    producers: dict[int, LastRecord] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> "CleaningJob":
+        fields: dict[str, Any] = json.loads(text)
+        fields["base_offsets"] = tuple(fields["base_offsets"])
+        fields["aborted"] = tuple(AbortedTransaction._make(entry) for entry in fields["aborted"])
+        fields["producers"] = {int(id): LastRecord._make(last) for id, last in fields["producers"].items()}
+        return cls(**fields)
+
+
+class CleanedSegment(NamedTuple):
+    """A finished segment: its files have the suffix .cleaned and are on the disk."""
+
+    base_offsets: tuple[int, ...]
+    """The segments that it stands for; it begins where the first of them does."""
+
+
+@dataclass(slots=True)
+class CleaningStats:
+    """How it went. Times are for who runs it to fill in."""
+
+    map_bytes_read: int = 0
+    map_utilization: float = 0.0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    records_read: int = 0
+    records_written: int = 0
+    keyless_records: int = 0
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningDone:
+    """All segments have been told of; the log is clean up to here once they are swapped in."""
+
+    clean_offset: int
+    stats: CleaningStats
