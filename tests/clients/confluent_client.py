@@ -25,6 +25,7 @@ def write(bootstrap: str, topic: str, records: Sequence[Record], compression: st
     config = {
         "bootstrap.servers": bootstrap,
         "compression.type": compression,
+        "enable.idempotence": True,  # otherwise what is sent again may be overtaken
         "message.max.bytes": MAX_BYTES,
         "linger.ms": 20,
     }

@@ -6,12 +6,16 @@ import pytest
 from target import Target, a_target
 from witness import Witness
 
+from ottla.testing.node import RunningNode
+
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[Target]:
     # A thousand connections at once would wait for each other in a backlog of fifty, Kafka's default.
     with a_target(auto_create_topics_enable="false", socket_listen_backlog_size="1000") as running:
         yield running
+        if isinstance(running, RunningNode):
+            assert running.is_running, f"the node is gone\n{running.end_of_log()}"
 
 
 @pytest.fixture
