@@ -1,20 +1,311 @@
-"""All groups of one partition of `__consumer_offsets`."""
+"""All groups of one partition of `__consumer_offsets`: the commands that are given to them, and their replay.
 
-from ottla.machines.coordinator import CoordinatorMachine, TransactionStamp
+A group exists from its first record on: of the group itself, or of an offset that somebody commits in its name without
+being a member (a "simple" group, which has no protocol). It is forgotten when an admin deletes it, or when it is empty
+and the last of its offsets is too old.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ottla.machines.coordinator import (
+    CoordinatorDecision,
+    CoordinatorMachine,
+    CoordinatorRecord,
+    Timer,
+    TransactionStamp,
+    Waiter,
+)
+from ottla.machines.group import offset_commands
+from ottla.machines.group.classic.group import ClassicGroup, ClassicState, DescribedGroup
+from ottla.machines.group.classic.rebalance import ClassicProtocol, Joining
+from ottla.machines.group.classic.replies import write_error
+from ottla.machines.group.effects import Effects
+from ottla.machines.group.offsets import Offsets
+from ottla.machines.group.records import group_forgotten, group_written
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
+from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
+from ottla.wire.messages import (
+    DeleteGroupsResponse,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    ListGroupsResponse,
+    OffsetCommitKey,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitValue,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+
+_EXPIRATION = "expiration"
+_FIRST_WITH_GROUP_NOT_FOUND = 9
 
 
 class GroupCoordinator(CoordinatorMachine):
-    """`image` is the cluster as this broker knows it: which topics there are."""
+    """`image` is the cluster as this broker knows it; `new_uuid_text` gives ids for members."""
 
-    def __init__(self, settings: GroupSettings, image: MetadataImage) -> None:
-        self._settings = settings
-        self._image = image
+    def __init__(self, settings: GroupSettings, image: MetadataImage, new_uuid_text: Callable[[], str]) -> None:
+        self.settings = settings
+        self.image = image
+        self.groups: dict[str, ClassicGroup] = {}
+        self.offsets = Offsets()
+        self.classic = ClassicProtocol(settings, new_uuid_text)
+        self._is_loaded = False
+
+    # Replaying
 
     def replay(self, key: Message, value: Message | None) -> None:
-        pass
+        match key, value:
+            case OffsetCommitKey(), OffsetCommitValue() | None:
+                self._replay_offset(key, value, None)
+            case GroupMetadataKey(), None:
+                self.groups.pop(key.group, None)
+            case GroupMetadataKey(), GroupMetadataValue():
+                self._replay_classic(key.group, value)
 
     def replay_in_transaction(self, stamp: TransactionStamp, key: Message, value: Message | None) -> None:
-        pass
+        if isinstance(key, OffsetCommitKey):
+            assert value is None or isinstance(value, OffsetCommitValue)
+            self._replay_offset(key, value, stamp.producer_id)
+
+    def replay_end_of_transaction(self, stamp: TransactionStamp, *, committed: bool) -> None:
+        self.offsets.replay_end_of_transaction(stamp.producer_id, committed=committed)
+
+    def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int | None) -> None:
+        if value is not None and key.group not in self.groups:
+            self.groups[key.group] = ClassicGroup(key.group, value.commit_timestamp)
+        self.offsets.replay(key, value, producer_id)
+
+    def _replay_classic(self, group_id: str, value: GroupMetadataValue) -> None:
+        group = self.groups.get(group_id)
+        if self._is_loaded and group is not None:
+            group.on_written(value)
+        else:
+            self.groups[group_id] = ClassicGroup.of_record(group_id, value)
+
+    def on_loaded(self, now_ms: int) -> CoordinatorDecision[None]:
+        self._is_loaded = True
+        effects = Effects()
+        for group in self.groups.values():
+            self.classic.on_loaded(group, effects, now_ms)
+        effects.timers.append(self._expiration_timer())
+        return effects.decision(None)
+
+    def on_unloaded(self) -> Sequence[Waiter]:
+        return [waiter for group in self.groups.values() for waiter in _waiters(group)]
+
+    # Membership, classic
+
+    def join(
+        self, request: JoinGroupRequest, client: Joining, waiter: Waiter, now_ms: int
+    ) -> CoordinatorDecision[None]:
+        group = self.groups.get(request.group_id)
+        effects = Effects()
+        if group is None and request.member_id:
+            refused = JoinGroupResponse(member_id=request.member_id, error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+            effects.answer(waiter, refused)
+            return effects.decision(None)
+        if group is None:
+            return self._join_new_group(request, client, waiter, effects, now_ms)
+        self.classic.join(group, request, client, waiter, effects, now_ms)
+        return effects.decision(None)
+
+    def _join_new_group(
+        self, request: JoinGroupRequest, client: Joining, waiter: Waiter, effects: Effects, now_ms: int
+    ) -> CoordinatorDecision[None]:
+        """The group is written down as soon as somebody asks for it."""
+        group_id = request.group_id
+        group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
+        created = group.empty_record(0, now_ms)
+        self.classic.join(group, request, client, waiter, effects, now_ms)
+        effects.records.insert(0, group_written(group_id, created))
+
+        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
+            undone = Effects()
+            if self.groups.get(group_id) is group:
+                del self.groups[group_id]
+            for waiter in (*(answer.waiter for answer in effects.answers), *_waiters(group)):
+                undone.answer(waiter, write_error(error))
+            return undone.decision(None)
+
+        effects.undo = undo
+        return effects.decision(None)
+
+    def sync(self, request: SyncGroupRequest, waiter: Waiter, now_ms: int) -> CoordinatorDecision[None]:
+        group = self.groups.get(request.group_id)
+        effects = Effects()
+        if group is None or group.is_empty:
+            effects.answer(waiter, ErrorCode.UNKNOWN_MEMBER_ID)
+        else:
+            self.classic.sync(group, request, waiter, effects, now_ms)
+        return effects.decision(None)
+
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> CoordinatorDecision[HeartbeatResponse]:
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return CoordinatorDecision(HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        return self.classic.heartbeat(group, request.member_id, request.group_instance_id, request.generation_id)
+
+    def leave(self, request: LeaveGroupRequest, now_ms: int) -> CoordinatorDecision[LeaveGroupResponse]:
+        group = self.groups.get(request.group_id)
+        if group is None:
+            unknown = [
+                LeaveGroupResponse.MemberResponse(
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+                )
+                for member in request.members
+            ]
+            return CoordinatorDecision(LeaveGroupResponse(members=unknown))
+        effects = Effects()
+        response = self.classic.leave(group, request, effects, now_ms)
+        return effects.decision(response)
+
+    def with_classic(
+        self, group_id: str, transition: Callable[[ClassicGroup, Effects], None]
+    ) -> CoordinatorDecision[None]:
+        """For timers: lets a group change if it is still there."""
+        group = self.groups.get(group_id)
+        effects = Effects()
+        if group is not None:
+            transition(group, effects)
+        return effects.decision(None)
+
+    # Offsets
+
+    def commit_offsets(
+        self, request: OffsetCommitRequest, api_version: int, now_ms: int
+    ) -> CoordinatorDecision[OffsetCommitResponse | ErrorCode]:
+        group = self.groups.get(request.group_id)
+        effects = Effects()
+        if group is None:
+            error = self._check_commit_of_nobody(request.generation_id_or_member_epoch, api_version)
+        else:
+            error = group.check_commit(
+                request.member_id,
+                request.group_instance_id,
+                request.generation_id_or_member_epoch,
+                is_transactional=False,
+            )
+        if error:
+            return CoordinatorDecision(error)
+        if group is not None and group.state in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
+            member = group.members.get(request.member_id)
+            if member is not None:
+                self.classic.keep_session(group, member, effects)
+        response, records = offset_commands.commit(request, self.settings, now_ms)
+        return CoordinatorDecision(response, records, timers=effects.timers)
+
+    @staticmethod
+    def _check_commit_of_nobody(generation: int, api_version: int) -> ErrorCode:
+        """There is no such group: only who is no member may commit, which makes one that just keeps offsets."""
+        if generation < 0:
+            return ErrorCode.NONE
+        knows_error = api_version >= _FIRST_WITH_GROUP_NOT_FOUND
+        return ErrorCode.GROUP_ID_NOT_FOUND if knows_error else ErrorCode.ILLEGAL_GENERATION
+
+    def commit_offsets_in_transaction(
+        self, request: TxnOffsetCommitRequest, now_ms: int
+    ) -> CoordinatorDecision[TxnOffsetCommitResponse | ErrorCode]:
+        """The offsets count when the producer's transaction is committed (KIP-447)."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            error = ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
+        else:
+            error = group.check_commit(
+                request.member_id, request.group_instance_id, request.generation_id, is_transactional=True
+            )
+        if error:
+            return CoordinatorDecision(error)
+        response, records = offset_commands.commit_in_transaction(request, self.settings, now_ms)
+        stamp = TransactionStamp(request.producer_id, request.producer_epoch)
+        return CoordinatorDecision(response, records, transaction=stamp)
+
+    def fetch_offsets(
+        self, asked: OffsetFetchRequest.OffsetFetchRequestGroup, *, require_stable: bool
+    ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
+        exists = asked.group_id in self.groups
+        return offset_commands.fetch(self.offsets, asked, exists=exists, require_stable=require_stable)
+
+    def delete_offsets(self, request: OffsetDeleteRequest, now_ms: int) -> CoordinatorDecision[OffsetDeleteResponse]:
+        group = self.groups.get(request.group_id)
+        error = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_deletion_of_offsets()
+        if group is None or error:
+            return CoordinatorDecision(OffsetDeleteResponse(error_code=error))
+        response, records = offset_commands.delete(self.offsets, group, request)
+        return CoordinatorDecision(response, records)
+
+    def on_topics_deleted(self, topics: Sequence[str], now_ms: int) -> CoordinatorDecision[None]:
+        return CoordinatorDecision(None, list(offset_commands.forget_topics(self.offsets, topics)), atomic=False)
+
+    def expire_offsets(self, now_ms: int) -> CoordinatorDecision[None]:
+        """Forgets offsets that are too old, and groups that have nothing left (offsets.retention.minutes)."""
+        records: list[CoordinatorRecord] = []
+        for group_id, group in self.groups.items():
+            expired, is_all = offset_commands.expire(self.offsets, group_id, group, self.settings, now_ms)
+            records += expired
+            if is_all and group.is_empty and not _has_pending(group):
+                records.append(group_forgotten(group_id))
+        return CoordinatorDecision(None, records, timers=[self._expiration_timer()], atomic=False)
+
+    def _expiration_timer(self) -> Timer:
+        interval_ms = self.settings.offsets_retention_check_interval_ms
+        return Timer(_EXPIRATION, interval_ms, GroupCoordinator.expire_offsets)
+
+    # Administration
+
+    def list_groups(self, states: frozenset[str], types: frozenset[str]) -> list[ListGroupsResponse.ListedGroup]:
+        """Groups in one of these states and of one of these types, in lower case; none of either: in any."""
+        return [
+            ListGroupsResponse.ListedGroup(
+                group_id=group_id,
+                protocol_type=group.listed_protocol_type,
+                group_state=group.state_name,
+                group_type=group.TYPE,
+            )
+            for group_id, group in self.groups.items()
+            if (not states or group.state_name.lower() in states) and (not types or group.TYPE in types)
+        ]
+
+    def describe_group(self, group_id: str) -> DescribedGroup | None:
+        group = self.groups.get(group_id)
+        return None if group is None else group.described()
+
+    def delete_groups(
+        self, group_ids: Iterable[str], now_ms: int
+    ) -> CoordinatorDecision[list[DeleteGroupsResponse.DeletableGroupResult]]:
+        results: list[DeleteGroupsResponse.DeletableGroupResult] = []
+        records: list[CoordinatorRecord] = []
+        for group_id in dict.fromkeys(group_ids):
+            group = self.groups.get(group_id)
+            error = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_deletion()
+            if not error:
+                records += offset_commands.forget_group(self.offsets, group_id)
+                records.append(group_forgotten(group_id))
+            results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error))
+        return CoordinatorDecision(results, records)
+
+
+def _waiters(group: ClassicGroup) -> Iterable[Waiter]:
+    for member in group.members.values():
+        for waiter in (member.waits_for_join, member.waits_for_sync):
+            if waiter is not None:
+                yield waiter
+
+
+def _has_pending(group: ClassicGroup) -> bool:
+    return bool(group.pending)
