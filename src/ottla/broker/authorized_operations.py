@@ -53,3 +53,7 @@ ALL_ON_CLUSTER: Final = _bits(
         Operation.IDEMPOTENT_WRITE,
     )
 )
+
+ALL_ON_GROUP: Final = _bits(
+    (Operation.READ, Operation.DELETE, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+)

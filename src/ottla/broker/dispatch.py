@@ -39,6 +39,18 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.WRITE_TXN_MARKERS: Route("write_txn_markers", "handle_write_txn_markers"),
     ApiKey.DESCRIBE_TRANSACTIONS: Route("describe_transactions", "handle_describe_transactions"),
     ApiKey.LIST_TRANSACTIONS: Route("list_transactions", "handle_list_transactions"),
+    # Groups
+    ApiKey.FIND_COORDINATOR: Route("find_coordinator", "handle_find_coordinator"),
+    ApiKey.JOIN_GROUP: Route("join_group", "handle_join_group"),
+    ApiKey.SYNC_GROUP: Route("sync_group", "handle_sync_group"),
+    ApiKey.HEARTBEAT: Route("heartbeat", "handle_heartbeat"),
+    ApiKey.LEAVE_GROUP: Route("leave_group", "handle_leave_group"),
+    ApiKey.OFFSET_COMMIT: Route("offset_commit", "handle_offset_commit"),
+    ApiKey.OFFSET_FETCH: Route("offset_fetch", "handle_offset_fetch"),
+    ApiKey.OFFSET_DELETE: Route("offset_delete", "handle_offset_delete"),
+    ApiKey.LIST_GROUPS: Route("list_groups", "handle_list_groups"),
+    ApiKey.DESCRIBE_GROUPS: Route("describe_groups", "handle_describe_groups"),
+    ApiKey.DELETE_GROUPS: Route("delete_groups", "handle_delete_groups"),
     # Directories
     ApiKey.DESCRIBE_LOG_DIRS: Route("log_dirs", "handle_describe_log_dirs"),
     ApiKey.ALTER_REPLICA_LOG_DIRS: Route("log_dirs", "handle_alter_replica_log_dirs"),

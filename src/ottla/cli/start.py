@@ -111,6 +111,8 @@ def _cluster_of_one(data: str, port: int) -> dict[str, str]:
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": "1@127.0.0.1:9093",
         "log.dirs": data,
+        # One person's first consumer is not to wait for others.
+        "group.initial.rebalance.delay.ms": "0",
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",

@@ -261,6 +261,7 @@ class Node:
         _log.info("stopping")
         self._server.stop_listening()
         self._background.stop()
+        self.broker.coordinators.close()
         self.broker.purgatory.release_all()
         await self._drain()
         await self._until(self._membership.leave)

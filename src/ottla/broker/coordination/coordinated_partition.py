@@ -120,6 +120,15 @@ class CoordinatedPartition(Generic[MachineT]):
         else:
             failed(self.refusal)
 
+    def query(
+        self,
+        read: Callable[[MachineT, int], ReplyT],
+        then: Callable[[ReplyT], None],
+        failed: Callable[[ErrorCode], None],
+    ) -> None:
+        """Reads state, and tells of it once all that it came from is committed."""
+        self.submit(lambda machine, now_ms: CoordinatorDecision(read(machine, now_ms)), then, failed)
+
     @property
     def refusal(self) -> ErrorCode:
         is_loading = self.state is State.LOADING

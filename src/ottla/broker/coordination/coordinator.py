@@ -120,4 +120,8 @@ class Coordinator(Generic[MachineT]):
         failed: Callable[[ErrorCode], None],
     ) -> None:
         """Reads state, and tells of it once all that it came from is committed."""
-        self.submit(key, lambda machine, now_ms: CoordinatorDecision(read(machine, now_ms)), then, failed)
+        led = self.find(key)
+        if led is None:
+            failed(ErrorCode.NOT_COORDINATOR)
+        else:
+            led.query(read, then, failed)

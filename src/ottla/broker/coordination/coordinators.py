@@ -1,6 +1,7 @@
 """The coordinators of a broker, told of what happens to their partitions and to the cluster."""
 
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from ottla.broker.coordination.coordinator import Coordinator
 from ottla.broker.partition import Partition
@@ -38,7 +39,7 @@ class Coordinators:
         from ottla.machines.group.settings import group_settings
 
         broker = self._broker
-        return GroupCoordinator(group_settings(broker.config), broker.image)
+        return GroupCoordinator(group_settings(broker.config), broker.image, lambda: str(uuid4()))
 
     def on_leadership(self, partition: Partition) -> None:
         """A partition that this node holds has a new leader, or is gone."""
@@ -49,9 +50,19 @@ class Coordinators:
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """The cluster has changed, and the broker has taken it up."""
+        if delta.topics_deleted:
+            self._forget_topics([topic.name for topic in delta.topics_deleted.values()])
         if delta.features or delta.configs:
             self.transactions.refresh_settings()
+
+    def _forget_topics(self, topics: list[str]) -> None:
+        for led in list(self.groups.active):
+            led.submit(lambda machine, now_ms: machine.on_topics_deleted(topics, now_ms), _ignore, _ignore)
 
     def close(self) -> None:
         self.groups.close()
         self.transactions.close()
+
+
+def _ignore(_outcome: object) -> None:
+    """Nobody waits for it."""

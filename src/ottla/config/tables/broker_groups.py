@@ -19,13 +19,13 @@ SETTINGS = (
 
     # The classic protocol
     Int("group.min.session.timeout.ms", 6000, ANY, MEDIUM,
-        "Shortest session timeout that a member may ask for."),
+        "Shortest session timeout that a member may ask for.", acted_on=True),
     Int("group.max.session.timeout.ms", 1_800_000, ANY, MEDIUM,
-        "Longest session timeout that a member may ask for."),
+        "Longest session timeout that a member may ask for.", acted_on=True),
     Int("group.initial.rebalance.delay.ms", 3000, ANY, MEDIUM,
-        "How long the first rebalance of an empty group waits for more members."),
+        "How long the first rebalance of an empty group waits for more members.", acted_on=True),
     Int("group.max.size", INT_MAX, at_least(1), MEDIUM,
-        "Members of one group; more are refused."),
+        "Members of one group; more are refused.", acted_on=True),
 
     # The consumer protocol (KIP-848)
     Text("group.consumer.migration.policy", "bidirectional",
@@ -56,16 +56,17 @@ SETTINGS = (
 
     # Offsets, and __consumer_offsets
     Int("offset.metadata.max.bytes", 4096, ANY, HIGH,
-        "Longest note that may go with a committed offset."),
+        "Longest note that may go with a committed offset.", acted_on=True),
     Int("offsets.commit.timeout.ms", 5000, at_least(1), HIGH,
-        "How long a commit waits for the replicas of the offsets topic before it fails."),
+        "How long a commit waits for the replicas of the offsets topic before it fails.", acted_on=True),
     Int("offsets.retention.minutes", 10_080, at_least(1), HIGH,
-        "How long committed offsets are kept once their group is empty, or no longer reads their topic."),
+        "How long committed offsets are kept once their group is empty, or no longer reads their topic.",
+        acted_on=True),
     Long("offsets.retention.check.interval.ms", 600_000, at_least(1), HIGH,
-         "Time between two looks for offsets that are too old."),
+         "Time between two looks for offsets that are too old.", acted_on=True),
     Int("offsets.load.buffer.size", 5_242_880, at_least(1), HIGH,
         "Bytes read at a time while a coordinator loads a partition of `__consumer_offsets`; a bigger batch is read "
-        "whole."),
+        "whole.", acted_on=True),
     Int("offsets.topic.num.partitions", 50, at_least(1), HIGH,
         "Partitions of `__consumer_offsets`; not to be changed once it exists.", acted_on=True),
     Short("offsets.topic.replication.factor", 3, at_least(1), HIGH,
@@ -73,5 +74,5 @@ SETTINGS = (
     Int("offsets.topic.segment.bytes", 104_857_600, at_least(1), HIGH,
         "Its `segment.bytes`: small, so that it is compacted and loaded fast.", acted_on=True),
     Int("offsets.topic.compression.codec", 0, ANY, HIGH,
-        "Compression of its batches, by number: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."),
+        "Compression of its batches, by number: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.", acted_on=True),
 )

@@ -1,0 +1,43 @@
+"""Who waits for an answer that a later decision brings: a request that was parked."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.runtime.request import Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+
+
+class ParkedRequest:
+    """Answers a request with a reply, or with what `refuse` makes of an error."""
+
+    __slots__ = ("_refuse", "_respond")
+
+    def __init__(self, respond: Respond, refuse: Callable[[ErrorCode], Message]) -> None:
+        self._respond = respond
+        self._refuse = refuse
+
+    def then(self, reply: Any, /) -> None:
+        self._respond(reply)
+
+    def failed(self, error: ErrorCode, /) -> None:
+        self._respond(self._refuse(error))
+
+
+class Gathered:
+    """Calls `done` with all parts, in order, when the last of them is there."""
+
+    __slots__ = ("_done", "_missing", "_parts")
+
+    def __init__(self, count: int, done: Callable[[list[Any]], None]) -> None:
+        self._parts: list[Any] = [None] * count
+        self._missing = count
+        self._done = done
+        if not count:
+            done([])
+
+    def put(self, index: int, part: Any) -> None:
+        self._parts[index] = part
+        self._missing -= 1
+        if not self._missing:
+            self._done(self._parts)

@@ -1,0 +1,92 @@
+"""OffsetCommit 2-10: how far a group has come; topics by id from version 10 (KIP-848).
+
+Partitions that the cluster does not have are refused one by one; the others go to the group's coordinator together.
+"""
+
+from ottla.base.ids import ZERO_UUID
+from ottla.broker.context import Broker
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import OffsetCommitRequest, OffsetCommitResponse
+
+_FIRST_WITH_TOPIC_IDS = 10
+
+_AnsweredTopic = OffsetCommitResponse.OffsetCommitResponseTopic
+_AnsweredPartition = OffsetCommitResponse.OffsetCommitResponsePartition
+_Topic = OffsetCommitRequest.OffsetCommitRequestTopic
+
+
+def handle_offset_commit(
+    broker: Broker, context: RequestContext, request: OffsetCommitRequest, respond: Respond
+) -> None:
+    by_id = context.api_version >= _FIRST_WITH_TOPIC_IDS
+    refused: list[_AnsweredTopic] = []
+    taken: list[_Topic] = []
+    for topic in request.topics:
+        _sort_out(broker, topic, taken, refused, by_id=by_id)
+    request.topics = taken
+
+    def reply(outcome: OffsetCommitResponse | ErrorCode) -> None:
+        if isinstance(outcome, ErrorCode):
+            outcome = OffsetCommitResponse(topics=[_answered(topic, outcome) for topic in taken])
+        respond(OffsetCommitResponse(topics=_joined(outcome.topics, refused, by_id=by_id)))
+
+    if not taken:
+        reply(ErrorCode.NONE)
+        return
+    broker.coordinators.groups.submit(
+        request.group_id,
+        lambda machine, now_ms: machine.commit_offsets(request, context.api_version, now_ms),
+        reply,
+        lambda error: reply(_write_error(error)),
+    )
+
+
+def _sort_out(
+    broker: Broker, topic: _Topic, taken: list[_Topic], refused: list[_AnsweredTopic], *, by_id: bool
+) -> None:
+    known = broker.image.topics.by_id.get(topic.topic_id) if by_id else broker.image.topics.by_name.get(topic.name)
+    if known is None:
+        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        refused.append(_answered(topic, error))
+        return
+    topic.name, topic.topic_id = known.name, known.id
+    there = [partition for partition in topic.partitions if partition.partition_index in known.partitions]
+    if len(there) < len(topic.partitions):
+        missing = [partition for partition in topic.partitions if partition.partition_index not in known.partitions]
+        of_missing = _Topic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
+        refused.append(_answered(of_missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        topic.partitions = there
+    if there:
+        taken.append(topic)
+
+
+def _answered(topic: _Topic, error: ErrorCode) -> _AnsweredTopic:
+    return _AnsweredTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            _AnsweredPartition(partition_index=partition.partition_index, error_code=error)
+            for partition in topic.partitions
+        ],
+    )
+
+
+def _joined(answered: list[_AnsweredTopic], refused: list[_AnsweredTopic], *, by_id: bool) -> list[_AnsweredTopic]:
+    """One answer a topic: refused partitions first, as in Kafka."""
+    topics: dict[object, _AnsweredTopic] = {}
+    for topic in (*refused, *answered):
+        known = topics.setdefault(topic.topic_id if by_id else topic.name, topic)
+        if known is not topic:
+            known.partitions += topic.partitions
+    for topic in topics.values():
+        if by_id:
+            topic.name = ""
+        else:
+            topic.topic_id = ZERO_UUID
+    return list(topics.values())
+
+
+def _write_error(error: ErrorCode) -> ErrorCode:
+    is_too_large = error in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+    return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if is_too_large else error
