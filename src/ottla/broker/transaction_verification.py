@@ -37,19 +37,19 @@ class Guard:
 
     __slots__ = ("askers", "epoch", "is_revoked", "key", "lowest_sequence")
 
-    def __init__(self, key: tuple[TopicPartition, int], header: BatchHeader) -> None:
+    def __init__(self, key: tuple[TopicPartition, int], epoch: int, sequence: int) -> None:
         self.key = key
         self.askers = 0
         self.is_revoked = False
-        self.epoch = header.producer_epoch
-        self.lowest_sequence = header.base_sequence
+        self.epoch = epoch
+        self.lowest_sequence = sequence
 
-    def see(self, header: BatchHeader) -> None:
+    def see(self, epoch: int, sequence: int) -> None:
         self.askers += 1
-        if header.producer_epoch > self.epoch:
-            self.epoch, self.lowest_sequence = header.producer_epoch, header.base_sequence
-        elif header.producer_epoch == self.epoch:
-            self.lowest_sequence = min(self.lowest_sequence, header.base_sequence)
+        if epoch > self.epoch:
+            self.epoch, self.lowest_sequence = epoch, sequence
+        elif epoch == self.epoch:
+            self.lowest_sequence = min(self.lowest_sequence, sequence)
 
 
 class Verifications:
@@ -61,21 +61,28 @@ class Verifications:
     def __len__(self) -> int:
         return len(self._guards)
 
-    def begin(self, partition: "Partition", header: BatchHeader) -> Guard | ErrorCode:
-        """A guard, if the coordinator has to be asked about this batch; NONE if not; or why it is not taken at all.
+    def begin_batch(self, partition: "Partition", header: BatchHeader) -> Guard | ErrorCode:
+        """As `begin`. A batch that was taken before is only going to be acknowledged again."""
+        producer = partition.log.producers.get(header.producer_id)
+        if producer is not None and producer.repetition_of(header):
+            return ErrorCode.NONE
+        return self.begin(partition, header.producer_id, header.producer_epoch, header.base_sequence)
+
+    def begin(self, partition: "Partition", producer_id: int, epoch: int, sequence: int = 0) -> Guard | ErrorCode:
+        """A guard, if the coordinator has to be asked about this write; NONE if not; or why it is not taken at all.
 
         Every guard is to be given back (`release`).
         """
-        producer = partition.log.producers.get(header.producer_id)
-        if producer is not None and header.producer_epoch < producer.epoch:
+        producer = partition.log.producers.get(producer_id)
+        if producer is not None and epoch < producer.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        if is_in_open_transaction(partition, header) or (producer is not None and producer.repetition_of(header)):
+        if has_open_transaction(partition, producer_id, epoch):
             return ErrorCode.NONE
-        key = partition.name, header.producer_id
+        key = partition.name, producer_id
         guard = self._guards.get(key)
         if guard is None:
-            guard = self._guards[key] = Guard(key, header)
-        guard.see(header)
+            guard = self._guards[key] = Guard(key, epoch, sequence)
+        guard.see(epoch, sequence)
         return guard
 
     def release(self, guard: Guard) -> None:
@@ -90,16 +97,14 @@ class Verifications:
             guard.is_revoked = True
 
 
-def is_in_open_transaction(partition: "Partition", header: BatchHeader) -> bool:
-    producer = partition.log.producers.get(header.producer_id)
-    if producer is None or producer.current_txn_first_offset < 0:
-        return False
-    return producer.epoch == header.producer_epoch
+def has_open_transaction(partition: "Partition", producer_id: int, epoch: int) -> bool:
+    producer = partition.log.producers.get(producer_id)
+    return producer is not None and producer.current_txn_first_offset >= 0 and producer.epoch == epoch
 
 
 def check_guarded(partition: "Partition", header: BatchHeader, guard: Guard, *, bumps_epochs: bool) -> ErrorCode:
     """Whether a batch that the coordinator has agreed to may be appended now."""
-    if is_in_open_transaction(partition, header):
+    if has_open_transaction(partition, header.producer_id, header.producer_epoch):
         return ErrorCode.NONE  # Another batch of the same transaction was quicker.
     if guard.is_revoked:
         return ErrorCode.INVALID_TXN_STATE

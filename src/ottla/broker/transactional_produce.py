@@ -18,7 +18,7 @@ from ottla.broker.transaction_verification import (
     add,
     as_told_to_a_producer,
     check_guarded,
-    is_in_open_transaction,
+    has_open_transaction,
     verify,
 )
 from ottla.records.batch import read_header
@@ -84,7 +84,7 @@ class TransactionalBatches:
         return producers
 
     def _begin(self, partition: Partition, header: BatchHeader) -> None:
-        begun = self._broker.coordinators.transactions.verifications.begin(partition, header)
+        begun = self._broker.coordinators.transactions.verifications.begin_batch(partition, header)
         if isinstance(begun, Guard):
             self._guards[partition.name] = begun
         elif begun:
@@ -118,7 +118,7 @@ class TransactionalBatches:
         """Its transaction was open, or the batch taken, when we looked; a marker may have come since."""
         producer = partition.log.producers.get(header.producer_id)
         is_known = producer is not None and producer.repetition_of(header) is not None
-        is_fine = is_known or is_in_open_transaction(partition, header)
+        is_fine = is_known or has_open_transaction(partition, header.producer_id, header.producer_epoch)
         return ErrorCode.NONE if is_fine else ErrorCode.INVALID_TXN_STATE
 
 
