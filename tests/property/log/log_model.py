@@ -7,10 +7,9 @@ the disk refused, but perhaps not wholly, and batches that a truncation has cut 
 
 from collections.abc import Iterable
 
-from sound_logs import check_sound
+from sound_logs import batches_of, check_sound
 
 from ottla.log.partition_log import PartitionLog
-from ottla.log.scan import scan_batches
 from ottla.records.batch import batches, checksum_matches
 
 
@@ -104,11 +103,12 @@ class LogModel:
         for segment in log.segments:
             self._check_leap(offset, segment.base_offset, between_segments=True)
             offset = segment.base_offset
-            for _, header, data in scan_batches(segment.file, 0, segment.size):
+            for position, header in batches_of(segment):
+                data = segment.file.read_at(position, header.size)
                 assert checksum_matches(data, 0, header)
                 self._check_leap(offset, header.base_offset, between_segments=offset == segment.base_offset)
-                self._check_batch(header.base_offset, bytes(data))
-                found[header.base_offset] = bytes(data)
+                self._check_batch(header.base_offset, data)
+                found[header.base_offset] = data
                 offset = header.next_offset
         assert offset == log.log_end_offset
         check_sound(log, self.deleted_before)

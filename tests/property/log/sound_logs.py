@@ -3,8 +3,14 @@
 from ottla.log.partition_log import PartitionLog
 from ottla.log.producer_rebuild import note_written
 from ottla.log.producer_state import ProducerState
-from ottla.log.scan import scan_batches
+from ottla.log.segment import Segment
 from ottla.log.transaction_index import AbortedTransaction
+from ottla.records.batch import BatchHeader, batches
+
+
+def batches_of(segment: Segment) -> list[tuple[int, BatchHeader]]:
+    """Position and header of every batch, read without the indexes and other code of the log."""
+    return list(batches(segment.file.read_at(0, segment.size)))
 
 
 def check_sound(log: PartitionLog, deleted_before: int) -> None:
@@ -23,7 +29,7 @@ def check_offsets(log: PartitionLog) -> None:
 
 def check_indexes(log: PartitionLog) -> None:
     for segment in log.segments:
-        found = {position: header for position, header, _ in scan_batches(segment.file, 0, segment.size)}
+        found = dict(batches_of(segment))
         by_last_offset = {header.last_offset: header for header in found.values()}
         for slot in range(len(segment.offset_index)):
             last_offset, position = segment.offset_index.entry(slot)
@@ -39,7 +45,7 @@ def check_epochs(log: PartitionLog, deleted_before: int) -> None:
     """Deleted records that are back, because the crash came before their deletion was durable, may have no epoch."""
     start = max(log.log_start_offset, deleted_before)
     for segment in log.segments:
-        for _, header, _ in scan_batches(segment.file, 0, segment.size):
+        for _, header in batches_of(segment):
             if header.last_offset >= start:
                 known = log.epochs.epoch_at(max(header.base_offset, start))
                 assert known == header.partition_leader_epoch
@@ -51,7 +57,7 @@ def check_producers(log: PartitionLog, deleted_before: int) -> None:
     state = ProducerState()
     for segment in log.segments:
         aborted: list[AbortedTransaction] = []
-        for position, header, _ in scan_batches(segment.file, 0, segment.size):
+        for position, header in batches_of(segment):
             if header.producer_id >= 0 and header.last_offset >= start:
                 completed = note_written(state, header, segment, position)
                 if completed and completed.aborted:

@@ -14,7 +14,7 @@ from ottla.log.log_config import LogConfig
 
 TOPICS = pytest.mark.parametrize("config", [CONFIG, COMPACTED], ids=["leader", "follower of a compacted topic"])
 # Seeds of the short run, and how many crashes each must reach: at least 2,000 together.
-SEEDS, POINTS = range(8), 150
+SEEDS, POINTS = range(5), 200
 
 
 @TOPICS
