@@ -18,6 +18,13 @@ Partitions:
     flushing, background what happens on disk threads and without being asked
     traffic, producer_ids
 
+Transactions:
+
+    transactions         their coordinators; the machine is `machines.transaction`
+    add_partitions_to_txn, add_offsets_to_txn, end_txn, txn_offset_commit, describe_transactions, list_transactions
+    transactional_produce, transaction_verification    what is asked before a transaction's first write to a partition
+    transaction_markers  a decided end on its way to all partitions; marker_writing and write_txn_markers at each
+
 The cluster:
 
     api_versions, metadata, topic_partitions, cluster, quorum, features, registration

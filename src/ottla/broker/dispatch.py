@@ -36,6 +36,7 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: Route("add_partitions_to_txn", "handle_add_partitions_to_txn"),
     ApiKey.ADD_OFFSETS_TO_TXN: Route("add_offsets_to_txn", "handle_add_offsets_to_txn"),
     ApiKey.END_TXN: Route("end_txn", "handle_end_txn"),
+    ApiKey.TXN_OFFSET_COMMIT: Route("txn_offset_commit", "handle_txn_offset_commit"),
     ApiKey.WRITE_TXN_MARKERS: Route("write_txn_markers", "handle_write_txn_markers"),
     ApiKey.DESCRIBE_TRANSACTIONS: Route("describe_transactions", "handle_describe_transactions"),
     ApiKey.LIST_TRANSACTIONS: Route("list_transactions", "handle_list_transactions"),
