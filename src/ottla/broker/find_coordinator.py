@@ -8,14 +8,12 @@ from ottla.broker.cluster_view import ClusterView
 from ottla.broker.context import Broker
 from ottla.broker.coordination.coordinators import GROUPS, TRANSACTIONS
 from ottla.broker.coordination.placement import partition_of
-from ottla.machines.metadata.brokers import Endpoint
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 _FIRST_WITH_SEVERAL = 4
 _TOPICS = {0: GROUPS, 1: TRANSACTIONS}
-_NOWHERE = Endpoint("", "", -1, 0)
 
 Found = FindCoordinatorResponse.Coordinator
 
@@ -34,7 +32,7 @@ def handle_find_coordinator(
     respond(
         FindCoordinatorResponse(
             error_code=only.error_code,
-            error_message=only.error_message,
+            error_message=only.error_message or ErrorCode(only.error_code).name,
             node_id=only.node_id,
             host=only.host,
             port=only.port,
