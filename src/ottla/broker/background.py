@@ -11,6 +11,7 @@ from time import monotonic
 from ottla.broker.context import STORAGE_PROBLEMS, Broker
 from ottla.broker.flushing import flush
 from ottla.broker.partition import Partition
+from ottla.broker.removing import remove_later
 from ottla.broker.replicas import LOG_DIRS
 from ottla.log.directory import LogDirectory
 from ottla.runtime.timers import Timer
@@ -88,28 +89,7 @@ class Background:
             return
         if count:
             broker.has_news_for_checkpoints = True
-            delay_s = partition.settings.log.file_delete_delay_ms / 1000
-            broker.timers.after(delay_s, lambda: self._remove_files(partition))
-
-    def _remove_files(self, partition: Partition) -> None:
-        """Unlinking a large file takes its time, so a disk thread does it. Retention leaves the log alone meanwhile."""
-        broker = self._broker
-        if broker.partitions.get(partition.name) is not partition:
-            return  # The whole directory is on its way out.
-        partition.is_removing = True
-        partition.begin_job()
-
-        def on_removed(_: None) -> None:
-            partition.is_removing = False
-            partition.end_job()
-
-        def on_failed(problem: Exception) -> None:
-            on_removed(None)
-            if not isinstance(problem, OSError):
-                raise problem
-            broker.on_disk_error(partition.directory, problem)
-
-        broker.workers.run(partition.log.remove_deleted, on_removed, on_failed)
+            remove_later(broker, partition)
 
     # Flushing
 

@@ -33,6 +33,7 @@ from ottla.runtime.workers import Workers
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from ottla.broker.cleaner import LogCleaner
     from ottla.broker.quorum import QuorumView
     from ottla.machines.metadata.controller import Controller
 
@@ -110,6 +111,7 @@ class Broker:
         self.topic_creation = TopicCreation(self)
         self.described_partitions = DescribedPartitions()
         self.quorum: QuorumView | None = None
+        self.cleaner: LogCleaner | None = None
         self.node_settings = NodeSettings(node_id, config)
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told

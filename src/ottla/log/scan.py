@@ -41,12 +41,14 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += size
 
 
-def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+def scan_batches(
+    file: File, position: int, end: int, window_bytes: int = _WINDOW
+) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Position, header and bytes of every batch from `position` to `end`.
 
     The bytes are a view of a buffer that the next step reuses: whoever keeps them copies them.
     """
-    buffer = bytearray(_WINDOW)
+    buffer = bytearray(window_bytes)
     filled, start = 0, position
     while position < end:
         at = position - start

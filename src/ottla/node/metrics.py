@@ -48,6 +48,7 @@ def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataPro
     _add_traffic(page, broker)
     _add_requests(page, requests)
     _add_partitions(page, broker)
+    _add_cleaner(page, broker)
     _add_controller(page, broker.image, metadata)
     _add_waiting(page, broker)
     _add_process(page)
@@ -155,6 +156,36 @@ def _add_partitions(page: Exposition, broker: Broker) -> None:
 def _per_log(broker: Broker, value: Any) -> Iterable[Sample]:
     for (topic, index), partition in broker.partitions.items():
         yield {"topic": topic, "partition": str(index)}, value(partition.log)
+
+
+def _add_cleaner(page: Exposition, broker: Broker) -> None:
+    cleaner = broker.cleaner
+    if cleaner is None:
+        return
+    uncleanable = cleaner.uncleanable
+    by_directory = {path: [one for one in uncleanable if one.directory == path] for path in broker.logs.online}
+    manager, prefix = "kafka_log_logcleanermanager_", "kafka_log_logcleaner_"
+    page.add(
+        manager + "uncleanable_partitions_count",
+        "gauge",
+        [({"logDirectory": path}, len(partitions)) for path, partitions in by_directory.items()],
+    )
+    page.add(
+        manager + "uncleanable_bytes",
+        "gauge",
+        [
+            ({"logDirectory": path}, sum(map(cleaner.uncleanable_bytes, partitions)))
+            for path, partitions in by_directory.items()
+        ],
+    )
+    stats = cleaner.last_stats
+    page.gauge(manager + "max_dirty_percent", int(100 * cleaner.max_dirty_ratio))
+    page.gauge(manager + "time_since_last_run_ms", broker.clock.now_ms() - cleaner.last_look_ms)
+    page.gauge(prefix + "max_buffer_utilization_percent", int(100 * stats.map_utilization))
+    page.gauge(prefix + "cleaner_recopy_percent", int(100 * stats.bytes_written / max(stats.bytes_read, 1)))
+    page.gauge(prefix + "max_clean_time_secs", int(stats.elapsed_s))
+    page.gauge(prefix + "max_compaction_delay_secs", cleaner.max_overdue_ms // 1000)
+    page.gauge(prefix + "deadthreadcount", 0)
 
 
 def _add_controller(page: Exposition, image: MetadataImage, metadata: MetadataProgress) -> None:

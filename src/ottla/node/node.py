@@ -23,6 +23,8 @@ from ottla.base.ids import TopicPartition
 from ottla.base.ports import Lock
 from ottla.broker.api_versions import handle_unsupported
 from ottla.broker.background import Background
+from ottla.broker.cleaner import LogCleaner
+from ottla.broker.cleaner_process import CleanerProcess
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.quorum import RaftQuorum
@@ -107,6 +109,8 @@ class Node:
         self._server.start_accepting()
         self._background = Background(self.broker)
         self._background.start()
+        self.broker.cleaner = LogCleaner(self.broker, lambda: CleanerProcess(self._loop))
+        self.broker.cleaner.start()
         self._timers.every(_METADATA_MAINTENANCE_S, self._metadata.maintain)
         if metrics_port is not None:
             await self._serve_metrics(metrics_port)
@@ -261,6 +265,8 @@ class Node:
         _log.info("stopping")
         self._server.stop_listening()
         self._background.stop()
+        if self.broker.cleaner is not None:
+            self.broker.cleaner.stop()
         self.broker.coordinators.close()
         self.broker.purgatory.release_all()
         await self._drain()
@@ -285,6 +291,8 @@ class Node:
     def abandon(self) -> None:
         """Lets go of everything at once, after a clean stop or instead of one. Writes nothing."""
         self._timers.close()
+        if self.broker is not None and self.broker.cleaner is not None:
+            self.broker.cleaner.stop()
         if self._server is not None:
             self._server.close()
         if self._metrics_server is not None:

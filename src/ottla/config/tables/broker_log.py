@@ -56,7 +56,7 @@ SETTINGS = (
          "Default of `file.delete.delay.ms`: the wait before a deleted segment's files are removed.",
          CLUSTER_WIDE, acted_on=True),
     List("log.cleanup.policy", ("delete",), Items(("compact", "delete")), MEDIUM,
-         "Default of `cleanup.policy`: `delete`, `compact`, both, or nothing.", CLUSTER_WIDE),
+         "Default of `cleanup.policy`: `delete`, `compact`, both, or nothing.", CLUSTER_WIDE, acted_on=True),
 
     # Flushing
     Long("log.flush.interval.messages", LONG_MAX, at_least(1), HIGH,

@@ -15,7 +15,7 @@ SETTINGS = (
     List("cleanup.policy", ("delete",), Items(("compact", "delete")), MEDIUM,
          "How old records go: `delete` drops whole segments by age and size, `compact` keeps the last record of every "
          "key, both do both, and an empty list keeps everything.",
-         synonyms=(Synonym("log.cleanup.policy"),)),
+         synonyms=(Synonym("log.cleanup.policy"),), acted_on=True),
     Long("retention.ms", 7 * 24 * HOUR_MS, at_least(-1), MEDIUM,
          "Age at which a segment may be deleted, judged by its newest record; -1 is never.",
          synonyms=(Synonym("log.retention.ms"), Synonym("log.retention.minutes", MINUTE_MS),
@@ -25,7 +25,7 @@ SETTINGS = (
          synonyms=(Synonym("log.retention.bytes"),), acted_on=True),
     Long("delete.retention.ms", 86_400_000, at_least(0), MEDIUM,
          "How long compaction keeps a tombstone, so that a reader that started earlier learns of the deletion.",
-         synonyms=(Synonym("log.cleaner.delete.retention.ms"),)),
+         synonyms=(Synonym("log.cleaner.delete.retention.ms"),), acted_on=True),
     Long("file.delete.delay.ms", 60_000, at_least(0), MEDIUM,
          "Time between renaming a segment's files to `.deleted` and removing them, for reads that are under way.",
          synonyms=(Synonym("log.segment.delete.delay.ms"),), acted_on=True),
@@ -87,13 +87,13 @@ SETTINGS = (
     Double("min.cleanable.dirty.ratio", 0.5, Between(0, 1), MEDIUM,
            "Part of the log that must be new since the last compaction before the next one: lower wastes less disk and "
            "more work.",
-           synonyms=(Synonym("log.cleaner.min.cleanable.ratio"),)),
+           synonyms=(Synonym("log.cleaner.min.cleanable.ratio"),), acted_on=True),
     Long("min.compaction.lag.ms", 0, at_least(0), MEDIUM,
          "Time a record stays uncompacted at least, so that readers that keep up see every version of a key.",
-         synonyms=(Synonym("log.cleaner.min.compaction.lag.ms"),)),
+         synonyms=(Synonym("log.cleaner.min.compaction.lag.ms"),), acted_on=True),
     Long("max.compaction.lag.ms", LONG_MAX, at_least(1), MEDIUM,
          "Time after which a record is compacted whatever the dirty ratio says.",
-         synonyms=(Synonym("log.cleaner.max.compaction.lag.ms"),)),
+         synonyms=(Synonym("log.cleaner.max.compaction.lag.ms"),), acted_on=True),
 
     # Replication
     Int("min.insync.replicas", 1, at_least(1), MEDIUM,

@@ -52,7 +52,9 @@ class _Cleaning:
         segments = [self._segment(base_offset) for base_offset in job.base_offsets]
         aborted = self._aborted_transactions(segments)
         offsets = OffsetMap(job.map_slots, job.map_capacity, bytes.fromhex(job.seed))
-        fill_offset_map(offsets, segments, job.first_dirty_offset, job.end_offset, aborted, self._on_map_read)
+        fill_offset_map(
+            offsets, segments, job.first_dirty_offset, job.end_offset, aborted, job.buffer_bytes, self._on_map_read
+        )
         clean_offset = max(offsets.latest_offset + 1, job.first_dirty_offset)
         self._stats.map_utilization = len(offsets) / job.map_slots
         transactions = CleanedTransactions(aborted)
@@ -114,7 +116,7 @@ class _Cleaning:
         self, segment: Segment, cleaner: BatchCleaner, writer: "_Writer", *, keep_old_tombstones: bool
     ) -> None:
         try:
-            for header, data in sound_batches(segment):
+            for header, data in sound_batches(segment, self._job.buffer_bytes):
                 self._stats.bytes_read += header.size
                 self._on_bytes(header.size)
                 left = cleaner.clean(header, data, keep_old_tombstones=keep_old_tombstones)

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ottla.log.transaction_index import AbortedTransaction
 
@@ -35,6 +35,8 @@ class CleaningJob:
     seed: str
     """32 hex digits, for the map's fingerprints."""
     buffer_bytes: int = 1 << 18
+    bytes_per_s: float = float("inf")
+    """As fast as it may read and write, taken together."""
     aborted: tuple[AbortedTransaction, ...] = ()
     """Those whose markers are after `end_offset`; the others are found in the segments' own indexes."""
     producers: dict[int, LastRecord] = field(default_factory=dict)
@@ -78,3 +80,31 @@ class CleaningDone:
 
     clean_offset: int
     stats: CleaningStats
+
+
+class CleaningFailed(NamedTuple):
+    """It came to an end before that. What was told of until then is good."""
+
+    reason: str
+    errno: int = 0
+    """If the disk failed."""
+    is_crash: bool = False
+    """Whoever did it is no more."""
+
+
+CleaningStep: TypeAlias = CleanedSegment | CleaningDone | CleaningFailed
+
+
+def step_to_json(step: CleaningStep) -> str:
+    if isinstance(step, CleaningDone):
+        return json.dumps({"done": asdict(step)})
+    return json.dumps({"cleaned" if isinstance(step, CleanedSegment) else "failed": step._asdict()})
+
+
+def step_of_json(text: str) -> CleaningStep:
+    ((kind, fields),) = json.loads(text).items()
+    if kind == "cleaned":
+        return CleanedSegment(tuple(fields["base_offsets"]))
+    if kind == "failed":
+        return CleaningFailed(**fields)
+    return CleaningDone(fields["clean_offset"], CleaningStats(**fields["stats"]))

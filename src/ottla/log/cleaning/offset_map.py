@@ -17,6 +17,7 @@ def fill_offset_map(
     first_dirty_offset: int,
     end_offset: int,
     aborted: Iterable[AbortedTransaction],
+    buffer_bytes: int,
     on_read: Callable[[int], None],
 ) -> None:
     """Notes keys from `first_dirty_offset` on until the map is full; `latest_offset` is how far it got.
@@ -29,7 +30,7 @@ def fill_offset_map(
         if next_base <= first_dirty_offset:
             continue
         try:
-            if not _note_segment(offsets, segment, first_dirty_offset, transactions, on_read):
+            if not _note_segment(offsets, segment, first_dirty_offset, transactions, buffer_bytes, on_read):
                 return
         finally:
             segment.release()
@@ -42,10 +43,11 @@ def _note_segment(
     segment: Segment,
     first_offset: int,
     transactions: CleanedTransactions,
+    buffer_bytes: int,
     on_read: Callable[[int], None],
 ) -> bool:
     start = segment.offset_index.position_before(first_offset)
-    for header, data in sound_batches(segment, start):
+    for header, data in sound_batches(segment, buffer_bytes, start):
         on_read(header.size)
         if header.is_control:
             transactions.on_control(header, data)

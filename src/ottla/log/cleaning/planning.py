@@ -14,11 +14,12 @@ _LEAST_BUFFER_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class CleanerLimits:
-    """How much memory one cleaning may take."""
+    """How much memory one cleaning may take, and how fast it may be."""
 
     map_bytes: int = 128 << 20
     map_load_factor: float = 0.9
     buffer_bytes: int = 512 << 10
+    bytes_per_s: float = float("inf")
 
     @property
     def map_slots(self) -> int:
@@ -46,6 +47,7 @@ def plan_cleaning(log: PartitionLog, part: Cleanable, limits: CleanerLimits, now
         map_capacity=limits.map_capacity,
         seed=seed.hex(),
         buffer_bytes=max(limits.buffer_bytes // 2, _LEAST_BUFFER_BYTES),
+        bytes_per_s=limits.bytes_per_s,
         aborted=_aborted_after(log, len(base_offsets)),
         producers={producer.producer_id: _last_record(producer) for producer in log.producers},
     )

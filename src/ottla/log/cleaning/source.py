@@ -7,10 +7,10 @@ from ottla.log.segment import Segment
 from ottla.records.batch import BatchHeader, CorruptBatch, checksum_matches
 
 
-def sound_batches(segment: Segment, start: int = 0) -> Iterator[tuple[BatchHeader, memoryview]]:
+def sound_batches(segment: Segment, buffer_bytes: int, start: int = 0) -> Iterator[tuple[BatchHeader, memoryview]]:
     """Every batch from position `start` on; `CorruptBatch` for the first that is not what was written."""
     next_offset = segment.base_offset
-    for position, header, data in scan_batches(segment.file, start, segment.size):
+    for position, header, data in scan_batches(segment.file, start, segment.size, buffer_bytes):
         if header.base_offset < next_offset or not segment.fits(header.last_offset):
             raise CorruptBatch(f"{segment}: the batch at {position} has an offset that cannot be: {header.base_offset}")
         if not checksum_matches(data, 0, header):
