@@ -42,8 +42,9 @@ class LogModel:
         self._doubt(end)
 
     def on_flushed(self) -> None:
+        """A batch that was refused as the last one, but had been written, may still be there behind the end."""
         self.flushed = self.acknowledged
-        self.doubtful = {}
+        self.doubtful = {base: data for base, data in self.doubtful.items() if base >= self.flushed}
 
     def on_truncating(self, offset: int) -> None:
         self._doubt(offset)
