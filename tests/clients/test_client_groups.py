@@ -1,0 +1,204 @@
+"""Consumers in groups, as members come, go, are killed and paused, and as the node itself does.
+
+Every record is read, by whoever has its partition; a record is read twice only by the next one to have the partition,
+when the first had not committed it. In a group that has settled, every partition has exactly one member.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import count
+from types import ModuleType
+
+import confluent_client
+import pytest
+from group_member import GroupMember
+from records import Record
+from target import Target, a_target
+
+PARTITIONS = 4
+SETTLED_WITHIN_S = 40.0
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def groups_node() -> Iterator[Target]:
+    """Sessions may be short here, so that the dead are soon missed."""
+    with a_target(group_min_session_timeout_ms=1000, offsets_topic_num_partitions=5) as running:
+        yield running
+
+
+class Scene:
+    """A topic, a group that reads it, and what was written so far."""
+
+    def __init__(self, node: Target) -> None:
+        self.node = node
+        self.topic = f"topic-{next(_numbers)}"
+        self.members: list[GroupMember] = []
+        self._written: set[tuple[int, str]] = set()
+        self._stack = ExitStack()
+        confluent_client.Admin(node.bootstrap).create(self.topic, PARTITIONS, {})
+
+    def member(self, client: ModuleType | str, **options: str) -> GroupMember:
+        name = client if isinstance(client, str) else client.NAME
+        member = GroupMember(name, self.node.bootstrap, f"readers of {self.topic}", self.topic, **options)
+        self.members.append(member)
+        return self._stack.enter_context(member)
+
+    def write(self, per_partition: int = 20) -> None:
+        for partition in range(PARTITIONS):
+            values = [f"{partition}-{next(_numbers)}" for _ in range(per_partition)]
+            confluent_client.write(
+                self.node.bootstrap, self.topic, [Record(value.encode()) for value in values], partition=partition
+            )
+            self._written |= {(partition, value) for value in values}
+
+    def until(self, is_so: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + SETTLED_WITHIN_S
+        while True:
+            for member in self.members:
+                member.listen()
+            if is_so():
+                return
+            shown = [(sorted(member.partitions), len(member.read)) for member in self.members]
+            assert time.monotonic() < deadline, f"waited in vain until {what}; partitions and records: {shown}"
+            time.sleep(0.05)
+
+    def settle(self, *members: GroupMember) -> None:
+        """These are the group: they have all partitions, each has some, and no two have the same."""
+
+        def is_settled() -> bool:
+            owned = [partition for member in members for partition in member.partitions]
+            return sorted(owned) == list(range(PARTITIONS)) and all(member.partitions for member in members)
+
+        self.until(is_settled, "every partition has one member")
+
+    def read_all(self) -> None:
+        """Everything that was written has been read, in the order of each partition by each member."""
+
+        def is_read() -> bool:
+            return self._written <= {(partition, value) for m in self.members for partition, _, value in m.read}
+
+        self.until(is_read, "everything is read")
+        for member in self.members:
+            assert member.problems == []
+
+    def read_twice(self) -> int:
+        read = [(partition, offset) for member in self.members for partition, offset, _ in member.read]
+        return len(read) - len(set(read))
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture
+def scene(groups_node: Target) -> Iterator[Scene]:
+    made = Scene(groups_node)
+    yield made
+    made.close()
+
+
+def in_order(records: Sequence[tuple[int, int, str]]) -> bool:
+    """Offsets of a partition rise as long as nobody else has the partition meanwhile."""
+    offsets: dict[int, list[int]] = {}
+    for partition, offset, _ in records:
+        offsets.setdefault(partition, []).append(offset)
+    return all(seen == sorted(seen) for seen in offsets.values())
+
+
+def test_members_share_the_partitions_as_they_come_and_go(client: ModuleType, scene: Scene) -> None:
+    scene.write()
+    first = scene.member(client)
+    scene.settle(first)
+    scene.read_all()
+    second = scene.member(client)
+    scene.settle(first, second)
+    scene.write()
+    scene.read_all()
+    assert {partition for partition, _, _ in second.read} == second.partitions
+    second.leave()
+    scene.settle(first)
+    scene.write()
+    scene.read_all()
+    assert in_order(first.read)
+    assert scene.read_twice() == 0, "everybody has committed what it read"
+
+
+def test_partitions_of_a_killed_member_move_to_the_others(client: ModuleType, scene: Scene) -> None:
+    scene.write()
+    first, second = scene.member(client), scene.member(client)
+    scene.settle(first, second)
+    scene.read_all()
+    second.kill()
+    scene.write()
+    scene.settle(first)
+    scene.read_all()
+
+
+def test_a_paused_member_loses_its_partitions_and_gets_some_back(client: ModuleType, scene: Scene) -> None:
+    first, second = scene.member(client), scene.member(client)
+    scene.settle(first, second)
+    second.pause()
+    scene.write()
+    scene.until(lambda: first.partitions == set(range(PARTITIONS)), "the other member has everything")
+    scene.read_all()
+    second.resume()
+    scene.settle(first, second)
+    scene.write()
+    scene.read_all()
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("confluent-kafka", "stop"), ("confluent-kafka", "kill"), ("kafka-python", "kill"), ("aiokafka", "kill")],
+)
+def test_a_group_lives_on_when_its_node_is_started_again(name: str, how: str) -> None:
+    with a_target(group_min_session_timeout_ms=1000, offsets_topic_num_partitions=5) as node:
+        scene = Scene(node)
+        try:
+            scene.write()
+            first, second = scene.member(name), scene.member(name)
+            scene.settle(first, second)
+            scene.read_all()
+            getattr(node, how)()
+            node.start()
+            scene.write()
+            scene.settle(first, second)
+            scene.read_all()
+        finally:
+            scene.close()
+
+
+def test_a_static_member_that_is_back_in_time_keeps_its_partitions(client: ModuleType, scene: Scene) -> None:
+    first, second = scene.member(client, instance="one"), scene.member(client, instance="two")
+    scene.settle(first, second)
+    of_first, of_second = set(first.partitions), set(second.partitions)
+    second.kill()
+    again = scene.member(client, instance="two")
+    scene.until(lambda: again.partitions == of_second, "it has them again")
+    assert first.partitions == of_first
+    scene.write()
+    scene.read_all()
+
+
+def test_clients_of_different_kinds_share_a_group(scene: Scene) -> None:
+    confluent, python = scene.member("confluent-kafka"), scene.member("kafka-python")
+    scene.settle(confluent, python)
+    scene.write()
+    scene.read_all()
+
+
+def test_cooperative_members_keep_what_they_have_as_others_come(scene: Scene) -> None:
+    """KIP-429: whoever keeps a partition goes on reading it."""
+    first = scene.member("confluent-kafka", strategy="cooperative-sticky")
+    scene.settle(first)
+    before = set(first.partitions)
+    second = scene.member("confluent-kafka", strategy="cooperative-sticky")
+    scene.settle(first, second)
+    assert first.partitions < before
+    third = scene.member("confluent-kafka", strategy="cooperative-sticky")
+    scene.settle(first, second, third)
+    scene.write()
+    scene.read_all()
+    assert in_order(first.read)
