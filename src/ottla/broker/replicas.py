@@ -70,6 +70,8 @@ class Replicas:
                 wanted = topic.partitions.get(name.partition) if topic else None
                 is_ours = wanted is not None and broker.node_id in wanted.replicas
                 if topic and wanted and is_ours and directory.topic_ids.get(name, topic.id) == topic.id:
+                    if name not in directory.topic_ids:
+                        directory.remember_topic(name, topic.id)
                     self._serve(name, topic.id, log, wanted)
                 else:
                     self._set_aside(directory, name, log)

@@ -17,7 +17,7 @@ from ottla.base.ports import Clock, Disk, Lock
 from ottla.log import names
 from ottla.log.checkpoint import format_partition_metadata, read_offsets, read_topic_id, write_offsets
 from ottla.log.errors import CorruptFile, DirectoryInUse
-from ottla.log.files import make_dirs, read_file, replace_file
+from ottla.log.files import make_dirs, read_file, replace_file, write_file
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
 
@@ -115,11 +115,11 @@ class LogDirectory:
                 progress(partition, count, len(partitions))
 
     def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
-        """Begins a partition. Durable when it returns; a crash before that leaves an empty partition, or none."""
+        """Begins a partition. It costs no sync: a crash leaves it empty, or takes it away, until its first flush."""
         assert partition not in self.logs
         directory = self._dir(partition)
-        make_dirs(self._disk, directory)
-        replace_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
+        self._disk.make_dirs(directory)
+        write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
         return self._open(partition)
 
     def delete(self, partition: TopicPartition) -> None:
@@ -172,10 +172,21 @@ class LogDirectory:
             min(max(self._high_watermarks.get(partition, 0), log.log_start_offset), log.log_end_offset)
         )
         self.logs[partition] = log
-        topic_id = read_topic_id(self._disk, log.directory)
+        try:
+            topic_id = read_topic_id(self._disk, log.directory)
+        except CorruptFile as problem:
+            # A power cut before the first flush; whoever knows the topic writes it again.
+            self.warnings.append(f"{problem}; going on without it")
+            topic_id = None
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
         return log
+
+    def remember_topic(self, partition: TopicPartition, topic_id: Uuid) -> None:
+        """Writes down which topic a partition is of, where that was lost or never known."""
+        path = f"{self._dir(partition)}/{names.PARTITION_METADATA}"
+        replace_file(self._disk, path, format_partition_metadata(topic_id))
+        self.topic_ids[partition] = topic_id
 
     def _dir(self, partition: TopicPartition) -> str:
         return self._file(names.partition_dir(partition))

@@ -21,6 +21,24 @@ def replace_file(disk: Disk, path: str, content: bytes) -> None:
     disk.sync_dir(path.rpartition("/")[0])
 
 
+def write_file(disk: Disk, path: str, content: bytes) -> None:
+    """Writes a new file, not durably: it is there after a power cut only if somebody syncs it."""
+    file = disk.open(path, create=True)
+    try:
+        file.truncate(0)
+        file.write_at(0, content)
+    finally:
+        file.close()
+
+
+def sync_file(disk: Disk, path: str) -> None:
+    file = disk.open(path)
+    try:
+        file.sync()
+    finally:
+        file.close()
+
+
 def read_file(disk: Disk, path: str) -> bytes:
     file = disk.open(path)
     try:

@@ -21,7 +21,7 @@ from ottla.base.ports import Buffer, Clock, Disk
 from ottla.log import names
 from ottla.log.cleaning.replacement import Replacement
 from ottla.log.errors import OffsetOutOfRange
-from ottla.log.files import make_dirs
+from ottla.log.files import make_dirs, sync_file
 from ottla.log.flush import Flush
 from ottla.log.index import MAX_RELATIVE_OFFSET
 from ottla.log.leader_epochs import LeaderEpochs
@@ -441,7 +441,7 @@ class PartitionLog:
         if self.recovery_point > self.log_end_offset:  # There were offsets that are nobody's before the cut.
             self._before_truncation(self.log_end_offset)
             self.recovery_point = self.log_end_offset
-        self._disk.sync_dir(self.directory)
+        self._sync_names()
         self.epochs.truncate_from_end(self.log_end_offset)
         self.epochs.flush()
         self._rebuild_producers()
@@ -461,7 +461,7 @@ class PartitionLog:
         segment = self._new_segment(offset)
         segment.create()
         self.segments[:] = [segment]
-        self._disk.sync_dir(self.directory)
+        self._sync_names()
         self.epochs.clear()
         self.epochs.flush()
         self.producers.clear()
@@ -496,10 +496,18 @@ class PartitionLog:
             end_offset=self.log_end_offset,
             snapshots=self._snapshots,
             epochs=self.epochs,
-            sync_names=lambda: self._disk.sync_dir(self.directory),
+            sync_names=self._sync_names,
             names_changed=self._names_changed if self._names_changed != self._names_synced else 0,
             truncations=self._truncations,
         )
+
+    def _sync_names(self) -> None:
+        """Makes the names in the directory durable; the first time, the directory's own name and its topic too."""
+        if not self._names_synced:
+            if self._disk.exists(metadata := f"{self.directory}/{names.PARTITION_METADATA}"):
+                sync_file(self._disk, metadata)
+            self._disk.sync_dir(self.directory.rpartition("/")[0])
+        self._disk.sync_dir(self.directory)
 
     def finish_flush(self, flush: Flush) -> None:
         """Moves the recovery point to where it now is true."""

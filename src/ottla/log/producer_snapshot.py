@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
+from ottla.base.checksum import crc32c
 from ottla.base.ports import Buffer
 from ottla.log.errors import CorruptFile
 

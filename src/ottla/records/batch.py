@@ -25,8 +25,7 @@ reads those.
 from collections.abc import Iterator
 from struct import Struct
 
-from crc32c import crc32c
-
+from ottla.base.checksum import crc32c
 from ottla.base.ports import Buffer
 from ottla.records import legacy
 from ottla.records.header import (
