@@ -111,6 +111,10 @@ def _cluster_of_one(data: str, port: int) -> dict[str, str]:
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": "1@127.0.0.1:9093",
         "log.dirs": data,
+        # Kafka's 100 KB of socket buffers and backlog of 50 are for other times: the system knows better.
+        "socket.send.buffer.bytes": "-1",
+        "socket.receive.buffer.bytes": "-1",
+        "socket.listen.backlog.size": "1000",
         # One person's first consumer is not to wait for others.
         "group.initial.rebalance.delay.ms": "0",
         "offsets.topic.replication.factor": "1",

@@ -123,9 +123,11 @@ def test_a_second_signal_stops_at_once(tmp_path: Path, how: signal.Signals) -> N
 
 
 def test_metrics_are_served_where_asked(tmp_path: Path) -> None:
-    with started("--data", str(tmp_path), "--port", "0", "--metrics", "0") as (_, banner):
-        with urlopen(told(banner, "metrics"), timeout=WAIT_S) as reply:
-            page = reply.read().decode()
+    with (
+        started("--data", str(tmp_path), "--port", "0", "--metrics", "0") as (_, banner),
+        urlopen(told(banner, "metrics"), timeout=WAIT_S) as reply,
+    ):
+        page = reply.read().decode()
     assert "kafka_controller_kafkacontroller_activecontrollercount 1\n" in page
     assert "kafka_server_replicamanager_underreplicatedpartitions 0\n" in page
     assert "kafka_server_brokertopicmetrics_bytesin_total 0\n" in page
