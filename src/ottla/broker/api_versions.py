@@ -7,6 +7,7 @@ Left out: `zk_migration_ready`, which only a controller that migrates from ZooKe
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -26,12 +27,22 @@ _FIRST_WITH_FEATURES_FROM_ZERO: Final = 4
 
 
 def handle_api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest, respond: Respond) -> None:
+    answer_api_versions(broker, context, request, respond, _served_by_brokers())
+
+
+def answer_api_versions(
+    broker: Broker,
+    context: RequestContext,
+    request: ApiVersionsRequest,
+    respond: Respond,
+    served: list[ApiVersionsResponse.ApiVersion],
+) -> None:
     if context.api_version >= _FIRST_WITH_SOFTWARE and not _introduce(context, request):
         respond(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
         return
     respond(
         ApiVersionsResponse(
-            api_keys=_served(),
+            api_keys=served,
             supported_features=_supported_features(context.api_version),
             finalized_features_epoch=broker.metadata_offset,
             finalized_features=[
@@ -62,9 +73,13 @@ def _introduce(context: RequestContext, request: ApiVersionsRequest) -> bool:
 
 
 @cache
-def _served() -> list[ApiVersionsResponse.ApiVersion]:
+def _served_by_brokers() -> list[ApiVersionsResponse.ApiVersion]:
     """The same for every client, and never changed while a node runs."""
-    return [_api_version(key) for key in sorted(ROUTES)]
+    return served(ROUTES)
+
+
+def served(keys: Iterable[ApiKey]) -> list[ApiVersionsResponse.ApiVersion]:
+    return [_api_version(key) for key in sorted(keys)]
 
 
 def _api_version(key: ApiKey) -> ApiVersionsResponse.ApiVersion:

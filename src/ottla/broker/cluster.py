@@ -61,6 +61,10 @@ def _wrong_door(endpoint_type: int) -> DescribeClusterResponse:
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
             error_message="This is an endpoint of a broker; the request is for one of a controller.",
         )
+    return unsupported_endpoint(endpoint_type)
+
+
+def unsupported_endpoint(endpoint_type: int) -> DescribeClusterResponse:
     return DescribeClusterResponse(
         error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, error_message=f"Unsupported endpoint type {endpoint_type}"
     )

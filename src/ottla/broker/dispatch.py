@@ -3,7 +3,7 @@
 Handlers are imported when the first request for their API comes, so that a node is up before it needs them all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -77,7 +77,36 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.LIST_CONFIG_RESOURCES: Route("config_resources", "handle_list_config_resources"),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Route("quotas", "handle_describe_client_quotas"),
     ApiKey.ALTER_CLIENT_QUOTAS: Route("quotas", "handle_alter_client_quotas"),
+    # Users
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Route("scram", "handle_describe_user_scram_credentials"),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Route("scram", "handle_alter_user_scram_credentials"),
 }
+
+CONTROLLER_ROUTES: Final[dict[ApiKey, Route]] = {
+    **{
+        key: ROUTES[key]
+        for key in (
+            ApiKey.DESCRIBE_QUORUM,
+            ApiKey.UPDATE_FEATURES,
+            ApiKey.UNREGISTER_BROKER,
+            ApiKey.CREATE_TOPICS,
+            ApiKey.DELETE_TOPICS,
+            ApiKey.CREATE_PARTITIONS,
+            ApiKey.ELECT_LEADERS,
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+            ApiKey.LIST_PARTITION_REASSIGNMENTS,
+            ApiKey.DESCRIBE_CONFIGS,
+            ApiKey.ALTER_CLIENT_QUOTAS,
+            ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        )
+    },
+    ApiKey.API_VERSIONS: Route("controller_listener", "handle_api_versions"),
+    ApiKey.DESCRIBE_CLUSTER: Route("controller_listener", "handle_describe_cluster"),
+    ApiKey.ALTER_CONFIGS: Route("controller_listener", "handle_alter_configs"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Route("controller_listener", "handle_incremental_alter_configs"),
+}
+"""What is answered on the listeners of controllers, to tools that go there directly (KIP-919)."""
 
 
 def served_versions(key: ApiKey) -> range:
@@ -87,22 +116,23 @@ def served_versions(key: ApiKey) -> range:
 
 def dispatcher(broker: Broker) -> Handler:
     """The function that a server calls with every request."""
-    handlers: dict[tuple[int, int], BrokerHandler] = {}
+    of_controllers = frozenset(broker.config.list("controller.listener.names"))
+    handlers: dict[tuple[str, int, int], BrokerHandler] = {}
 
     def handle(context: RequestContext, message: Message, respond: Respond) -> None:
-        handler = handlers.get((context.api_key, context.api_version))
+        key = context.connection.listener, context.api_key, context.api_version
+        handler = handlers.get(key)
         if handler is None:
-            handler = handlers[context.api_key, context.api_version] = find_handler(
-                context.api_key, context.api_version
-            )
+            routes = CONTROLLER_ROUTES if context.connection.listener in of_controllers else ROUTES
+            handler = handlers[key] = find_handler(context.api_key, context.api_version, routes)
         handler(broker, context, message, respond)
 
     return handle
 
 
-def find_handler(api_key: int, version: int) -> BrokerHandler:
+def find_handler(api_key: int, version: int, routes: Mapping[ApiKey, Route] = ROUTES) -> BrokerHandler:
     """Raises `RefusedRequest` for what is not served; the client could have known from ApiVersions."""
-    route = ROUTES.get(api_key)  # type: ignore[call-overload]
+    route = routes.get(api_key)  # type: ignore[call-overload]
     if route is None or version not in served_versions(ApiKey(api_key)):
         raise RefusedRequest(f"version {version} of the API with key {api_key} is not served")
     handler: BrokerHandler = getattr(import_module(f"ottla.broker.{route.module}"), route.function)

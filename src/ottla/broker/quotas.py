@@ -3,7 +3,9 @@
 Left out: the limits themselves. They are kept in the metadata log and shown; nothing is throttled yet.
 """
 
-from collections.abc import Callable, Iterable
+import socket
+from collections.abc import Callable, Container, Iterable
+from ipaddress import ip_address
 from typing import Final
 
 from ottla.broker.context import Broker
@@ -50,7 +52,38 @@ def handle_alter_client_quotas(
             ]
         )
 
-    forward(broker, lambda controller, now_ms: controller.alter_client_quotas(request, now_ms), respond, refused)
+    def alter(unknown_hosts: Container[str]) -> None:
+        forward(
+            broker,
+            lambda controller, now_ms: controller.alter_client_quotas(request, now_ms, unknown_hosts=unknown_hosts),
+            respond,
+            refused,
+        )
+
+    hosts = {part.entity_name for entry in request.entries for part in entry.entity if part.entity_type == IP}
+    names = [host for host in hosts if host and not _is_address(host)]
+    if names:
+        # One at a time: a name server that does not answer must not keep all threads from their disks.
+        broker.workers.run(lambda: {name for name in names if not _resolves(name)}, alter, key=_resolves)
+    else:
+        alter(())
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _resolves(name: str) -> bool:
+    """Asks the network, and may wait for it: not for the loop."""
+    try:
+        socket.getaddrinfo(name, None)
+    except (OSError, UnicodeError):
+        return False
+    return True
 
 
 def handle_describe_client_quotas(

@@ -1,30 +1,19 @@
 """SCRAM credentials that a cluster begins with (`--add-scram`, KIP-900), from words to a metadata record.
 
-    SCRAM-SHA-256=[name=alice,password=alice-secret]
-    SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]
-
-Only keys derived from the password are kept (RFC 5802): they let a server check it, and nobody find it.
+SCRAM-SHA-256=[name=alice,password=alice-secret]
+SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]
 """
 
 import hashlib
-import hmac
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from ottla.base.errors import StorageError
+from ottla.machines.metadata.scram import MECHANISMS, Mechanism, credential_record
 from ottla.wire.messages import UserScramCredentialRecord
 
-
-class Mechanism(NamedTuple):
-    type: int
-    hash: str
-    min_iterations: int = 4096
-    max_iterations: int = 16384
-
-
-MECHANISMS: Final = {"SCRAM-SHA-256": Mechanism(1, "sha256"), "SCRAM-SHA-512": Mechanism(2, "sha512")}
 _DEFAULT_ITERATIONS: Final = 4096
 
 
@@ -73,15 +62,7 @@ def _record(
         salted = hashlib.pbkdf2_hmac(mechanism.hash, password.encode(), salt, iterations)
     else:
         salted = _decode("saltedPassword", salted_text or "")
-    client_key = hmac.digest(salted, b"Client Key", mechanism.hash)
-    return UserScramCredentialRecord(
-        name=user,
-        mechanism=mechanism.type,
-        salt=salt,
-        stored_key=hashlib.new(mechanism.hash, client_key).digest(),
-        server_key=hmac.digest(salted, b"Server Key", mechanism.hash),
-        iterations=iterations,
-    )
+    return credential_record(user, mechanism, salt=salt, salted_password=salted, iterations=iterations)
 
 
 def _iterations(name: str, mechanism: Mechanism, text: str | None) -> int:

@@ -1,6 +1,7 @@
 """Client quotas, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
 import pytest
+from admin_node import AdminNode
 from brokers import TestNode
 
 from ottla.machines.metadata.quotas import quota_record
@@ -91,3 +92,45 @@ def test_changes_are_the_controllers():
     assert node.send(request, 1).entries == []
     (entry,) = node.send(request, 1).entries
     assert (entry.error_code, entry.entity[0].entity_name) == (ErrorCode.NOT_CONTROLLER, "u")
+
+
+def connection_rate(*addresses):
+    return Alter(
+        entries=[
+            Alter.EntryData(
+                entity=[Alter.EntityData(entity_type="ip", entity_name=address)],
+                ops=[Alter.OpData(key="connection_creation_rate", value=5.0)],
+            )
+            for address in addresses
+        ]
+    )
+
+
+def test_an_address_may_be_a_name_that_resolves(monkeypatch):
+    def getaddrinfo(host, port):
+        if host != "somewhere":
+            raise OSError("no such host")
+
+    monkeypatch.setattr("ottla.broker.quotas.socket.getaddrinfo", getaddrinfo)
+    node = AdminNode()
+    reply = node.send(connection_rate("somewhere", "nowhere", "10.0.0.1", "::1", None), 1)
+    errors = {entry.entity[0].entity_name: entry.error_code for entry in reply.entries}
+    assert errors.pop("nowhere") == ErrorCode.INVALID_REQUEST
+    assert set(errors.values()) == {ErrorCode.NONE}
+    assert len(errors) == 4
+
+
+def test_names_are_resolved_apart_from_the_loop():
+    node = AdminNode()
+    node.workers.hold()
+    assert not node.ask(connection_rate("localhost"), 1).is_here
+    assert node.ask(connection_rate("127.0.0.1"), 1).is_here
+
+
+def test_of_an_entity_named_twice_the_first_counts_and_a_refusal_is_answered():
+    node = AdminNode()
+    request = connection_rate("10.0.0.1", "10.0.0.1")
+    request.entries[1].ops[0].value = 9.0
+    (entry,) = node.send(request, 1).entries
+    assert entry.error_code == ErrorCode.INVALID_REQUEST
+    assert node.image.quotas.by_entity == {frozenset({("ip", "10.0.0.1")}): {"connection_creation_rate": 5.0}}

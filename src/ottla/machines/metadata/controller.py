@@ -10,7 +10,7 @@ Families are in `decisions`, one request a function; `sessions` is the only stat
 
 from __future__ import annotations  # messages are made when they are first named
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from ottla.base.ids import Uuid, uuid_text
 from ottla.config.parse import Values
@@ -84,9 +84,14 @@ class Controller:
         return decisions.alter_configs.incremental_alter_configs(self.context, request)
 
     def alter_client_quotas(
-        self, request: m.AlterClientQuotasRequest, now_ms: int
+        self, request: m.AlterClientQuotasRequest, now_ms: int, *, unknown_hosts: Container[str] = ()
     ) -> Decision[m.AlterClientQuotasResponse]:
-        return decisions.alter_quotas.alter_client_quotas(self.context, request)
+        return decisions.alter_quotas.alter_client_quotas(self.context, request, unknown_hosts)
+
+    def alter_user_scram_credentials(
+        self, request: m.AlterUserScramCredentialsRequest, now_ms: int
+    ) -> Decision[m.AlterUserScramCredentialsResponse]:
+        return decisions.alter_scram.alter_user_scram_credentials(self.context, request)
 
     def update_features(
         self, request: m.UpdateFeaturesRequest, now_ms: int, *, api_version: int

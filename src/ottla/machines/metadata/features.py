@@ -97,6 +97,10 @@ NO_EPOCH_BUMP_ON_SHRINK: Final = 12
 """The metadata.version from which a smaller ISR needs no new leader epoch."""
 
 
+def has_scram(metadata_version: int) -> bool:
+    return metadata_version >= 11
+
+
 def has_metadata_transactions(metadata_version: int) -> bool:
     return metadata_version >= 13
 

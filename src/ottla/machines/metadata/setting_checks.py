@@ -3,6 +3,7 @@
 Clients and their users match on these messages, so they are Kafka's and not the ones our own configuration files get.
 """
 
+import re
 from collections.abc import Mapping
 
 from ottla.config.bounds import Between, Items, OneOf, Shaped
@@ -18,6 +19,14 @@ REMOTE_STORAGE_OFF = (
     "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
 )
 METRICS_INTERVAL_MS = range(100, 3_600_001)
+METRICS_SELECTORS = (
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+)
 
 
 def check_topic_settings(values: Mapping[str, str], topic_value: Mapping[str, Value], config: Values) -> Refusal | None:
@@ -103,7 +112,24 @@ def check_client_metrics_settings(name: str, values: Mapping[str, str]) -> Refus
             return _bad_request(
                 f"Invalid value {value} for interval.ms, interval must be between 100 and 3600000 (1 hour)"
             )
+        if key == "match":
+            assert isinstance(value, tuple)
+            for selector in value:
+                if not _is_selector(str(selector)):
+                    return _invalid(f"Illegal client matching pattern: {selector}")
     return None
+
+
+def _is_selector(text: str) -> bool:
+    """A regular expression for one property of a client, as `client_id=orders-.*`."""
+    name, _, pattern = text.partition("=")
+    if name.strip() not in METRICS_SELECTORS or not pattern or "=" in pattern:
+        return False
+    try:
+        re.compile(pattern.strip())
+    except re.error:
+        return False
+    return True
 
 
 def checked_value(row: Setting, text: str) -> Value | Refusal:

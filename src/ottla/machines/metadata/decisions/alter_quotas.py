@@ -1,7 +1,7 @@
 """AlterClientQuotas: stored, and handed to whoever limits clients (KIP-546)."""
 
-import re
 from collections import Counter
+from collections.abc import Container
 
 from ottla.config.values import Type
 from ottla.machines.decision import Decision, VersionedRecord
@@ -26,18 +26,24 @@ Entry = AlterClientQuotasRequest.EntryData
 
 
 def alter_client_quotas(
-    context: ControllerContext, request: AlterClientQuotasRequest
+    context: ControllerContext, request: AlterClientQuotasRequest, unknown_hosts: Container[str]
 ) -> Decision[AlterClientQuotasResponse]:
-    """One answer for each entity, in the order in which they came."""
+    """One answer for each entity, in the order in which they came. Of one that comes twice the first counts, although
+    the answer is a refusal, as in Kafka.
+
+    `unknown_hosts` are names for addresses that do not resolve: whoever asks has the network to find out.
+    """
     reply = AlterClientQuotasResponse()
     records: list[VersionedRecord] = []
     times = Counter(_entity(entry) for entry in request.entries)
-    entries = {_entity(entry): entry for entry in request.entries}
-    for entity, entry in entries.items():
-        made = _repeated(entry) if times[entity] > 1 else _alter(context, entity, entry)
-        code, message = made if isinstance(made, Refusal) else (ErrorCode.NONE, None)
+    entries = {_entity(entry): entry for entry in reversed(request.entries)}
+    for entity, entry in reversed(entries.items()):
+        made = _alter(context, entity, entry, unknown_hosts)
         if not isinstance(made, Refusal):
             records += made
+        if times[entity] > 1:
+            made = _repeated(entry)
+        code, message = made if isinstance(made, Refusal) else (ErrorCode.NONE, None)
         parts = [
             AlterClientQuotasResponse.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
             for part in entry.entity
@@ -55,8 +61,10 @@ def _repeated(entry: Entry) -> Refusal:
     return _bad(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})")
 
 
-def _alter(context: ControllerContext, entity: QuotaEntity, entry: Entry) -> list[VersionedRecord] | Refusal:
-    keys = _keys_for(entry)
+def _alter(
+    context: ControllerContext, entity: QuotaEntity, entry: Entry, unknown_hosts: Container[str]
+) -> list[VersionedRecord] | Refusal:
+    keys = _keys_for(entry, unknown_hosts)
     if isinstance(keys, Refusal):
         return keys
     if len({op.key for op in entry.ops}) < len(entry.ops):
@@ -77,7 +85,7 @@ def _alter(context: ControllerContext, entity: QuotaEntity, entry: Entry) -> lis
     return [VersionedRecord(record, 0) for record in records]
 
 
-def _keys_for(entry: Entry) -> dict[str, Type] | Refusal:
+def _keys_for(entry: Entry, unknown_hosts: Container[str]) -> dict[str, Type] | Refusal:
     """Which quotas an entity can have."""
     types = [part.entity_type for part in entry.entity]
     for part in entry.entity:
@@ -94,14 +102,9 @@ def _keys_for(entry: Entry) -> dict[str, Type] | Refusal:
     if len(types) > 1:
         return _bad("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
     address = entry.entity[0].entity_name
-    if address is not None and not _may_be_address(address):
+    if address in unknown_hosts:
         return _bad(f"{address} is not a valid IP or resolvable host.")
     return IP_KEYS
-
-
-def _may_be_address(text: str) -> bool:
-    """An address, or a name that may resolve: to find out would need the network, which a decision has not."""
-    return re.fullmatch(r"[0-9A-Za-z.:%_-]+", text) is not None
 
 
 def _check_value(keys: dict[str, Type], key: str, value: float) -> Refusal | None:
