@@ -17,7 +17,7 @@ from ottla.broker.partition import Partition
 from ottla.broker.purgatory import Operation, Place
 from ottla.broker.transactional_produce import TransactionalBatches
 from ottla.machines.metadata.topic_names import INTERNAL
-from ottla.records.header import BatchHeader
+from ottla.records.header import ATTRIBUTES_POSITION, COMPRESSION_MASK, BatchHeader, Compression
 from ottla.records.validate import InvalidBatch, Validated, validate_produced
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -25,6 +25,7 @@ from ottla.wire.messages import ProduceRequest, ProduceResponse
 
 _USES_TOPIC_IDS = 13
 _HAS_LEADER_HINTS = 10
+_KNOWS_ZSTD = 7
 _ALL, _NONE, _LEADER = -1, 0, 1
 # Only a client with this id may write to internal topics, as in Kafka: it repairs.
 _ADMIN_CLIENT = "__admin_client"
@@ -37,6 +38,16 @@ _NO_HINT = ProduceResponse.LeaderIdAndEpoch()
 _WITHOUT_LOG_START = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
 )
+
+
+def _is_zstd(records: Buffer | None) -> bool:
+    """Whoever sends zstd in a version that was before it (KIP-110) did not know what they sent."""
+    position = ATTRIBUTES_POSITION + 1
+    return (
+        records is not None
+        and len(records) > position
+        and memoryview(records)[position] & COMPRESSION_MASK == Compression.ZSTD
+    )
 
 
 class _Awaited(NamedTuple):
@@ -138,6 +149,8 @@ class Produce(Operation):
         settings = partition.settings
         if self._acks == _ALL and not partition.state.has_enough_replicas(settings.min_insync_replicas):
             return self._refuse(index, ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=partition.log.log_start_offset)
+        if self._context.api_version < _KNOWS_ZSTD and _is_zstd(records):
+            return self._refuse(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         now_ms = self._broker.clock.now_ms()
         try:
             validated = validate_produced(records or b"", settings.rules, now_ms)
@@ -217,7 +230,7 @@ class Produce(Operation):
         error = ErrorCode[refused.error]
         partition.traffic.failed_produce_requests += 1
         if error in _WITHOUT_LOG_START:
-            return self._refuse(partition.name.partition, error)
+            return self._refuse(partition.name.partition, error, str(refused))
         answer = self._refuse(partition.name.partition, error, str(refused), partition.log.log_start_offset)
         answer.record_errors = [
             ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)

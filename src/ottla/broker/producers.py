@@ -32,7 +32,9 @@ def _answer(broker: Broker, topic: str, index: int) -> DescribeProducersResponse
         return _Answer(partition_index=index, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=problem)
     partition = broker.partitions.get((topic, index))
     if partition is None:
-        return _Answer(partition_index=index, error_code=broker.find_error(topic, index))
+        known = topic in broker.image.topics.by_name
+        message = None if known else f"There is no topic {topic}."
+        return _Answer(partition_index=index, error_code=broker.find_error(topic, index), error_message=message)
     return _Answer(partition_index=index, active_producers=[_described(one) for one in partition.log.producers])
 
 

@@ -252,6 +252,12 @@ def test_log_append_time_is_told_and_stored(node):
     assert (header.max_timestamp, header.is_log_append_time) == (NOW_MS, True)
 
 
+@pytest.mark.parametrize(("version", "error"), [(6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE), (7, ErrorCode.NONE)])
+def test_zstd_is_for_versions_that_know_it(node, version, error):
+    request = produce_request(batch(b"a" * 100, compression=Compression.ZSTD))
+    assert only(node.send(request, version)).error_code == error
+
+
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_a_topic_may_ask_for_one_codec(node, codec):
     node.configure_topic(compression_type=codec)
