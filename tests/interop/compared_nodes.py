@@ -23,15 +23,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.base.ids import Uuid
+from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response, encode_request, response_type
 from ottla.wire.message import Message, WireStruct
-from ottla.wire.messages import CreateTopicsResponse, ListOffsetsRequest, MetadataRequest
+from ottla.wire.messages import CreateTopicsResponse, InitProducerIdResponse, ListOffsetsRequest, MetadataRequest
 
 AGREE_WITHIN_S = 10.0
-ANSWER_WITHIN_S = 30.0
+ANSWER_WITHIN_S = 15.0
 SHOWN_CHARACTERS = 400
 SESSION = 7_777_777
 HUNG_UP = "the connection was closed"
+SILENCE = "nothing was answered in time"
 NO_ANSWER = "nothing was answered, as asked"
 
 _TOPIC_ID = b"\0id\0"
@@ -89,6 +91,8 @@ class Connection:
             frame = self._receive(size)
         except ConnectionError:
             return HUNG_UP
+        except TimeoutError:
+            return SILENCE
         return decode_response(response_type(request._schema.api_key), frame, version)[1]
 
     def send_only(self, request: Message, version: int) -> None:
@@ -123,7 +127,7 @@ class Side:
         self._ports = {int(address.rpartition(":")[2]): name for address, name in self.own.items() if ":" in address}
 
     def send(self, asked: Ask) -> Any:
-        """The reply with stand-ins, or `HUNG_UP`."""
+        """The reply, or what there was instead of one."""
         connection = self._connections.get(asked.to_controller)
         if connection is None:
             connection = Connection(self.controller if asked.to_controller else self.broker)
@@ -133,7 +137,11 @@ class Side:
             connection.send_only(request, asked.version)
             return NO_ANSWER
         reply = connection.send(request, asked.version)
-        if reply == HUNG_UP:
+        deadline = time.monotonic() + AGREE_WITHIN_S
+        while _is_to_be_asked_again(reply) and time.monotonic() < deadline:
+            time.sleep(0.05)
+            reply = connection.send(request, asked.version)
+        if reply in (HUNG_UP, SILENCE):
             self._connections.pop(asked.to_controller).close()
         else:
             self._note_own_values(reply)
@@ -190,6 +198,11 @@ class Side:
             for text, name in self.own.items():
                 value = value.replace(text, name)
         return value
+
+
+def _is_to_be_asked_again(reply: Any) -> bool:
+    """Kafka's broker answers so while it waits for producer ids from its controller."""
+    return isinstance(reply, InitProducerIdResponse) and reply.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def _structs(part: Any) -> Iterator[WireStruct]:

@@ -7,7 +7,7 @@ from compared_nodes import SESSION, Settle, Step, ask, topic_id
 from ottla.base.ids import Uuid
 from ottla.wire.messages import FetchRequest
 from requests_to_compare.batches import BY_ID, batch, produce
-from requests_to_compare.topics import create
+from requests_to_compare.topics import create, topic
 
 NOBODYS_ID = Uuid(bytes(range(16)))
 EDGES = (4, 11, 12, 13, 18)
@@ -45,8 +45,9 @@ def fetch(
 
 def _filled() -> list[Step]:
     return [
-        *create(("filled", 2)),
-        Settle(("filled",)),
+        *create(("filled", 2), topic("zstd", configs={"compression.type": "zstd"})),
+        Settle(("filled", "zstd")),
+        *ask(produce(batch(b"a" * 100), "zstd"), 12),
         *(step for _ in range(3) for step in ask(produce(batch(b"a" * 100), "filled"), 12)),
         *ask(produce(batch(b"z" * 1000), "filled", 1), 12),
     ]
@@ -75,6 +76,9 @@ def fetches() -> list[Step]:
             fetch(version, session_id=77, session_epoch=-1),
         ):
             steps += ask(request, version)
+    for version in (4, 9, 10, 18):
+        steps += ask(fetch(version, topic="zstd"), version)
+        steps += ask(fetch(version, 99, topic="zstd"), version)
     return [*steps, *ask(fetch(12, replica_id=9), 12), *ask(fetch(12, replica_id=-2), 12)]
 
 
