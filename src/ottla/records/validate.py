@@ -22,6 +22,7 @@ from ottla.records.batch import (
     MAGIC_POSITION,
     checksum_matches,
     complete_batches,
+    read_header,
     set_max_timestamp,
     write_header,
 )
@@ -138,6 +139,8 @@ def _only_header(data: Buffer) -> BatchHeader:
     if len(data) > MAGIC_POSITION and data[MAGIC_POSITION] < MAGIC:
         raise InvalidBatch("INVALID_RECORD", "batches of magic 0 and 1 can only be read, not produced")
     try:
+        if len(data) >= HEADER_SIZE and (only := read_header(data)).size == len(data):
+            return only
         found = [header for _, header in complete_batches(data)]
     except CorruptBatch as fault:
         raise InvalidBatch("CORRUPT_MESSAGE", str(fault)) from fault
