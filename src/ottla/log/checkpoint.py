@@ -32,8 +32,8 @@ def parse_checkpoint(content: bytes, path: str) -> list[list[str]]:
 
 
 def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
-    """A checkpoint of one offset per partition; empty when there is no file."""
-    if not disk.exists(path):
+    """A checkpoint of one offset per partition; empty when there is no file, or an empty one, as Kafka starts with."""
+    if not disk.exists(path) or disk.size(path) == 0:
         return {}
     return parse_offsets(read_file(disk, path), path)
 

@@ -18,7 +18,7 @@ from ottla.log.checkpoint import (
     write_offsets,
 )
 from ottla.log.errors import CorruptFile
-from ottla.log.files import read_file
+from ottla.log.files import read_file, replace_file
 from ottla.testing.memory_disk import MemoryDisk
 
 PATH = "/data/recovery-point-offset-checkpoint"
@@ -129,3 +129,10 @@ def test_a_checkpoint_that_cannot_be_written_stays_as_it_was(disk: MemoryDisk) -
         # The last call makes a replacement durable that has already happened.
         assert read_offsets(disk, PATH) in (OFFSETS, {TopicPartition("orders", 0): 1})
     assert disk.open_files == 0
+
+
+def test_the_empty_file_that_kafka_starts_with_has_no_entries() -> None:
+    disk = MemoryDisk()
+    disk.make_dirs("/data")
+    replace_file(disk, "/data/cleaner-offset-checkpoint", b"")
+    assert read_offsets(disk, "/data/cleaner-offset-checkpoint") == {}
