@@ -139,8 +139,8 @@ def _only_header(data: Buffer) -> BatchHeader:
     if len(data) > MAGIC_POSITION and data[MAGIC_POSITION] < MAGIC:
         raise InvalidBatch("INVALID_RECORD", "batches of magic 0 and 1 can only be read, not produced")
     try:
-        if len(data) >= HEADER_SIZE and (only := read_header(data)).size == len(data):
-            return only
+        if len(data) >= HEADER_SIZE and int.from_bytes(data[8:12], "big") == len(data) - LOG_OVERHEAD:
+            return read_header(data)
         found = [header for _, header in complete_batches(data)]
     except CorruptBatch as fault:
         raise InvalidBatch("CORRUPT_MESSAGE", str(fault)) from fault
