@@ -55,6 +55,7 @@ class World:
         self.source = BatchSource(self.random, tombstones=self.random.choice([0.0, 0.2, 0.5]))
         self.directory = self.opened(disk)
         self.directory.create(PARTITION, Uuid(bytes(range(16))))
+        self.calls_of_cleanings = []
         self.crash = None
 
     def opened(self, disk: MemoryDisk) -> LogDirectory:
@@ -123,18 +124,19 @@ def make_world(seed: int, crash_at: int = -1) -> World:
     """Everything that happens, up to the crash if there is one; the same for the same seed."""
     disk = MemoryDisk(Random(seed))
     world = World(seed, disk)
-    world.write(world.random.randint(5, 60))
-    world.log.flush()
-    world.directory.checkpoint()
-    world.first_call = disk.calls + 1
     disk.crash_at(crash_at)
-    try:
-        for _ in range(world.random.randint(1, 4)):
-            world.clock.advance(world.random.choice([0, 600, 1500]))
+    for _ in range(world.random.randint(1, 4)):
+        world.write(world.random.randint(1, 40))
+        world.log.flush()
+        world.directory.checkpoint()
+        world.clock.advance(world.random.choice([0, 600, 1500]))
+        first = disk.calls + 1
+        try:
             world.clean()
-    except Crashed as crash:
-        world.crash = crash
-    world.last_call = disk.calls
+        except Crashed as crash:
+            world.crash = crash
+            break
+        world.calls_of_cleanings += range(first, disk.calls + 1)
     return world
 
 
@@ -223,8 +225,7 @@ def test_readers_end_with_the_same_map_after_any_number_of_cleanings():
 def crash_points(seeds: range, every: int) -> list[tuple[int, int]]:
     points = []
     for seed in seeds:
-        world = make_world(seed)
-        points += [(seed, call) for call in range(world.first_call + seed % every, world.last_call + 1, every)]
+        points += [(seed, call) for call in make_world(seed).calls_of_cleanings[seed % every :: every]]
     return points
 
 

@@ -65,6 +65,14 @@ def test_committed_records_replace_older_ones(log, disk):
     assert markers(log) == [(3, 7)]
 
 
+def test_a_transaction_that_was_aborted_before_the_dirty_part_says_nothing_of_the_next(log, disk):
+    append(log, keyed("a=1"), in_transaction(7, 0, "b=1"), marker(7, committed=False))
+    clean_offset = clean_log(begun(log), disk).clean_offset
+    append(log, in_transaction(7, 1, "a=2"), marker(7, committed=True))
+    clean_log(begun(log), disk, clean_offset=clean_offset)
+    assert contents(log) == ["3:a=2"]
+
+
 def test_an_open_transaction_ends_the_part_that_can_be_cleaned(log, disk):
     append(log, keyed("a=1", "a=2"))
     begun(log)
@@ -78,6 +86,7 @@ def test_an_abort_marker_stays_with_its_entry_while_a_batch_of_it_was_met(log, d
     append(log, in_transaction(7, 0, "a=2"), marker(7, committed=False), keyed("z=1"))
     clean_log(begun(log), disk)
     assert markers(log) == [(1, 7)]
+    assert not [header for header in headers_of(log) if header.has_delete_horizon]
     assert index_entries(log) == [AbortedTransaction(7, 0, 1, 2)]
 
 
