@@ -29,10 +29,7 @@ def steps(directory: str) -> Iterator[GroupCoordinator]:
 
 
 def loaded(directory: str) -> GroupCoordinator:
-    machine = None
-    for machine in steps(directory):
-        pass
-    assert machine is not None
+    *_, machine = steps(directory)
     machine.on_loaded(0)
     return machine
 
