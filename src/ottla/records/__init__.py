@@ -10,4 +10,6 @@
     visibility            what a consumer is shown: no control batches, no aborted transactions
     legacy                magic 0 and 1, read only
     arrow                 batches to Arrow and back (needs pyarrow)
+
+Import from the modules: each costs what it needs.
 """
