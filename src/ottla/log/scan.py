@@ -32,7 +32,7 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         if position + HEADER_SIZE > start + len(window):
             window, start = file.read_at(position, min(_HEADER_WINDOW, end - position)), position
         at = position - start
-        size = _batch_size(window, at, position, end)
+        size = batch_size(window, at, position, end)
         if window[at + MAGIC_POSITION] == 2:
             header = peek_header(window, at)
         else:
@@ -41,20 +41,18 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += size
 
 
-def scan_batches(
-    file: File, position: int, end: int, window_bytes: int = _WINDOW
-) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Position, header and bytes of every batch from `position` to `end`.
 
     The bytes are a view of a buffer that the next step reuses: whoever keeps them copies them.
     """
-    buffer = bytearray(window_bytes)
+    buffer = bytearray(_WINDOW)
     filled, start = 0, position
     while position < end:
         at = position - start
         if filled - at <= MAGIC_POSITION:
             filled, start, at = _fill(file, buffer, position, end), position, 0
-        size = _batch_size(buffer, at, position, end)
+        size = batch_size(buffer, at, position, end)
         if at + size > filled:
             if size > len(buffer):
                 buffer = bytearray(size)
@@ -70,7 +68,8 @@ def _fill(file: File, buffer: bytearray, position: int, end: int) -> int:
     return file.read_into(position, memoryview(buffer)[: end - position])
 
 
-def _batch_size(window: bytes | bytearray, at: int, position: int, end: int) -> int:
+def batch_size(window: bytes | bytearray, at: int, position: int, end: int) -> int:
+    """The size of the batch at `at`, which is `position` in a file that ends at `end`."""
     if len(window) - at <= MAGIC_POSITION or end - position <= MAGIC_POSITION:
         raise CorruptBatch(f"{end - position} bytes at {position} are too few for a batch")
     length: int = _LENGTH.unpack_from(window, at + 8)[0]

@@ -10,16 +10,19 @@ else can write to.
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Retained, Scan
+from crc32c import crc32c as _crc32c
+
+from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Retained, RetainedRun, Scan
 from ottla.records.faults import corrupt as _corrupt
 
 cdef extern from *:
@@ -1063,6 +1066,58 @@ cdef struct Kept:
     int64_t timestamp
 
 
+cdef enum:
+    # Where the fields of a batch's header are: see ottla.records.batch.
+    LENGTH_AT = 8
+    MAGIC_AT = 16
+    CRC_AT = 17
+    ATTRIBUTES_AT = 21
+    LAST_OFFSET_DELTA_AT = 23
+    PRODUCER_ID_AT = 43
+    RECORD_COUNT_AT = 57
+    RECORDS_AT = 61
+    COMPRESSION_OR_TRANSACTION = 0x37
+    DELETE_HORIZON = 0x40
+
+cdef struct Batch:
+    const uint8_t *data
+    Py_ssize_t size
+    int64_t base_offset
+    int64_t last_offset
+    int64_t producer_id
+    int32_t record_count
+
+
+cdef inline uint64_t big_endian(const uint8_t *data, int size) noexcept nogil:
+    cdef uint64_t value = 0
+    cdef int at
+    for at in range(size):
+        value = value << 8 | data[at]
+    return value
+
+
+cdef bint read_plain(
+    const uint8_t *data, Py_ssize_t left, int64_t next_offset, int64_t limit, int unwanted, Batch *batch
+) except -1:
+    """Whether a whole batch is here that is sound and has none of the attributes that make it special."""
+    if left < RECORDS_AT or data[MAGIC_AT] != 2 or data[ATTRIBUTES_AT + 1] & unwanted:
+        return False
+    batch.data = data
+    batch.size = <int32_t>big_endian(data + LENGTH_AT, 4) + 12
+    batch.base_offset = <int64_t>big_endian(data, 8)
+    batch.last_offset = <int64_t>(
+        <uint64_t>batch.base_offset + <uint64_t><int64_t><int32_t>big_endian(data + LAST_OFFSET_DELTA_AT, 4)
+    )
+    batch.producer_id = <int64_t>big_endian(data + PRODUCER_ID_AT, 8)
+    batch.record_count = <int32_t>big_endian(data + RECORD_COUNT_AT, 4)
+    if batch.size < RECORDS_AT or batch.size > left or batch.record_count < 0:
+        return False
+    if batch.base_offset < next_offset or batch.last_offset < batch.base_offset or batch.last_offset > limit:
+        return False
+    checked = PyMemoryView_FromMemory(<char *>data + ATTRIBUTES_AT, batch.size - ATTRIBUTES_AT, PyBUF_READ)
+    return _crc32c(checked) == big_endian(data + CRC_AT, 4)
+
+
 cdef inline uint64_t rotated(uint64_t word, int by) noexcept nogil:
     return word << by | word >> (64 - by)
 
@@ -1240,6 +1295,118 @@ cdef class OffsetMap:
         finally:
             PyBuffer_Release(&view)
         return done == 1
+
+    def learn_run(self, window, int64_t first_offset, int64_t next_offset, int64_t limit):
+        """As `learn`, for the batches at the beginning of `window`, up to the first that is not simple and sound.
+
+        Simple is a whole batch of today's format that is not compressed, not of a transaction and not for brokers,
+        and for all of whose keys there is room. Offsets rise from `next_offset` up to `limit`. Returns how many bytes
+        were gone through, and the offset after them.
+        """
+        cdef Py_buffer view
+        cdef Batch batch
+        cdef Py_ssize_t taken = 0
+        cdef int done = 1
+        PyObject_GetBuffer(window, &view, PyBUF_SIMPLE)
+        try:
+            while read_plain(
+                <const uint8_t *>view.buf + taken, view.len - taken, next_offset, limit,
+                COMPRESSION_OR_TRANSACTION, &batch,
+            ):
+                if batch.record_count > self.capacity - self.used:
+                    break
+                done = self.learn_batch(&batch, first_offset)
+                if done != 1:
+                    break
+                if batch.last_offset >= first_offset:
+                    self.latest_offset = batch.last_offset
+                next_offset = batch.last_offset + 1
+                taken += batch.size
+        finally:
+            PyBuffer_Release(&view)
+        if done < 0:
+            raise MemoryError
+        return taken, next_offset
+
+    cdef int learn_batch(self, Batch *batch, int64_t first_offset) noexcept nogil:
+        """1 if all of it is in; -1 if there is no memory; 0 if its records are not sound."""
+        cdef Cursor cursor = Cursor(batch.data + RECORDS_AT, batch.size - RECORDS_AT, 0)
+        cdef Parsed parsed
+        cdef int32_t _
+        cdef int64_t offset
+        for _ in range(batch.record_count):
+            if parse(&cursor, &parsed):
+                return 0
+            offset = batch.base_offset + parsed.offset_delta
+            if parsed.key_size >= 0 and offset >= first_offset:
+                if self.put_key(cursor.data + parsed.key, parsed.key_size, offset) < 0:
+                    return -1
+        return cursor.position == cursor.size
+
+    def retain_run(self, window, int64_t next_offset, int64_t limit, dict needed not None, bytearray out not None):
+        """As `retain`, for the batches at the beginning of `window`, up to the first that is not simple and sound.
+
+        Simple is a batch that stays as it is, and is added to `out`, or goes altogether: none that would be written
+        anew, and none that is in `needed`, which has the last offset of each producer and, as -1's, that of all.
+        """
+        cdef Py_buffer view
+        cdef Batch batch
+        cdef Py_ssize_t taken = 0, size
+        cdef int64_t read = 0, written = 0, keyless = 0, without_key
+        cdef int64_t end_offset = needed.get(-1, -2)
+        cdef int fate
+        PyObject_GetBuffer(window, &view, PyBUF_SIMPLE)
+        try:
+            while read_plain(
+                <const uint8_t *>view.buf + taken, view.len - taken, next_offset, limit,
+                COMPRESSION_OR_TRANSACTION | DELETE_HORIZON, &batch,
+            ):
+                without_key = 0
+                fate = self.judge_batch(&batch, &without_key)
+                if fate < 0:
+                    break
+                if fate == 0:
+                    if batch.last_offset == end_offset:
+                        break
+                    if batch.producer_id >= 0 and needed.get(batch.producer_id) == batch.last_offset:
+                        break
+                else:
+                    size = PyByteArray_GET_SIZE(out)
+                    PyByteArray_Resize(out, size + batch.size)
+                    memcpy(PyByteArray_AS_STRING(out) + size, batch.data, batch.size)
+                    written += batch.record_count
+                read += batch.record_count
+                keyless += without_key
+                next_offset = batch.last_offset + 1
+                taken += batch.size
+        finally:
+            PyBuffer_Release(&view)
+        return RetainedRun(taken, next_offset, read, written, keyless)
+
+    cdef int judge_batch(self, Batch *batch, int64_t *keyless) noexcept nogil:
+        """1 if it stays as it is, 0 if all its records go, -1 if it is not as simple as that."""
+        cdef Cursor cursor = Cursor(batch.data + RECORDS_AT, batch.size - RECORDS_AT, 0)
+        cdef Parsed parsed
+        cdef int32_t _
+        cdef int32_t kept = 0
+        cdef int64_t offset
+        for _ in range(batch.record_count):
+            if parse(&cursor, &parsed):
+                return -1
+            offset = batch.base_offset + parsed.offset_delta
+            if offset > self.latest_offset:
+                pass
+            elif parsed.key_size < 0:
+                keyless[0] += 1
+                continue
+            elif offset < self.find(cursor.data + parsed.key, parsed.key_size).after - 1:
+                continue
+            if parsed.value_size < 0:
+                return -1
+            kept += 1
+        if cursor.position != cursor.size or (kept and kept != batch.record_count):
+            return -1
+        return 1 if kept else 0
 
     def retain(
         self, data, int64_t base_offset, int64_t base_timestamp, log_append_time, int64_t count,

@@ -18,8 +18,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
+from crc32c import crc32c
+
 from ottla.base.ports import Buffer
-from ottla.records.columns import BinaryColumn, Header, HeaderColumn, Headers, RecordColumns, Retained, Scan
+from ottla.records.columns import (
+    BinaryColumn,
+    Header,
+    HeaderColumn,
+    Headers,
+    RecordColumns,
+    Retained,
+    RetainedRun,
+    Scan,
+)
 from ottla.records.faults import (
     BYTES_LEFT,
     FIELD_CUT,
@@ -34,7 +45,16 @@ from ottla.records.faults import (
     VARINT_TOO_LONG,
     corrupt,
 )
-from ottla.records.header import CorruptBatch
+from ottla.records.header import (
+    ATTRIBUTES_POSITION,
+    COMPRESSION_MASK,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    HEADER_SIZE,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    CorruptBatch,
+)
 
 _INT32_MAX: Final = (1 << 31) - 1
 _INT64_MAX: Final = (1 << 63) - 1
@@ -528,6 +548,39 @@ def _header_cells(headers: HeaderColumn, row: int) -> bytes:
     return b"".join(parts)
 
 
+_HEADER = Struct(">qiibIhiqqqhii")
+_COMPRESSION_OR_TRANSACTION: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG | CONTROL_FLAG
+
+
+def _plain_batches(
+    window: Buffer, next_offset: int, limit: int, unwanted: int
+) -> Iterator[tuple[BatchHeader, list[_Parsed]]]:
+    """The batches at the beginning of `window` that are whole, sound, and have no attribute that makes them special."""
+    position = 0
+    while len(window) - position >= HEADER_SIZE:
+        header = BatchHeader._make(_HEADER.unpack_from(window, position))
+        end = position + header.size
+        if (
+            header.magic != 2
+            or header.attributes & unwanted
+            or not HEADER_SIZE <= end - position <= len(window) - position
+        ):
+            return
+        if header.record_count < 0 or not next_offset <= header.base_offset <= header.last_offset <= limit:
+            return
+        if crc32c(memoryview(window)[position + ATTRIBUTES_POSITION : end]) != header.crc:
+            return
+        records = window[position + HEADER_SIZE : end]
+        try:
+            found = [parsed for _, parsed in _parse_all(records, header.record_count)]
+        except CorruptBatch:
+            return
+        if not found and len(records):
+            return
+        yield header, found
+        position, next_offset = end, header.next_offset
+
+
 class OffsetMap:
     """The latest offset of each key, for at most `capacity` keys."""
 
@@ -561,6 +614,56 @@ class OffsetMap:
             if parsed.key is not None and offset >= first_offset and not self.put(parsed.key, offset):
                 return False
         return True
+
+    def learn_run(self, window: Buffer, first_offset: int, next_offset: int, limit: int) -> tuple[int, int]:
+        """As `learn`, for the batches at the beginning of `window`, up to the first that is not simple and sound.
+
+        Simple is a whole batch of today's format that is not compressed, not of a transaction and not for brokers,
+        and for all of whose keys there is room. Offsets rise from `next_offset` up to `limit`. Returns how many bytes
+        were gone through, and the offset after them.
+        """
+        taken = 0
+        for header, records in _plain_batches(window, next_offset, limit, _COMPRESSION_OR_TRANSACTION):
+            if header.record_count > self.capacity - len(self._offsets):
+                break
+            for parsed in records:
+                offset = header.base_offset + parsed.offset_delta
+                if parsed.key is not None and offset >= first_offset:
+                    self.put(parsed.key, offset)
+            if header.last_offset >= first_offset:
+                self.latest_offset = header.last_offset
+            taken, next_offset = taken + header.size, header.next_offset
+        return taken, next_offset
+
+    def retain_run(
+        self, window: Buffer, next_offset: int, limit: int, needed: dict[int, int], out: bytearray
+    ) -> RetainedRun:
+        """As `retain`, for the batches at the beginning of `window`, up to the first that is not simple and sound.
+
+        Simple is a batch that stays as it is, and is added to `out`, or goes altogether: none that would be written
+        anew, and none that is in `needed`, which has the last offset of each producer and, as -1's, that of all.
+        """
+        taken = read = written = keyless = 0
+        unwanted = _COMPRESSION_OR_TRANSACTION | DELETE_HORIZON_FLAG
+        for header, records in _plain_batches(window, next_offset, limit, unwanted):
+            known = [(header.base_offset + parsed.offset_delta <= self.latest_offset, parsed) for parsed in records]
+            kept = [parsed for is_known, parsed in known if not is_known or self._is_latest(header.base_offset, parsed)]
+            if any(parsed.value is None for parsed in kept) or len(kept) not in (0, len(records)):
+                break
+            if kept:
+                out += window[taken : taken + header.size]
+                written += len(kept)
+            elif header.last_offset == needed.get(-1) or (
+                header.producer_id >= 0 and needed.get(header.producer_id) == header.last_offset
+            ):
+                break
+            read += header.record_count
+            keyless += sum(is_known and parsed.key is None for is_known, parsed in known)
+            taken, next_offset = taken + header.size, header.next_offset
+        return RetainedRun(taken, next_offset, read, written, keyless)
+
+    def _is_latest(self, base_offset: int, parsed: _Parsed) -> bool:
+        return parsed.key is not None and base_offset + parsed.offset_delta >= self.get(parsed.key)
 
     def retain(
         self,

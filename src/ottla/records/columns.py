@@ -72,3 +72,14 @@ class Retained(NamedTuple):
     """Of the records that are left; -1 for none."""
     records: bytearray | None
     """Them, encoded anew; None when all are left and nothing about them changes."""
+
+
+class RetainedRun(NamedTuple):
+    """What compaction leaves of some batches in a row, each of which stays as it is or goes."""
+
+    size: int
+    """In bytes, of the batches that were gone through."""
+    next_offset: int
+    records_read: int
+    records_written: int
+    keyless: int

@@ -9,7 +9,7 @@ from crc32c import crc32c
 
 from ottla.records import _slow
 from ottla.records.batch import CorruptBatch, read_header
-from ottla.records.builder import build_batch
+from ottla.records.builder import BatchBuilder, build_batch
 from ottla.records.columns import BinaryColumn, HeaderColumn
 from ottla.records.reader import read_records
 from ottla.records.validate import InvalidBatch, ProduceRules, validate_produced
@@ -199,7 +199,39 @@ def compare_cleaning(chance):
     both(clean)
 
 
-COMPARISONS = [compare_reading, compare_writing, compare_columns, compare_cleaning]
+def compare_runs(chance):
+    """Whole batches in a row: how far the quick ways go, and what they make of them."""
+    window, offset = bytearray(), chance.choice([0, 7])
+    for _ in range(chance.randrange(1, 6)):
+        special = chance.random() < 0.2
+        builder = BatchBuilder(
+            compression=chance.choice([0, 0, 3]) if special else 0,
+            base_offset=offset,
+            producer_id=chance.choice([-1, 1, 2]),
+            transactional=special and chance.random() < 0.5,
+            delete_horizon_ms=NOW + 9 if special and chance.random() < 0.5 else None,
+        )
+        for timestamp, _, value, headers in some_records(chance):
+            builder.append(timestamp, chance.choice([None, b"a", b"b", b"c"]), value, headers)
+        offset += builder.last_offset_delta + 1 + chance.choice([0, 0, 3])
+        window += builder.build()
+    window = (
+        mutated(chance, window) if chance.random() < 0.3 else bytes(window[: len(window) - chance.choice([0, 0, 5])])
+    )
+    capacity, first, latest = chance.choice([1, 3, 50]), chance.choice([0, 0, 5]), chance.choice([None, None, 6])
+    next_offset, limit = chance.choice([0, 0, 8]), chance.choice([1 << 40, 12])
+    needed = {-1: chance.randrange(20), 1: chance.randrange(20), 2: chance.randrange(20)}
+
+    def run(kernel):
+        offsets, out = kernel.OffsetMap(capacity, capacity, b"sixteen bytes..."), bytearray(b"before")
+        yield offsets.learn_run(window, first, next_offset, limit), len(offsets), offsets.latest_offset
+        offsets.latest_offset = offsets.latest_offset if latest is None else latest
+        yield offsets.retain_run(window, next_offset, limit, needed, out), bytes(out)
+
+    both(run)
+
+
+COMPARISONS = [compare_reading, compare_writing, compare_columns, compare_cleaning, compare_runs]
 
 
 @pytest.mark.parametrize("compare", COMPARISONS)

@@ -11,11 +11,19 @@ from typing import NamedTuple
 
 from ottla.base.ports import Buffer
 from ottla.log.cleaning.job import CleaningJob, CleaningStats
+from ottla.log.cleaning.source import SegmentReader
 from ottla.log.cleaning.transactions import CleanedTransactions
 from ottla.records.batch import MAGIC, BatchHeader, write_header
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import compress
-from ottla.records.header import COMPRESSION_MASK, DELETE_HORIZON_FLAG, HEADER_SIZE, LOG_OVERHEAD, Compression
+from ottla.records.header import (
+    COMPRESSION_MASK,
+    DELETE_HORIZON_FLAG,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    NO_PRODUCER_ID,
+    Compression,
+)
 from ottla.records.kernel import OffsetMap
 from ottla.records.reader import read_records, record_bytes
 
@@ -37,6 +45,21 @@ class BatchCleaner:
         self._offsets = offsets
         self._transactions = transactions
         self._stats = stats
+        self._needed = {id: last.last_data_offset for id, last in job.producers.items()}
+        self._needed[NO_PRODUCER_ID] = job.end_offset - 1
+
+    def clean_run(self, reader: SegmentReader) -> tuple[int, bytearray]:
+        """Cleans batches that are simple, those that stay as they are or go altogether, as many as come in a row.
+
+        Returns how many bytes were gone through, and what is left of them. All that is special is left to `clean`.
+        """
+        left = bytearray()
+        run = self._offsets.retain_run(reader.window(), reader.next_offset, reader.limit, self._needed, left)
+        reader.skip(run.size, run.next_offset)
+        self._stats.records_read += run.records_read
+        self._stats.records_written += run.records_written
+        self._stats.keyless_records += run.keyless
+        return run.size, left
 
     def clean(self, header: BatchHeader, data: memoryview, *, keep_old_tombstones: bool) -> CleanedBatch | None:
         """What is left of a batch. `keep_old_tombstones` is for formats whose batches cannot carry a horizon."""

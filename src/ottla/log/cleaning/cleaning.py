@@ -14,11 +14,11 @@ from ottla.log.cleaning.batches import BatchCleaner
 from ottla.log.cleaning.grouping import group_segments
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningJob, CleaningStats
 from ottla.log.cleaning.offset_map import fill_offset_map
-from ottla.log.cleaning.source import sound_batches
+from ottla.log.cleaning.source import SegmentReader
 from ottla.log.cleaning.transactions import CleanedTransactions
 from ottla.log.segment import Segment
 from ottla.log.transaction_index import AbortedTransaction
-from ottla.records.batch import BatchHeader
+from ottla.records.batch import BatchHeader, batches
 from ottla.records.kernel import OffsetMap
 
 
@@ -116,10 +116,17 @@ class _Cleaning:
         self, segment: Segment, cleaner: BatchCleaner, writer: "_Writer", *, keep_old_tombstones: bool
     ) -> None:
         try:
-            for header, data in sound_batches(segment, self._job.buffer_bytes):
-                self._stats.bytes_read += header.size
-                self._on_bytes(header.size)
-                left = cleaner.clean(header, data, keep_old_tombstones=keep_old_tombstones)
+            reader = SegmentReader(segment, self._job.buffer_bytes)
+            while not reader.is_at_end:
+                taken, data = cleaner.clean_run(reader)
+                if taken:
+                    self._on_read(taken)
+                    for position, header in batches(data):
+                        writer.add(data[position : position + header.size], header)
+                    continue
+                header, view = reader.take()
+                self._on_read(header.size)
+                left = cleaner.clean(header, view, keep_old_tombstones=keep_old_tombstones)
                 if left is not None:
                     writer.add(left.data, left.header)
         finally:
@@ -141,6 +148,10 @@ class _Cleaning:
 
     def _on_map_read(self, count: int) -> None:
         self._stats.map_bytes_read += count
+        self._on_bytes(count)
+
+    def _on_read(self, count: int) -> None:
+        self._stats.bytes_read += count
         self._on_bytes(count)
 
     def _on_written(self, count: int) -> None:

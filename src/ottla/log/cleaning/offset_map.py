@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ottla.log.cleaning.source import sound_batches
+from ottla.log.cleaning.source import SegmentReader
 from ottla.log.cleaning.transactions import CleanedTransactions
 from ottla.log.segment import Segment
 from ottla.log.transaction_index import AbortedTransaction
@@ -47,7 +47,14 @@ def _note_segment(
     on_read: Callable[[int], None],
 ) -> bool:
     start = segment.offset_index.position_before(first_offset)
-    for header, data in sound_batches(segment, buffer_bytes, start):
+    reader = SegmentReader(segment, buffer_bytes, start)
+    while not reader.is_at_end:
+        taken, next_offset = offsets.learn_run(reader.window(), first_offset, reader.next_offset, reader.limit)
+        if taken:
+            reader.skip(taken, next_offset)
+            on_read(taken)
+            continue
+        header, data = reader.take()
         on_read(header.size)
         if header.is_control:
             transactions.on_control(header, data)
