@@ -16,6 +16,8 @@ Partitions:
     partition            one of them: its log, its leader's state, who waits for it
     topic_settings       the settings it lives by
     flushing, background what happens on disk threads and without being asked
+    cleaner              which logs are due for compaction; cleaner_task is one of them, cleaner_process and
+                         cleaner_worker the two ends of the process that does it; removing takes files away
     traffic, producer_ids
 
 Transactions:

@@ -585,7 +585,7 @@ class OffsetMap:
     """The latest offset of each key, for at most `capacity` keys."""
 
     def __init__(self, slots: int, capacity: int, seed: bytes) -> None:
-        if not 0 < capacity <= slots or len(seed) != 16:
+        if not 0 < capacity <= slots < _INT32_MAX or len(seed) != 16:
             raise ValueError("a map needs room for a key, a slot for each, and 16 bytes of seed")
         self.capacity = capacity
         self.latest_offset = -1

@@ -9,6 +9,7 @@ from ottla.log.producer_state import Producer
 from ottla.log.transaction_index import AbortedTransaction
 
 _BYTES_A_SLOT = 24
+_MOST_MAP_BYTES = (1 << 31) - 1  # As in Kafka, whatever the setting says.
 _LEAST_BUFFER_BYTES = 4096
 
 
@@ -23,7 +24,7 @@ class CleanerLimits:
 
     @property
     def map_slots(self) -> int:
-        return max(self.map_bytes // _BYTES_A_SLOT, 1)
+        return max(min(self.map_bytes, _MOST_MAP_BYTES) // _BYTES_A_SLOT, 1)
 
     @property
     def map_capacity(self) -> int:
