@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ottla.config.parse import ConfigError, Problem, Values, Warned, parse
 from ottla.config.scopes import Scope
-from ottla.node.listeners import Listener, parse_listeners
+from ottla.node.listeners import Listener, given_addresses, parse_listeners
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ def read_config(properties: Mapping[str, str]) -> NodeConfig:
     listeners = parse_listeners(values)
     is_broker, is_controller = "broker" in roles, "controller" in roles
     _check_listeners(values, listeners, is_broker=is_broker, is_controller=is_controller)
+    given_addresses(values, listeners)
     _check_quorum(values, node_id, is_controller=is_controller)
     log_dirs = tuple(values.list("log.dirs") if values["log.dirs"] else values.list("log.dir"))
     return NodeConfig(
@@ -50,8 +51,6 @@ def read_config(properties: Mapping[str, str]) -> NodeConfig:
 
 def _check_listeners(values: Values, listeners: list[Listener], *, is_broker: bool, is_controller: bool) -> None:
     names = ",".join(values.list("controller.listener.names"))
-    if not names:
-        raise _wrong("controller.listener.names", "", "the name of a listener that controllers are reached by")
     if is_controller and not any(listener.for_controllers for listener in listeners):
         raise _wrong("listeners", ",".join(map(str, listeners)), f"complete: a controller listens on {names}")
     if is_broker and all(listener.for_controllers for listener in listeners):
@@ -77,7 +76,7 @@ def _inter_broker_listener(values: Values, listeners: list[Listener]) -> str:
         return ""
     name = values["inter.broker.listener.name"]
     protocol = str(values["security.inter.broker.protocol"] or "PLAINTEXT")
-    wanted = str(name) if name else protocol
+    wanted = str(name).upper() if name else protocol
     if wanted in for_clients:
         return wanted
     if name:

@@ -6,6 +6,7 @@ from ottla.config.parse import ConfigError, Problem, Values
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SERVED_PROTOCOLS = ("PLAINTEXT",)
+EVERY_INTERFACE = ("0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,12 @@ class Listener:
     for_controllers: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}://{self.host}:{self.port}"
+        host = f"[{self.host}]" if self.is_ipv6 else self.host
+        return f"{self.name}://{host}:{self.port}"
+
+    @property
+    def is_ipv6(self) -> bool:
+        return ":" in self.host
 
     @property
     def bind_host(self) -> str:
@@ -55,7 +61,8 @@ def parse_listeners(values: Values) -> list[Listener]:
     names = [listener.name for listener in listeners]
     if len(set(names)) < len(names):
         raise _wrong("listeners", ",".join(map(str, listeners)), "listeners with names of their own")
-    ports = [listener.port for listener in listeners if listener.port]
+    # The two families of addresses have ports of their own.
+    ports = [(listener.port, listener.is_ipv6) for listener in listeners if listener.port]
     if len(set(ports)) < len(ports):
         raise _wrong("listeners", ",".join(map(str, listeners)), "listeners with ports of their own")
     return listeners
@@ -63,16 +70,27 @@ def parse_listeners(values: Values) -> list[Listener]:
 
 def advertised(values: Values, bound: list[tuple[Listener, tuple[str, int]]]) -> list[Endpoint]:
     """What to tell clients, for listeners that are bound to these addresses."""
+    given = given_addresses(values, [listener for listener, _ in bound])
+    return [_advertised(listener, address, given.get(listener.name)) for listener, address in bound]
+
+
+def given_addresses(values: Values, listeners: list[Listener]) -> dict[str, tuple[str, int]]:
+    """`advertised.listeners` by name. An address that stands for every interface leads nobody here."""
+    names = {listener.name for listener in listeners}
     given = {}
     for text in values.list("advertised.listeners") if values["advertised.listeners"] else ():
         name, host, port = _parse("advertised.listeners", text)
+        if name not in names:
+            raise _wrong("advertised.listeners", text, f"for one of the listeners {', '.join(sorted(names))}")
+        if host in EVERY_INTERFACE:
+            raise _wrong("advertised.listeners", text, "an address that others can connect to")
         given[name] = host, port
-    return [_advertised(listener, address, given.get(listener.name)) for listener, address in bound]
+    return given
 
 
 def _advertised(listener: Listener, bound: tuple[str, int], given: tuple[str, int] | None) -> Endpoint:
     host, port = given or (listener.host, listener.port)
-    if host in ("", "0.0.0.0", "::"):
+    if not host or host in EVERY_INTERFACE:
         import socket  # Only where every interface is listened on and nothing better is given.
 
         host = socket.getfqdn()

@@ -78,7 +78,7 @@ def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
         ],
     )
     page.add(
-        "kafka_network_requestmetrics_requestbytes_total",
+        "ottla_network_request_bytes_total",
         "counter",
         [({"request": _api_name(key)}, count) for key, count in sorted(requests.request_bytes.items())],
     )

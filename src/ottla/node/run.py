@@ -8,7 +8,7 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ottla.node.config import NodeConfig
@@ -35,12 +35,17 @@ def run_node(
         loop.close()
 
 
-async def _first(task: "asyncio.Task[Any]", ended: "asyncio.Future[int]") -> None:
-    """Waits for the task, or for the end if that comes first."""
+async def _first(doing: Coroutine[Any, Any, Any], ended: "asyncio.Future[int]") -> bool:
+    """Whether it was done before the end came; if not, it is given up. What it raises is raised."""
+    task = asyncio.get_running_loop().create_task(doing)
     waiting: set[asyncio.Future[Any]] = {task, ended}
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    if not task.done():
-        task.cancel()
+    if task.done():
+        task.result()
+        return True
+    task.cancel()
+    await asyncio.wait({task})
+    return False
 
 
 async def _run(
@@ -71,15 +76,10 @@ async def _run(
         loop.add_signal_handler(number, on_signal)
     node = Node(loop, config, may_format=may_format, failed=lambda: end(BROKEN))
     try:
-        await node.start(metrics_port)
-        gc.freeze()  # What is there now stays: later collections need not look at it.
-        on_ready(node)
-        await _first(loop.create_task(stopping.wait()), ended)
-        if not ended.done():
-            closing = loop.create_task(node.stop())
-            await _first(closing, ended)
-            if closing.done() and not closing.cancelled():
-                closing.result()
+        if await _first(node.start(metrics_port), ended):
+            gc.freeze()  # What is there now stays: later collections need not look at it.
+            on_ready(node)
+            if await _first(stopping.wait(), ended) and await _first(node.stop(), ended):
                 end(0)
         return ended.result()
     finally:

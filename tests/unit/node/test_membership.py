@@ -1,0 +1,156 @@
+"""A broker's life in the cluster (KIP-631), with a controller that notes what it is asked."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ottla.config.parse import parse
+from ottla.config.scopes import Scope
+from ottla.node.listeners import Endpoint
+from ottla.node.registration import CannotJoin, Membership
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import BrokerHeartbeatResponse, BrokerRegistrationResponse
+
+BROKER_EPOCH = 42
+DIRECTORIES = {"/a": b"a" * 16, "/b": b"b" * 16}
+
+
+class NotingController:
+    """Takes everything, unless told to answer with an error, or to be away."""
+
+    def __init__(self):
+        self.registrations, self.heartbeats = [], []
+        self.error = ErrorCode.NONE
+        self.is_away = False
+
+    def submit(self, decide, then, failed):
+        if self.is_away:
+            failed(ErrorCode.NOT_CONTROLLER)
+        else:
+            then(decide(self, 0))
+
+    def register_broker(self, request, now_ms):
+        self.registrations.append(request)
+        return BrokerRegistrationResponse(error_code=self.error, broker_epoch=BROKER_EPOCH)
+
+    def heartbeat(self, request, now_ms):
+        self.heartbeats.append(request)
+        return BrokerHeartbeatResponse(error_code=self.error)
+
+
+class OneTimer:
+    """The timer of the heartbeats; a test makes it fire."""
+
+    def __init__(self):
+        self.interval_s, self.fire = None, None
+
+    def every(self, interval_s, callback):
+        self.interval_s, self.fire = interval_s, callback
+        return self
+
+    def cancel(self):
+        self.fire = None
+
+
+class Scene:
+    def __init__(self, **settings: str):
+        required = {"process.roles": "broker", "node.id": "1", "controller.listener.names": "CONTROLLER"}
+        given = {key.replace("_", "."): value for key, value in settings.items()}
+        self.controller, self.timer = NotingController(), OneTimer()
+        self.broker = SimpleNamespace(
+            node_id=1,
+            cluster_id="the-cluster",
+            config=parse(Scope.BROKER, {**required, **given}).values,
+            directory_ids=DIRECTORIES,
+            controller=self.controller,
+            timers=self.timer,
+            broker_epoch=-1,
+        )
+        self.events: list[object] = []
+        self.committed_offset = 100
+        self.membership = Membership(
+            self.broker,
+            [Endpoint("PLAINTEXT", "here", 9092, "PLAINTEXT"), Endpoint("SSL", "there", 9093, "SSL")],
+            incarnation_id=b"i" * 16,
+            previous_broker_epoch=7,
+            committed_offset=lambda: self.committed_offset,
+            failed=self.events.append,
+        )
+
+    def join(self):
+        self.membership.join(lambda: self.events.append("joined"))
+        return self
+
+
+def test_a_broker_registers_with_what_others_must_know():
+    scene = Scene(broker_rack="r1").join()
+    (request,) = scene.controller.registrations
+    assert (request.broker_id, request.cluster_id, request.incarnation_id) == (1, "the-cluster", b"i" * 16)
+    assert (request.rack, request.previous_broker_epoch) == ("r1", 7)
+    assert list(request.log_dirs) == list(DIRECTORIES.values())
+    listeners = [(one.name, one.host, one.port, one.security_protocol) for one in request.listeners]
+    assert listeners == [("PLAINTEXT", "here", 9092, 0), ("SSL", "there", 9093, 1)]
+    supported = {one.name: (one.min_supported_version, one.max_supported_version) for one in request.features}
+    assert supported["metadata.version"] == (7, 30)
+
+
+def test_it_has_joined_when_a_first_heartbeat_is_answered():
+    scene = Scene().join()
+    assert scene.events == ["joined"]
+    assert scene.broker.broker_epoch == BROKER_EPOCH
+    (first,) = scene.controller.heartbeats
+    assert (first.broker_epoch, first.want_fence, first.want_shut_down) == (BROKER_EPOCH, False, False)
+    assert first.current_metadata_offset == 99
+
+
+def test_it_goes_on_to_beat():
+    scene = Scene(broker_heartbeat_interval_ms="500").join()
+    assert scene.timer.interval_s == 0.5
+    scene.committed_offset = 200
+    scene.timer.fire()
+    assert [beat.current_metadata_offset for beat in scene.controller.heartbeats] == [99, 199]
+
+
+def test_a_heartbeat_that_is_lost_is_no_end(caplog):
+    scene = Scene().join()
+    scene.controller.is_away = True
+    scene.timer.fire()
+    assert "NOT_CONTROLLER" in caplog.text
+    scene.controller.is_away = False
+    scene.timer.fire()
+    assert len(scene.controller.heartbeats) == 2
+
+
+def test_a_failed_directory_is_told_at_once_and_ever_after():
+    scene = Scene().join()
+    scene.membership.on_directory_failed("/b")
+    scene.membership.on_directory_failed("/b")
+    scene.membership.on_directory_failed("/nobodys")
+    scene.timer.fire()
+    assert [list(beat.offline_log_dirs) for beat in scene.controller.heartbeats] == [[], [b"b" * 16], [b"b" * 16]]
+
+
+def test_a_broker_that_leaves_asks_to_and_beats_no_more():
+    scene = Scene().join()
+    scene.membership.leave(lambda: scene.events.append("left"))
+    assert scene.events == ["joined", "left"]
+    assert scene.controller.heartbeats[-1].want_shut_down
+    assert scene.timer.fire is None
+
+
+def test_one_that_never_joined_just_leaves():
+    scene = Scene()
+    scene.membership.leave(lambda: scene.events.append("left"))
+    assert scene.events == ["left"]
+    assert scene.controller.heartbeats == []
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_one_that_is_not_taken_says_why(is_away):
+    scene = Scene()
+    scene.controller.error, scene.controller.is_away = ErrorCode.DUPLICATE_BROKER_REGISTRATION, is_away
+    scene.join()
+    (problem,) = scene.events
+    assert isinstance(problem, CannotJoin)
+    assert ("NOT_CONTROLLER" if is_away else "DUPLICATE_BROKER_REGISTRATION") in str(problem)
+    assert scene.timer.fire is None

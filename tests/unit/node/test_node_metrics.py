@@ -1,0 +1,216 @@
+"""The metrics page: Kafka's names as the usual JMX-exporter rules write them, with what a small broker has."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.traffic import Traffic
+from ottla.machines.metadata.image import MetadataImage
+from ottla.node.metrics import metrics_page
+from ottla.runtime.request import ClientConnection, RequestContext
+from ottla.runtime.request_metrics import RequestMetrics
+from ottla.wire.messages import PartitionRecord, RegisterBrokerRecord, TopicRecord
+
+COUNTED_BEANS = [
+    *(
+        f"kafka.server:type=BrokerTopicMetrics,name={name}"
+        for name in (
+            "BytesInPerSec",
+            "BytesOutPerSec",
+            "MessagesInPerSec",
+            "TotalProduceRequestsPerSec",
+            "TotalFetchRequestsPerSec",
+            "FailedProduceRequestsPerSec",
+            "FailedFetchRequestsPerSec",
+            "ProduceMessageConversionsPerSec",
+        )
+    ),
+    "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec",
+    "kafka.server:type=ReplicaManager,name=IsrExpandsPerSec",
+    "kafka.network:type=RequestMetrics,name=RequestsPerSec",
+]
+
+GAUGED_BEANS = [
+    *(
+        f"kafka.server:type=ReplicaManager,name={name}"
+        for name in (
+            "PartitionCount",
+            "LeaderCount",
+            "OfflineReplicaCount",
+            "UnderReplicatedPartitions",
+            "UnderMinIsrPartitionCount",
+            "AtMinIsrPartitionCount",
+        )
+    ),
+    *(
+        f"kafka.controller:type=KafkaController,name={name}"
+        for name in (
+            "ActiveControllerCount",
+            "ActiveBrokerCount",
+            "FencedBrokerCount",
+            "GlobalTopicCount",
+            "GlobalPartitionCount",
+            "OfflinePartitionsCount",
+            "PreferredReplicaImbalanceCount",
+            "LastAppliedRecordOffset",
+            "LastAppliedRecordTimestamp",
+            "LastCommittedRecordOffset",
+        )
+    ),
+    *(f"kafka.log:type=Log,name={name}" for name in ("Size", "LogStartOffset", "LogEndOffset", "NumLogSegments")),
+    "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
+    "kafka.network:type=RequestChannel,name=RequestQueueSize",
+    "kafka.network:type=RequestMetrics,name=TotalTimeMs",
+    "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchSessions",
+    "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchPartitionsCached",
+    "kafka.server:type=KafkaServer,name=BrokerState",
+]
+
+
+def exported(bean: str) -> str:
+    """The rules: lower case, domain, type and name joined with underscores, a rate as its `_total`."""
+    domain, type, name = re.fullmatch(r"([\w.]+):type=(\w+),name=(\w+)", bean).groups()
+    name = re.sub("PerSec$", "_total", name)
+    return f"{domain.replace('.', '_')}_{type}_{name}".lower()
+
+
+class Sessions:
+    partition_count = 5
+
+    def __len__(self):
+        return 2
+
+
+def partition(name, *, leads=True, min_insync_replicas=1):
+    log = SimpleNamespace(size=1000, log_start_offset=5, log_end_offset=15, segments=[1, 2, 3])
+    settings = SimpleNamespace(min_insync_replicas=min_insync_replicas)
+    return SimpleNamespace(name=name, is_leader=leads, log=log, settings=settings)
+
+
+def a_page():
+    """Broker 1 leads orders-0, whose ISR is too small, and follows in orders-1; nobody leads orders-2."""
+    image = MetadataImage()
+    image.replay(RegisterBrokerRecord(broker_id=1, fenced=False))
+    image.replay(RegisterBrokerRecord(broker_id=2, fenced=True))
+    image.replay(TopicRecord(name="orders", topic_id=b"t" * 16))
+    for index, (leader, isr) in enumerate([(1, (1,)), (2, (2, 1)), (-1, (2,))]):
+        replicas = (1, 2) if index != 1 else (2, 1)
+        image.replay(
+            PartitionRecord(
+                partition_id=index,
+                topic_id=b"t" * 16,
+                replicas=replicas,
+                isr=isr,
+                leader=leader,
+                directories=(bytes(16),) * 2,
+            )
+        )
+    traffic = Traffic()
+    traffic.of("orders").bytes_in = 300
+    traffic.of('odd"name').bytes_in = 30
+    traffic.of("deleted").bytes_in = 3
+    traffic.forget("deleted")
+    names = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
+    broker = SimpleNamespace(
+        image=image,
+        traffic=traffic,
+        partitions={
+            names[0]: partition(names[0], min_insync_replicas=2),
+            names[1]: partition(names[1], leads=False),
+        },
+        offline={("orders", 2)},
+        logs=SimpleNamespace(online={"/a": None}, offline={"/b": "gone"}),
+        cleaner=None,
+        fetch_sessions=Sessions(),
+    )
+    requests = RequestMetrics(now_s=lambda: 1.0)
+    client = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
+    for _ in range(3):
+        context = RequestContext(0, 9, 1, "client", client, 0.0)
+        requests.on_request(context, 100)
+        requests.on_response(context, 0.010)
+    requests.on_request(RequestContext(1, 12, 1, "client", client, 0.0), 50)
+    requests.on_connection("PLAINTEXT", 1)
+    requests.on_refused("max.connections")
+    metadata = SimpleNamespace(is_active=True, committed_offset=100, last_timestamp_ms=1234)
+    return metrics_page(broker, requests, metadata)
+
+
+@pytest.fixture(scope="module")
+def page():
+    return a_page()
+
+
+def value(page: str, sample: str) -> float:
+    (found,) = (line.removeprefix(sample) for line in page.splitlines() if line.startswith(sample + " "))
+    return float(found)
+
+
+@pytest.mark.parametrize("bean", COUNTED_BEANS)
+def test_kafkas_rates_are_counters(page, bean):
+    assert f"# TYPE {exported(bean)} counter\n" in page
+
+
+@pytest.mark.parametrize("bean", GAUGED_BEANS)
+def test_kafkas_other_values_are_gauges(page, bean):
+    assert f"# TYPE {exported(bean)} gauge\n" in page
+
+
+def test_every_line_is_a_sample_or_its_type(page):
+    sample = re.compile(r"[a-z_]+(\{(\w+=\"([^\"\\]|\\.)*\",?)+\})? [-+0-9.e]+")
+    typed = re.compile(r"# TYPE [a-z_]+ (counter|gauge)")
+    assert [line for line in page.splitlines() if not (sample.fullmatch(line) or typed.fullmatch(line))] == []
+    types = [line for line in page.splitlines() if line.startswith("#")]
+    assert len(set(types)) == len(types)
+
+
+@pytest.mark.parametrize(
+    ("sample", "expected"),
+    [
+        ("kafka_server_brokertopicmetrics_bytesin_total", 333),
+        ('kafka_server_brokertopicmetrics_bytesin_total{topic="orders"}', 300),
+        ('kafka_server_brokertopicmetrics_bytesin_total{topic="odd\\"name"}', 30),
+        ('kafka_network_requestmetrics_requests_total{request="Produce",version="9"}', 3),
+        ('kafka_network_requestmetrics_totaltimems_count{request="Produce"}', 3),
+        ('kafka_network_requestmetrics_totaltimems_sum{request="Produce"}', 30),
+        ("kafka_network_requestchannel_requestqueuesize", 1),
+        ('ottla_network_request_bytes_total{request="Produce"}', 300),
+        ('ottla_connections_refused_total{reason="max.connections"}', 1),
+        ('kafka_server_socket_server_metrics_connection_count{listener="PLAINTEXT"}', 1),
+        ("kafka_server_replicamanager_partitioncount", 2),
+        ("kafka_server_replicamanager_leadercount", 1),
+        ("kafka_server_replicamanager_offlinereplicacount", 1),
+        ("kafka_server_replicamanager_underreplicatedpartitions", 1),
+        ("kafka_server_replicamanager_underminisrpartitioncount", 1),
+        ("kafka_server_replicamanager_atminisrpartitioncount", 0),
+        ("kafka_log_logmanager_offlinelogdirectorycount", 1),
+        ('kafka_log_log_size{topic="orders",partition="0"}', 1000),
+        ('kafka_log_log_logendoffset{topic="orders",partition="1"}', 15),
+        ('kafka_log_log_numlogsegments{topic="orders",partition="1"}', 3),
+        ("kafka_controller_kafkacontroller_activecontrollercount", 1),
+        ("kafka_controller_kafkacontroller_activebrokercount", 1),
+        ("kafka_controller_kafkacontroller_fencedbrokercount", 1),
+        ("kafka_controller_kafkacontroller_globaltopiccount", 1),
+        ("kafka_controller_kafkacontroller_globalpartitioncount", 3),
+        ("kafka_controller_kafkacontroller_offlinepartitionscount", 1),
+        ("kafka_controller_kafkacontroller_preferredreplicaimbalancecount", 1),
+        ("kafka_controller_kafkacontroller_lastcommittedrecordoffset", 99),
+        ("kafka_controller_kafkacontroller_lastappliedrecordtimestamp", 1234),
+        ("kafka_server_fetchsessioncache_numincrementalfetchsessions", 2),
+        ("kafka_server_kafkaserver_brokerstate", 3),
+    ],
+)
+def test_what_the_broker_has_is_on_the_page(page, sample, expected):
+    assert value(page, sample) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("quantile", ["0.5", "0.75", "0.95", "0.98", "0.99", "0.999"])
+def test_times_are_quantiles_in_milliseconds(page, quantile):
+    sample = f'kafka_network_requestmetrics_totaltimems{{request="Produce",quantile="{quantile}"}}'
+    assert 10 <= value(page, sample) < 11.5
+
+
+def test_the_process_is_measured(page):
+    assert value(page, "process_cpu_seconds_total") > 0

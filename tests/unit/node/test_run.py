@@ -1,0 +1,105 @@
+"""How a run ends: in good order, at once, or because something broke. The node itself is a stand-in."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from ottla.base.errors import StorageError
+from ottla.node import run
+from ottla.node.run import BROKEN, STOPPED_AT_ONCE, run_node
+
+
+class StandIn:
+    """Notes what is done to it. A test sets what happens on the way."""
+
+    made: "StandIn"
+
+    def __init__(self, loop, config, *, may_format, failed):
+        self.loop, self.failed, self.done = loop, failed, []
+        StandIn.made = self
+
+    async def start(self, metrics_port):
+        self.done.append(f"started with {metrics_port}")
+
+    async def stop(self):
+        self.done.append("stopped")
+
+    def abandon(self):
+        self.done.append("abandoned")
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch):
+    monkeypatch.setattr(run, "Node", StandIn)
+
+
+def run_until(on_ready, metrics_port=None):
+    return run_node(None, may_format=False, metrics_port=metrics_port, on_ready=on_ready)
+
+
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_signal_stops_in_good_order(number):
+    assert run_until(lambda _: send(number), metrics_port=9308) == 0
+    assert StandIn.made.done == ["started with 9308", "stopped", "abandoned"]
+
+
+def test_a_second_signal_stops_at_once(monkeypatch):
+    async def never_stops(self):
+        self.done.append("stopping")
+        send(signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(StandIn, "stop", never_stops)
+    assert run_until(lambda _: send(signal.SIGTERM)) == STOPPED_AT_ONCE
+    assert StandIn.made.done[1:] == ["stopping", "abandoned"]
+
+
+def test_a_node_that_fails_is_abandoned():
+    assert run_until(lambda node: node.failed()) == BROKEN
+    assert StandIn.made.done[1:] == ["abandoned"]
+
+
+def test_an_exception_that_nobody_expected_ends_the_run(caplog):
+    def breaks():
+        raise AssertionError("an invariant")
+
+    assert run_until(lambda node: node.loop.call_soon(breaks)) == BROKEN
+    assert "an invariant" in caplog.text
+    assert StandIn.made.done[1:] == ["abandoned"]
+
+
+def test_what_keeps_a_node_from_starting_is_raised(monkeypatch):
+    async def cannot(self, metrics_port):
+        raise StorageError("not formatted")
+
+    monkeypatch.setattr(StandIn, "start", cannot)
+    with pytest.raises(StorageError, match="not formatted"):
+        run_until(lambda _: None)
+    assert StandIn.made.done == ["abandoned"]
+
+
+def test_what_goes_wrong_while_it_stops_is_raised(monkeypatch):
+    async def breaks(self):
+        raise StorageError("the disk is gone")
+
+    monkeypatch.setattr(StandIn, "stop", breaks)
+    with pytest.raises(StorageError, match="the disk is gone"):
+        run_until(lambda _: send(signal.SIGTERM))
+    assert StandIn.made.done[-1] == "abandoned"
+
+
+def test_a_second_signal_while_it_starts_ends_it(monkeypatch):
+    async def starts_forever(self, metrics_port):
+        send(signal.SIGTERM)
+        await asyncio.sleep(0.01)
+        send(signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(StandIn, "start", starts_forever)
+    assert run_until(lambda _: None) == STOPPED_AT_ONCE
