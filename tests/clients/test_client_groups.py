@@ -202,3 +202,81 @@ def test_cooperative_members_keep_what_they_have_as_others_come(scene: Scene) ->
     scene.write()
     scene.read_all()
     assert in_order(first.read)
+
+
+# The consumer protocol (KIP-848), which of these clients confluent-kafka speaks
+
+
+@pytest.fixture(scope="module")
+def consumers_node() -> Iterator[Target]:
+    """Where heartbeats come often, so that nobody waits long for anybody."""
+    with a_target(**QUICK_CONSUMERS) as running:
+        yield running
+
+
+@pytest.fixture
+def consumers(consumers_node: Target) -> Iterator[Scene]:
+    made = Scene(consumers_node)
+    yield made
+    made.close()
+
+
+QUICK_CONSUMERS = {
+    "offsets_topic_num_partitions": 5,
+    "group_consumer_min_heartbeat_interval_ms": 300,
+    "group_consumer_heartbeat_interval_ms": 300,
+    "group_consumer_min_session_timeout_ms": 2000,
+    "group_consumer_session_timeout_ms": 2000,
+    "group_consumer_assignment_interval_ms": 0,
+}
+
+
+@pytest.mark.parametrize("assignor", ["uniform", "range"])
+def test_consumers_of_the_new_protocol_come_go_and_are_killed(assignor: str, consumers: Scene) -> None:
+    options = {"protocol": "consumer", "assignor": assignor}
+    consumers.write()
+    first = consumers.member("confluent-kafka", **options)
+    consumers.settle(first)
+    second = consumers.member("confluent-kafka", **options)
+    consumers.settle(first, second)
+    third = consumers.member("confluent-kafka", **options)
+    consumers.settle(first, second, third)
+    consumers.write()
+    consumers.read_all()
+    second.leave()
+    third.kill()
+    consumers.write()
+    consumers.settle(first)
+    consumers.read_all()
+    assert in_order(first.read)
+
+
+def test_static_consumers_of_the_new_protocol_keep_their_partitions(consumers: Scene) -> None:
+    first = consumers.member("confluent-kafka", protocol="consumer", instance="one")
+    second = consumers.member("confluent-kafka", protocol="consumer", instance="two")
+    consumers.settle(first, second)
+    of_first, of_second = set(first.partitions), set(second.partitions)
+    second.leave()
+    again = consumers.member("confluent-kafka", protocol="consumer", instance="two")
+    consumers.until(lambda: again.partitions == of_second, "it has them again")
+    assert first.partitions == of_first
+    consumers.write()
+    consumers.read_all()
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_group_of_the_new_protocol_lives_on_when_its_node_is_started_again(how: str) -> None:
+    with a_target(**QUICK_CONSUMERS) as node:
+        scene = Scene(node)
+        try:
+            scene.write()
+            members = [scene.member("confluent-kafka", protocol="consumer") for _ in range(2)]
+            scene.settle(*members)
+            scene.read_all()
+            getattr(node, how)()
+            node.start()
+            scene.write()
+            scene.settle(*members)
+            scene.read_all()
+        finally:
+            scene.close()

@@ -49,6 +49,8 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.OFFSET_COMMIT: Route("offset_commit", "handle_offset_commit"),
     ApiKey.OFFSET_FETCH: Route("offset_fetch", "handle_offset_fetch"),
     ApiKey.OFFSET_DELETE: Route("offset_delete", "handle_offset_delete"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Route("consumer_group_heartbeat", "handle_consumer_group_heartbeat"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Route("consumer_group_describe", "handle_consumer_group_describe"),
     ApiKey.LIST_GROUPS: Route("list_groups", "handle_list_groups"),
     ApiKey.DESCRIBE_GROUPS: Route("describe_groups", "handle_describe_groups"),
     ApiKey.DELETE_GROUPS: Route("delete_groups", "handle_delete_groups"),

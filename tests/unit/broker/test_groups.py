@@ -9,9 +9,12 @@ from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.broker.coordination.coordinators import GROUPS
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     CreateTopicsResponse,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
+    FeatureLevelRecord,
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,
@@ -20,6 +23,7 @@ from ottla.wire.messages import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
+    PartitionRecord,
     SyncGroupRequest,
 )
 
@@ -360,3 +364,78 @@ def test_a_group_that_does_not_exist_is_dead_or_not_found() -> None:
     assert (old.error_code, old.group_state) == (ErrorCode.NONE, "Dead")
     assert (new.error_code, new.group_state) == (ErrorCode.GROUP_ID_NOT_FOUND, "Dead")
     assert new.error_message
+
+
+# The consumer protocol (KIP-848)
+
+
+def consumer_heartbeat(member_id: str = "ann", epoch: int = 0, **fields: Any) -> ConsumerGroupHeartbeatRequest:
+    joining = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"], "topic_partitions": []}
+    said = {**(joining if epoch == 0 else {}), **fields}
+    return ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=member_id, member_epoch=epoch, **said)
+
+
+def enabling_consumer_groups(node: TestNode) -> TestNode:
+    node.commit(FeatureLevelRecord(name="group.version", feature_level=1))
+    return node
+
+
+def test_a_consumer_joins_is_described_and_outlives_a_restart() -> None:
+    node = enabling_consumer_groups(coordinating())
+    reply = node.send(consumer_heartbeat(), 1)
+    (topic,) = reply.assignment.topic_partitions
+    assert (reply.member_epoch, topic.topic_id, list(topic.partitions)) == (2, topic_id_of("orders"), [0, 1])
+    committed = node.send(commit(member_id="ann", generation_id_or_member_epoch=2), 9)
+    assert errors_in(committed) == {"orders": {0: ErrorCode.NONE}}
+    again = restarted(node)
+    described = again.send(ConsumerGroupDescribeRequest(group_ids=[GROUP, "nobody", ""]), 1)
+    assert [group.error_code for group in described.groups] == [
+        ErrorCode.NONE,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.INVALID_GROUP_ID,
+    ]
+    assert (described.groups[0].group_state, described.groups[0].members[0].member_id) == ("Stable", "ann")
+    assert again.send(consumer_heartbeat(epoch=2), 1).member_epoch == 2
+    (listed,) = again.send(ListGroupsRequest(types_filter=["Consumer"]), 5).groups
+    assert (listed.group_id, listed.group_type, listed.group_state) == (GROUP, "consumer", "Stable")
+
+
+def test_offsets_are_told_to_consumers_in_their_right_epoch() -> None:
+    node = enabling_consumer_groups(coordinating())
+    node.send(consumer_heartbeat(), 1)
+
+    def fetched(member_id: str | None, epoch: int) -> int:
+        group = OffsetFetchRequest.OffsetFetchRequestGroup(
+            group_id=GROUP, member_id=member_id, member_epoch=epoch, topics=None
+        )
+        return node.send(OffsetFetchRequest(groups=[group]), 9).groups[0].error_code  # type: ignore[no-any-return]
+
+    assert fetched("ann", 2) == ErrorCode.NONE
+    assert fetched("ann", 1) == ErrorCode.STALE_MEMBER_EPOCH
+    assert fetched("bob", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert fetched(None, -1) == ErrorCode.NONE
+
+
+def test_a_topic_that_grows_reaches_its_consumers() -> None:
+    node = enabling_consumer_groups(coordinating(group_consumer_assignment_interval_ms="0"))
+    node.send(consumer_heartbeat(), 1)
+    topic_id = topic_id_of("orders")
+    node.commit(PartitionRecord(topic_id=topic_id, partition_id=2, replicas=(NODE_ID,), isr=(NODE_ID,), leader=NODE_ID))
+    (topic,) = node.send(consumer_heartbeat(epoch=2), 1).assignment.topic_partitions
+    assert list(topic.partitions) == [0, 1, 2]
+
+
+def test_refusals_are_explained() -> None:
+    node = enabling_consumer_groups(coordinating())
+    reply = node.send(consumer_heartbeat(epoch=7), 1)
+    assert (reply.error_code, bool(reply.error_message)) == (ErrorCode.GROUP_ID_NOT_FOUND, True)
+
+
+@pytest.mark.parametrize("settings", [{}, {"group_coordinator_rebalance_protocols": "classic"}])
+def test_consumer_groups_need_the_cluster_and_the_node_to_agree(settings: dict[str, str]) -> None:
+    node = coordinating(**settings)
+    if settings:
+        enabling_consumer_groups(node)
+    assert node.send(consumer_heartbeat(), 1).error_code == ErrorCode.UNSUPPORTED_VERSION
+    described = node.send(ConsumerGroupDescribeRequest(group_ids=[GROUP]), 1)
+    assert described.groups[0].error_code == ErrorCode.UNSUPPORTED_VERSION

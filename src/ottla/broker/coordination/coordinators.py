@@ -52,12 +52,22 @@ class Coordinators:
         """The cluster has changed, and the broker has taken it up."""
         if delta.topics_deleted:
             self._forget_topics([topic.name for topic in delta.topics_deleted.values()])
+        if delta.topics_deleted or delta.topics_created or delta.partitions:
+            self._tell_groups_of_topics(delta)
         if delta.features or delta.configs:
             self.transactions.refresh_settings()
 
     def _forget_topics(self, topics: list[str]) -> None:
         for led in list(self.groups.active):
             led.submit(lambda machine, now_ms: machine.on_topics_deleted(topics, now_ms), _ignore, _ignore)
+
+    def _tell_groups_of_topics(self, delta: MetadataDelta) -> None:
+        by_id = self._broker.image.topics.by_id
+        names = {by_id[topic_id].name for topic_id, _ in delta.partitions}
+        names |= {topic.name for topic in delta.topics_deleted.values()}
+        came_or_went = bool(delta.topics_deleted or delta.topics_created)
+        for led in self.groups.active:
+            led.machine.on_topics_changed(names, came_or_went=came_or_went)
 
     def close(self) -> None:
         self.groups.close()

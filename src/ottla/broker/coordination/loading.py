@@ -1,13 +1,12 @@
 """Replaying a partition's log into its machine, without holding the loop up.
 
-A disk thread reads `offsets.load.buffer.size` at a time; the loop decodes and replays it in slices of a few
-milliseconds, so that requests for other partitions are answered in between. What is loaded goes to the end of the log:
-the end of it may not be committed yet, and is waited for by whoever asks for it.
+A disk thread reads `offsets.load.buffer.size` at a time; the loop decodes and replays it in slices that take a few
+milliseconds each, so that requests for other partitions are answered in between. What is loaded goes to the end of the
+log: the end of it may not be committed yet, and is waited for by whoever asks for it.
 """
 
 import logging
 from collections.abc import Callable, Iterator
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from ottla.broker.partition import Partition
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from ottla.broker.context import Broker
 
 _log = logging.getLogger(__name__)
-_SLICE_S = 0.005
+_SLICE_BYTES = 1 << 16
 
 UNREADABLE = (OSError, CorruptFile, CorruptBatch, DecodeError, OffsetOutOfRange)
 
@@ -80,12 +79,13 @@ class Loading:
     def _go_on(self, data: bytes, batches: Iterator[tuple[int, BatchHeader]]) -> None:
         if self._is_cancelled:
             return
-        stop_s = monotonic() + _SLICE_S
+        left = _SLICE_BYTES
         try:
             for position, header in batches:
                 replay_batch(self._machine, self._topic, data, position, header)
                 self._offset = header.next_offset
-                if monotonic() >= stop_s:
+                left -= header.size
+                if left <= 0:
                     self._broker.timers.after(0, lambda: self._go_on(data, batches))
                     return
         except UNREADABLE as problem:

@@ -5,7 +5,7 @@ being a member (a "simple" group, which has no protocol). It is forgotten when a
 and the last of its offsets is too old.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ottla.machines.coordinator import (
     CoordinatorDecision,
@@ -19,14 +19,21 @@ from ottla.machines.group import offset_commands
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState, DescribedGroup
 from ottla.machines.group.classic.rebalance import ClassicProtocol, Joining
 from ottla.machines.group.classic.replies import write_error
+from ottla.machines.group.consumer.describing import described
+from ottla.machines.group.consumer.group import ConsumerGroup
+from ottla.machines.group.consumer.heartbeats import Client, Heartbeat, Refused, Reply, check_request
+from ottla.machines.group.consumer.member import JOINING
+from ottla.machines.group.consumer.protocol import ConsumerProtocol
+from ottla.machines.group.consumer.replay import replay_consumer_record
 from ottla.machines.group.effects import Effects
 from ottla.machines.group.offsets import Offsets
-from ottla.machines.group.records import group_forgotten, group_written
+from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
+    ConsumerGroupDescribeResponse,
     DeleteGroupsResponse,
     GroupMetadataKey,
     GroupMetadataValue,
@@ -50,6 +57,8 @@ from ottla.wire.messages import (
     TxnOffsetCommitResponse,
 )
 
+Group = ClassicGroup | ConsumerGroup
+
 _EXPIRATION = "expiration"
 _FIRST_WITH_GROUP_NOT_FOUND = 9
 
@@ -60,9 +69,11 @@ class GroupCoordinator(CoordinatorMachine):
     def __init__(self, settings: GroupSettings, image: MetadataImage, new_uuid_text: Callable[[], str]) -> None:
         self.settings = settings
         self.image = image
-        self.groups: dict[str, ClassicGroup] = {}
+        self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self.classic = ClassicProtocol(settings, new_uuid_text)
+        self.consumer = ConsumerProtocol(settings, image)
+        self._new_uuid_text = new_uuid_text
         self._is_loaded = False
 
     # Replaying
@@ -72,9 +83,12 @@ class GroupCoordinator(CoordinatorMachine):
             case OffsetCommitKey(), OffsetCommitValue() | None:
                 self._replay_offset(key, value, None)
             case GroupMetadataKey(), None:
-                self.groups.pop(key.group, None)
+                if isinstance(self.groups.get(key.group), ClassicGroup):
+                    del self.groups[key.group]
             case GroupMetadataKey(), GroupMetadataValue():
                 self._replay_classic(key.group, value)
+            case _:
+                replay_consumer_record(self.groups, key, value)
 
     def replay_in_transaction(self, stamp: TransactionStamp, key: Message, value: Message | None) -> None:
         if isinstance(key, OffsetCommitKey):
@@ -91,7 +105,7 @@ class GroupCoordinator(CoordinatorMachine):
 
     def _replay_classic(self, group_id: str, value: GroupMetadataValue) -> None:
         group = self.groups.get(group_id)
-        if self._is_loaded and group is not None:
+        if self._is_loaded and isinstance(group, ClassicGroup):
             group.on_written(value)
         else:
             self.groups[group_id] = ClassicGroup.of_record(group_id, value)
@@ -100,12 +114,16 @@ class GroupCoordinator(CoordinatorMachine):
         self._is_loaded = True
         effects = Effects()
         for group in self.groups.values():
-            self.classic.on_loaded(group, effects, now_ms)
+            if isinstance(group, ClassicGroup):
+                self.classic.on_loaded(group, effects, now_ms)
+            else:
+                self.consumer.on_loaded(group, effects)
         effects.timers.append(self._expiration_timer())
         return effects.decision(None)
 
     def on_unloaded(self) -> Sequence[Waiter]:
-        return [waiter for group in self.groups.values() for waiter in _waiters(group)]
+        classic = (group for group in self.groups.values() if isinstance(group, ClassicGroup))
+        return [waiter for group in classic for waiter in _waiters(group)]
 
     # Membership, classic
 
@@ -114,29 +132,43 @@ class GroupCoordinator(CoordinatorMachine):
     ) -> CoordinatorDecision[None]:
         group = self.groups.get(request.group_id)
         effects = Effects()
-        if group is None and request.member_id:
-            refused = JoinGroupResponse(member_id=request.member_id, error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+        if isinstance(group, ClassicGroup):
+            self.classic.join(group, request, client, waiter, effects, now_ms)
+            return effects.decision(None)
+        if group is not None and not group.is_empty:
+            refused = JoinGroupResponse(
+                member_id=request.member_id, error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, protocol_name=None
+            )
             effects.answer(waiter, refused)
             return effects.decision(None)
-        if group is None:
-            return self._join_new_group(request, client, waiter, effects, now_ms)
-        self.classic.join(group, request, client, waiter, effects, now_ms)
-        return effects.decision(None)
+        if request.member_id:
+            unknown = JoinGroupResponse(member_id=request.member_id, error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+            effects.answer(waiter, unknown)
+            return effects.decision(None)
+        return self._join_new_group(group, request, client, waiter, effects, now_ms)
 
     def _join_new_group(
-        self, request: JoinGroupRequest, client: Joining, waiter: Waiter, effects: Effects, now_ms: int
+        self,
+        old: ConsumerGroup | None,
+        request: JoinGroupRequest,
+        client: Joining,
+        waiter: Waiter,
+        effects: Effects,
+        now_ms: int,
     ) -> CoordinatorDecision[None]:
-        """The group is written down as soon as somebody asks for it."""
+        """The group is written down as soon as somebody asks for it, in the place of an empty one of the other kind."""
         group_id = request.group_id
         group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
         created = group.empty_record(0, now_ms)
         self.classic.join(group, request, client, waiter, effects, now_ms)
-        effects.records.insert(0, group_written(group_id, created))
+        effects.records[:0] = [*(old.tombstones() if old is not None else ()), group_written(group_id, created)]
 
         def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
             undone = Effects()
             if self.groups.get(group_id) is group:
                 del self.groups[group_id]
+                if old is not None:
+                    self.groups[group_id] = old
             for waiter in (*(answer.waiter for answer in effects.answers), *_waiters(group)):
                 undone.answer(waiter, write_error(error))
             return undone.decision(None)
@@ -147,7 +179,7 @@ class GroupCoordinator(CoordinatorMachine):
     def sync(self, request: SyncGroupRequest, waiter: Waiter, now_ms: int) -> CoordinatorDecision[None]:
         group = self.groups.get(request.group_id)
         effects = Effects()
-        if group is None or group.is_empty:
+        if not isinstance(group, ClassicGroup) or group.is_empty:
             effects.answer(waiter, ErrorCode.UNKNOWN_MEMBER_ID)
         else:
             self.classic.sync(group, request, waiter, effects, now_ms)
@@ -155,13 +187,13 @@ class GroupCoordinator(CoordinatorMachine):
 
     def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> CoordinatorDecision[HeartbeatResponse]:
         group = self.groups.get(request.group_id)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             return CoordinatorDecision(HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         return self.classic.heartbeat(group, request.member_id, request.group_instance_id, request.generation_id)
 
     def leave(self, request: LeaveGroupRequest, now_ms: int) -> CoordinatorDecision[LeaveGroupResponse]:
         group = self.groups.get(request.group_id)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             unknown = [
                 LeaveGroupResponse.MemberResponse(
                     member_id=member.member_id,
@@ -181,9 +213,42 @@ class GroupCoordinator(CoordinatorMachine):
         """For timers: lets a group change if it is still there."""
         group = self.groups.get(group_id)
         effects = Effects()
-        if group is not None:
+        if isinstance(group, ClassicGroup):
             transition(group, effects)
         return effects.decision(None)
+
+    # Membership, consumer protocol
+
+    def consumer_heartbeat(
+        self, request: Heartbeat, client: Client, now_ms: int
+    ) -> CoordinatorDecision[Reply | Refused]:
+        refused = check_request(request)
+        if refused is not None:
+            return CoordinatorDecision(refused)
+        group = self.groups.get(request.group_id)
+        effects = Effects()
+        if not isinstance(group, ConsumerGroup):
+            if request.member_epoch != JOINING or (group is not None and not group.is_empty):
+                return CoordinatorDecision(
+                    Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {request.group_id}")
+                )
+            if group is not None:
+                effects.records += group.tombstones()  # An empty group becomes one of the other kind.
+            group = ConsumerGroup(request.group_id)
+        if not request.member_id:
+            request.member_id = self._new_uuid_text()
+        reply = self.consumer.heartbeat(group, request, client, effects, now_ms)
+        return CoordinatorDecision(reply) if isinstance(reply, Refused) else effects.decision(reply)
+
+    def on_topics_changed(self, topics: Collection[str], *, came_or_went: bool) -> None:
+        """Groups that read these topics look at them again with their next heartbeat. Nothing of that is in the log."""
+        for group in self.groups.values():
+            if not isinstance(group, ConsumerGroup):
+                continue
+            if came_or_went and any(member.topic_regex for member in group.members.values()):
+                group.is_metadata_stale = group.are_regexes_stale = True
+            elif group.reads_any_of(topics):
+                group.is_metadata_stale = True
 
     # Offsets
 
@@ -200,10 +265,16 @@ class GroupCoordinator(CoordinatorMachine):
                 request.group_instance_id,
                 request.generation_id_or_member_epoch,
                 is_transactional=False,
+                api_version=api_version,
+                partitions=[
+                    (topic.topic_id, partition.partition_index)
+                    for topic in request.topics
+                    for partition in topic.partitions
+                ],
             )
         if error:
             return CoordinatorDecision(error)
-        if group is not None and group.state in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
+        if isinstance(group, ClassicGroup) and group.state in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
             member = group.members.get(request.member_id)
             if member is not None:
                 self.classic.keep_session(group, member, effects)
@@ -219,7 +290,7 @@ class GroupCoordinator(CoordinatorMachine):
         return ErrorCode.GROUP_ID_NOT_FOUND if knows_error else ErrorCode.ILLEGAL_GENERATION
 
     def commit_offsets_in_transaction(
-        self, request: TxnOffsetCommitRequest, now_ms: int
+        self, request: TxnOffsetCommitRequest, now_ms: int, *, api_version: int = 0
     ) -> CoordinatorDecision[TxnOffsetCommitResponse | ErrorCode]:
         """The offsets count when the producer's transaction is committed (KIP-447)."""
         group = self.groups.get(request.group_id)
@@ -227,10 +298,14 @@ class GroupCoordinator(CoordinatorMachine):
             error = ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
         else:
             error = group.check_commit(
-                request.member_id, request.group_instance_id, request.generation_id, is_transactional=True
+                request.member_id,
+                request.group_instance_id,
+                request.generation_id,
+                is_transactional=True,
+                api_version=api_version,
             )
         if error:
-            return CoordinatorDecision(error)
+            return CoordinatorDecision(ErrorCode.ILLEGAL_GENERATION if error == ErrorCode.STALE_MEMBER_EPOCH else error)
         response, records = offset_commands.commit_in_transaction(request, self.settings, now_ms)
         stamp = TransactionStamp(request.producer_id, request.producer_epoch)
         return CoordinatorDecision(response, records, transaction=stamp)
@@ -238,8 +313,11 @@ class GroupCoordinator(CoordinatorMachine):
     def fetch_offsets(
         self, asked: OffsetFetchRequest.OffsetFetchRequestGroup, *, require_stable: bool
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-        exists = asked.group_id in self.groups
-        return offset_commands.fetch(self.offsets, asked, exists=exists, require_stable=require_stable)
+        group = self.groups.get(asked.group_id)
+        error = ErrorCode.NONE if group is None else group.check_fetch(asked.member_id, asked.member_epoch)
+        if error:
+            return OffsetFetchResponse.OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error)
+        return offset_commands.fetch(self.offsets, asked, exists=group is not None, require_stable=require_stable)
 
     def delete_offsets(self, request: OffsetDeleteRequest, now_ms: int) -> CoordinatorDecision[OffsetDeleteResponse]:
         group = self.groups.get(request.group_id)
@@ -259,7 +337,7 @@ class GroupCoordinator(CoordinatorMachine):
             expired, is_all = offset_commands.expire(self.offsets, group_id, group, self.settings, now_ms)
             records += expired
             if is_all and group.is_empty and not _has_pending(group):
-                records.append(group_forgotten(group_id))
+                records += group.tombstones()
         return CoordinatorDecision(None, records, timers=[self._expiration_timer()], atomic=False)
 
     def _expiration_timer(self) -> Timer:
@@ -282,8 +360,15 @@ class GroupCoordinator(CoordinatorMachine):
         ]
 
     def describe_group(self, group_id: str) -> DescribedGroup | None:
+        """A classic group; consumer groups have a description of their own."""
         group = self.groups.get(group_id)
-        return None if group is None else group.described()
+        return group.described() if isinstance(group, ClassicGroup) else None
+
+    def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup | None:
+        group = self.groups.get(group_id)
+        return (
+            described(group, self.settings.default_assignor, self.image) if isinstance(group, ConsumerGroup) else None
+        )
 
     def delete_groups(
         self, group_ids: Iterable[str], now_ms: int
@@ -293,9 +378,9 @@ class GroupCoordinator(CoordinatorMachine):
         for group_id in dict.fromkeys(group_ids):
             group = self.groups.get(group_id)
             error = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_deletion()
-            if not error:
+            if group is not None and not error:
                 records += offset_commands.forget_group(self.offsets, group_id)
-                records.append(group_forgotten(group_id))
+                records += group.tombstones()
             results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error))
         return CoordinatorDecision(results, records)
 
@@ -307,5 +392,5 @@ def _waiters(group: ClassicGroup) -> Iterable[Waiter]:
                 yield waiter
 
 
-def _has_pending(group: ClassicGroup) -> bool:
-    return bool(group.pending)
+def _has_pending(group: Group) -> bool:
+    return isinstance(group, ClassicGroup) and bool(group.pending)

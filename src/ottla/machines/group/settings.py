@@ -1,8 +1,10 @@
 """The broker settings that groups live by, as numbers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ottla.config.parse import Values
+from ottla.machines.group.consumer.assignors import ASSIGNORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,11 @@ class GroupSettings:
     offset_metadata_max_bytes: int = 4096
     offsets_retention_ms: int = 10_080 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_assignment_interval_ms: int = 1_000
+    consumer_max_size: int = (1 << 31) - 1
+    default_assignor: str = "uniform"
 
 
 def group_settings(config: Values) -> GroupSettings:
@@ -27,4 +34,18 @@ def group_settings(config: Values) -> GroupSettings:
         offset_metadata_max_bytes=config.integer("offset.metadata.max.bytes"),
         offsets_retention_ms=config.integer("offsets.retention.minutes") * 60_000,
         offsets_retention_check_interval_ms=config.integer("offsets.retention.check.interval.ms"),
+        consumer_session_timeout_ms=config.integer("group.consumer.session.timeout.ms"),
+        consumer_heartbeat_interval_ms=config.integer("group.consumer.heartbeat.interval.ms"),
+        consumer_assignment_interval_ms=config.integer("group.consumer.assignment.interval.ms"),
+        consumer_max_size=config.integer("group.consumer.max.size"),
+        default_assignor=_first_known(config.list("group.consumer.assignors")),
     )
+
+
+def _first_known(assignors: Sequence[str]) -> str:
+    """Assignors may be given by name, or by the class that Kafka has for them."""
+    for assignor in assignors:
+        for name in ASSIGNORS:
+            if assignor in (name, f"org.apache.kafka.coordinator.group.assignor.{name.capitalize()}Assignor"):
+                return name
+    return next(iter(ASSIGNORS))

@@ -12,22 +12,28 @@ the log is replayed into a second machine, which must be in the same state, as f
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from ottla.base.ids import Uuid
 from ottla.machines.coordinator import CoordinatorDecision, CoordinatorRecord, TransactionStamp
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.rebalance import Joining
+from ottla.machines.group.consumer.group import ConsumerGroup
+from ottla.machines.group.consumer.heartbeats import Client, Refused
 from ottla.machines.group.coordinator import GroupCoordinator
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
+    ConsumerGroupHeartbeatRequest,
     ConsumerProtocolSubscription,
-    GroupMetadataValue,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    PartitionRecord,
+    RemoveTopicRecord,
     SyncGroupRequest,
+    TopicRecord,
 )
 from ottla.wire.record_values import CoordinatorTopic, decode_key, decode_value, encode_key, encode_versioned
 
@@ -184,7 +190,7 @@ class Groups:
         assert loaded.offsets.pending == self.machine.offsets.pending
         assert set(loaded.groups) == set(self.machine.groups)
         for group_id, group in self.machine.groups.items():
-            if isinstance(group, ClassicGroup) and group.state in (ClassicState.EMPTY, ClassicState.STABLE):
+            if isinstance(group, ConsumerGroup) or group.state in (ClassicState.EMPTY, ClassicState.STABLE):
                 assert in_the_log(loaded.groups[group_id]) == in_the_log(group), group_id
 
     # Asking, as clients do
@@ -316,6 +322,42 @@ class Groups:
         assert self.state == "Stable"
         return calls
 
+    # The consumer protocol
+
+    def create_topic(self, name: str, partitions: int) -> Uuid:
+        """The topic is in the cluster from now on, and the groups are told."""
+        topic_id = Uuid(name.encode().ljust(16, b"."))
+        self._change_topics(
+            name,
+            TopicRecord(name=name, topic_id=topic_id),
+            *(PartitionRecord(topic_id=topic_id, partition_id=index, replicas=(1,)) for index in range(partitions)),
+        )
+        return topic_id
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        topic = self.image.topics.by_name[name]
+        added = range(len(topic.partitions), partitions)
+        self._change_topics(
+            name,
+            *(PartitionRecord(topic_id=topic.id, partition_id=index, replicas=(1,)) for index in added),
+            came_or_went=False,
+        )
+
+    def delete_topic(self, name: str) -> None:
+        self._change_topics(name, RemoveTopicRecord(topic_id=self.image.topics.by_name[name].id))
+
+    def _change_topics(self, name: str, *records: Any, came_or_went: bool = True) -> None:
+        for record in records:
+            self.image.replay(record)
+        self.machine.on_topics_changed({name}, came_or_went=came_or_went)
+
+    def beat(self, **fields: Any) -> Any:
+        """One ConsumerGroupHeartbeat: the reply, or why there is none."""
+        request = ConsumerGroupHeartbeatRequest(**{"group_id": GROUP, **fields})
+        client = Client("client", "/127.0.0.1")
+        reply = self.carry_out(self.machine.consumer_heartbeat(request, client, self.now_ms))
+        return reply.error if isinstance(reply, Refused) else reply
+
     # Offsets
 
     def commit(
@@ -378,8 +420,11 @@ class Groups:
         return found
 
 
-def in_the_log(group: ClassicGroup) -> GroupMetadataValue | str:
-    """What of a group is in its record; a simple one has none."""
+def in_the_log(group: ClassicGroup | ConsumerGroup) -> Any:
+    """What of a group is in its records; a simple one has none. Of a consumer group that is everything."""
+    if isinstance(group, ConsumerGroup):
+        looked_at_again = ("is_metadata_stale", "are_regexes_stale")
+        return {name: getattr(group, name) for name in group.__slots__ if name not in looked_at_again}
     if group.state is ClassicState.STABLE:
         return group.record({member.member_id: member.assignment for member in group.members.values()})
     assert group.state is ClassicState.EMPTY

@@ -7,6 +7,8 @@ import pytest
 
 from ottla.base.ids import parse_uuid
 from ottla.broker.coordination.loading import replay_batch
+from ottla.machines.group.classic.group import ClassicGroup
+from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.coordinator import GroupCoordinator
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
@@ -49,6 +51,7 @@ def test_the_groups_of_kafka_are_there(directory: str) -> None:
     machine = loaded(directory)
     assert "group-deleted" not in machine.groups
     group = machine.groups["group-classic"]
+    assert isinstance(group, ClassicGroup)
     assert (group.TYPE, group.state_name, group.protocol_type, group.generation) == ("classic", "Empty", "consumer", 2)
 
 
@@ -72,7 +75,30 @@ def test_the_history_of_a_group_can_be_followed() -> None:
     seen: list[tuple[str, int, int]] = []
     for machine in steps("clean"):
         group = machine.groups["group-classic"]
+        assert isinstance(group, ClassicGroup)
         state = group.state_name, group.generation, len(group.members)
         if not seen or seen[-1] != state:
             seen.append(state)
     assert seen == [("Empty", 0, 0), ("Stable", 1, 1), ("Empty", 2, 0)]
+
+
+def test_the_history_of_a_consumer_group_can_be_followed() -> None:
+    seen: list[tuple[str, int, int]] = []
+    for machine in steps("clean"):
+        group = machine.groups.get("group-consumer")
+        if group is not None:
+            assert isinstance(group, ConsumerGroup)
+            state = group.state_name, group.epoch, group.assignment_epoch
+            if not seen or seen[-1] != state:
+                seen.append(state)
+    assert seen == [("Stable", 2, 2), ("Empty", 3, 2)]
+
+
+def test_the_regular_expressions_of_a_group_are_known() -> None:
+    seen = [
+        {regex: sorted(resolved.topics) for regex, resolved in group.regexes.items()}
+        for machine in steps("clean")
+        if isinstance(group := machine.groups.get("group-regex"), ConsumerGroup)
+    ]
+    assert {"pl.*n": ["plain"]} in seen
+    assert seen[-1] == {}

@@ -10,11 +10,13 @@ record makes a group Stable, or Empty if it has no members; the two states betwe
 who wait in them. After a change of coordinators the group is what its last record says, and whoever waited asks again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from ottla.machines.coordinator import Waiter
+from ottla.base.ids import Uuid
+from ottla.machines.coordinator import CoordinatorRecord, Waiter
 from ottla.machines.group.classic.member import ClassicMember, Protocol
+from ottla.machines.group.records import group_forgotten
 from ottla.machines.group.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeGroupsResponse, GroupMetadataValue, JoinGroupResponse
@@ -241,7 +243,14 @@ class ClassicGroup:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def check_commit(
-        self, member_id: str, instance_id: str | None, generation: int, *, is_transactional: bool
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        *,
+        is_transactional: bool,
+        api_version: int,
+        partitions: Iterable[tuple[Uuid, int]] = (),
     ) -> ErrorCode:
         """Whether a commit is taken. With no generation it is an admin's, or of a consumer that assigns itself."""
         if generation < 0 and self.is_empty:
@@ -256,6 +265,10 @@ class ClassicGroup:
             return ErrorCode.UNKNOWN_MEMBER_ID
         if not is_transactional and self.state is ClassicState.COMPLETING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """Whoever asks is told."""
         return ErrorCode.NONE
 
     def check_deletion_of_offsets(self) -> ErrorCode:
@@ -287,6 +300,9 @@ class ClassicGroup:
         if self.state is ClassicState.STABLE and self.subscribed is not None:
             return commit_timestamp_ms
         return None
+
+    def tombstones(self) -> Iterator[CoordinatorRecord]:
+        yield group_forgotten(self.group_id)
 
     # Describing
 

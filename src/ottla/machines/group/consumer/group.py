@@ -1,0 +1,261 @@
+"""A consumer group as its records have made it: who is in it, who is to have what, and who has what.
+
+`replay_…` alone changes it; two things are not in the log and only say that something is to be looked at again with the
+next heartbeat: `is_metadata_stale`, when topics may have changed, and `are_regexes_stale`, when some came or went.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from ottla.base.ids import Uuid
+from ottla.machines.coordinator import CoordinatorRecord
+from ottla.machines.group.consumer.member import (
+    LEAVING,
+    NO_TARGET,
+    NOTHING_ASSIGNED,
+    ConsumerMember,
+    MemberState,
+    Target,
+    assigned_of,
+    classic_metadata,
+)
+from ottla.machines.group.consumer.records import group_tombstones
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+
+FIRST_EPOCH = 1
+_FIRST_COMMIT_WITH_EPOCHS = 9
+
+
+class ResolvedRegex(NamedTuple):
+    """The topics that a regular expression stood for, as of a version of the metadata."""
+
+    topics: frozenset[str]
+    version: int = 0
+    timestamp_ms: int = 0
+
+
+class ConsumerGroup:
+    TYPE = "consumer"
+
+    __slots__ = (
+        "_owners",
+        "are_regexes_stale",
+        "assignment_epoch",
+        "assignment_timestamp_ms",
+        "epoch",
+        "group_id",
+        "is_metadata_stale",
+        "members",
+        "metadata_hash",
+        "regexes",
+        "static_ids",
+        "target",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = self.assignment_epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_timestamp_ms = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_ids: dict[str, str] = {}
+        self.target: dict[str, Target] = {}
+        self.regexes: dict[str, ResolvedRegex] = {}
+        self.is_metadata_stale = True
+        self.are_regexes_stale = True
+        self._owners: dict[tuple[Uuid, int], int] = {}
+
+    # Replaying
+
+    def replay_epoch(self, value: ConsumerGroupMetadataValue) -> None:
+        self.epoch = value.epoch
+        self.metadata_hash = value.metadata_hash
+
+    def replay_member(self, member_id: str, value: ConsumerGroupMemberMetadataValue | None) -> None:
+        if value is None:
+            self._remove(member_id)
+            return
+        member = self.members.get(member_id) or ConsumerMember(member_id)
+        self._put(
+            replace(
+                member,
+                instance_id=value.instance_id,
+                rack_id=value.rack_id,
+                client_id=value.client_id,
+                client_host=value.client_host,
+                topic_names=frozenset(value.subscribed_topic_names),
+                topic_regex=value.subscribed_topic_regex,
+                rebalance_timeout_ms=value.rebalance_timeout_ms,
+                assignor=value.server_assignor,
+                classic=classic_metadata(value.classic_member_metadata),
+            )
+        )
+
+    def replay_target_epoch(self, value: ConsumerGroupTargetAssignmentMetadataValue) -> None:
+        self.assignment_epoch = value.assignment_epoch
+        self.assignment_timestamp_ms = value.assignment_timestamp
+
+    def replay_target(self, member_id: str, value: ConsumerGroupTargetAssignmentMemberValue | None) -> None:
+        if value is None:
+            self.target.pop(member_id, None)
+        else:
+            self.target[member_id] = {topic.topic_id: frozenset(topic.partitions) for topic in value.topic_partitions}
+
+    def replay_current(self, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None) -> None:
+        member = self.members.get(member_id)
+        if value is None:
+            if member is not None:
+                self._put(replace(member, epoch=LEAVING, assigned=NOTHING_ASSIGNED, revoking=NOTHING_ASSIGNED))
+            return
+        self._put(
+            replace(
+                member or ConsumerMember(member_id),
+                epoch=value.member_epoch,
+                previous_epoch=value.previous_member_epoch,
+                state=_state(value.state),
+                assigned=assigned_of(value.assigned_partitions, value.member_epoch),
+                revoking=assigned_of(value.partitions_pending_revocation, value.member_epoch),
+            )
+        )
+
+    def replay_regex(self, regex: str, value: ConsumerGroupRegularExpressionValue | None) -> None:
+        if value is None:
+            self.regexes.pop(regex, None)
+        else:
+            self.regexes[regex] = ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)
+
+    def _put(self, member: ConsumerMember) -> None:
+        self._disown(member.member_id)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_ids[member.instance_id] = member.member_id
+        for place in member.partitions:
+            self._owners[place] = member.epoch
+
+    def _remove(self, member_id: str) -> None:
+        self._disown(member_id)
+        member = self.members.pop(member_id, None)
+        instance_id = member.instance_id if member is not None else None
+        if instance_id is not None and self.static_ids.get(instance_id) == member_id:
+            del self.static_ids[instance_id]
+
+    def _disown(self, member_id: str) -> None:
+        member = self.members.get(member_id)
+        for place in member.partitions if member is not None else ():
+            self._owners.pop(place, None)
+
+    # Asking
+
+    def owner_epoch(self, topic_id: Uuid, partition: int) -> int | None:
+        """The epoch of the member that has a partition; None: nobody has."""
+        return self._owners.get((topic_id, partition))
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def state_name(self) -> str:
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    @property
+    def listed_protocol_type(self) -> str:
+        return "consumer"
+
+    def topics_of(self, member: ConsumerMember, regexes: Mapping[str, ResolvedRegex] | None = None) -> frozenset[str]:
+        """What a member reads: the topics it names, and those that its regular expression stands for."""
+        known = self.regexes if regexes is None else regexes
+        resolved = known.get(member.topic_regex) if member.topic_regex else None
+        return member.topic_names if resolved is None else member.topic_names | resolved.topics
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return any(topic in self.topics_of(member) for member in self.members.values())
+
+    def reads_any_of(self, topics: Iterable[str]) -> bool:
+        names = set(topics)
+        return any(not names.isdisjoint(self.topics_of(member)) for member in self.members.values())
+
+    def preferred_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
+        """The one that most members ask for; None if none asks."""
+        votes: dict[str, int] = {}
+        for member in members:
+            if member.assignor is not None:
+                votes[member.assignor] = votes.get(member.assignor, 0) + 1
+        return max(votes, key=lambda name: votes[name], default=None)
+
+    def target_of(self, member_id: str) -> Target:
+        return self.target.get(member_id, NO_TARGET)
+
+    # Offsets
+
+    def check_commit(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        *,
+        is_transactional: bool,
+        api_version: int,
+        partitions: Iterable[tuple[Uuid, int]] = (),
+    ) -> ErrorCode:
+        """A member may commit in an earlier epoch of its own what it has had since then."""
+        if epoch < 0 and not self.members:
+            return ErrorCode.NONE
+        member = self.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if not is_transactional and member.classic is None and api_version < _FIRST_COMMIT_WITH_EPOCHS:
+            return ErrorCode.UNSUPPORTED_VERSION
+        if epoch == member.epoch:
+            return ErrorCode.NONE
+        if member.classic is not None:
+            return ErrorCode.ILLEGAL_GENERATION
+        has_since = epoch < member.epoch and all(
+            epoch >= member.assigned.get(topic_id, {}).get(partition, member.epoch)
+            for topic_id, partition in partitions
+        )
+        return ErrorCode.NONE if has_since and not is_transactional else ErrorCode.STALE_MEMBER_EPOCH
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        if member_id is None and epoch < 0:
+            return ErrorCode.NONE
+        member = self.members.get(member_id or "")
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if epoch == member.epoch:
+            return ErrorCode.NONE
+        return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+
+    def check_deletion_of_offsets(self) -> ErrorCode:
+        return ErrorCode.NONE
+
+    def check_deletion(self) -> ErrorCode:
+        return ErrorCode.NONE if self.is_empty else ErrorCode.NON_EMPTY_GROUP
+
+    def offsets_run_since(self, commit_timestamp_ms: int) -> int | None:
+        return commit_timestamp_ms
+
+    def tombstones(self) -> Iterator[CoordinatorRecord]:
+        return group_tombstones(self.group_id, self.members, self.regexes)
+
+
+def _state(number: int) -> MemberState:
+    try:
+        return MemberState(number)
+    except ValueError:
+        return MemberState.UNKNOWN

@@ -1,0 +1,94 @@
+"""What the members of a group read, as one of them is about to change; and the records that follow from it."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ottla.base.ids import Uuid
+from ottla.machines.coordinator import CoordinatorRecord
+from ottla.machines.group.consumer.assignors import Candidate
+from ottla.machines.group.consumer.group import ConsumerGroup, ResolvedRegex
+from ottla.machines.group.consumer.member import ConsumerMember
+from ottla.machines.group.consumer.records import regex_forgotten, regex_resolved
+from ottla.machines.group.consumer.topic_hash import group_hash
+from ottla.machines.group.consumer.topic_regex import TopicRegex
+from ottla.machines.metadata.image import MetadataImage
+
+
+class Subscriptions:
+    """Of `members`, who need not be in the group yet. `regexes` are resolved against the topics that there are."""
+
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        members: Mapping[str, ConsumerMember],
+        regexes: Mapping[str, ResolvedRegex],
+        image: MetadataImage,
+    ) -> None:
+        self._group = group
+        self._members = members
+        self._regexes = regexes
+        self._image = image
+
+    @property
+    def metadata_hash(self) -> int:
+        topics: set[str] = set()
+        for member in self._members.values():
+            topics |= self._group.topics_of(member, self._regexes)
+        return group_hash(self._image, topics)
+
+    def candidates(self, target_ids: Mapping[str, str]) -> list[Candidate]:
+        """The members as assignors see them; `target_ids` says under which id a member's target is found."""
+        return [
+            Candidate(
+                member.member_id,
+                member.instance_id,
+                self.topic_ids(member),
+                self._group.target_of(target_ids.get(member.member_id, member.member_id)),
+            )
+            for member in self._members.values()
+        ]
+
+    def topic_ids(self, member: ConsumerMember) -> frozenset[Uuid]:
+        """Of the topics that it reads and that exist."""
+        by_name = self._image.topics.by_name
+        return frozenset(by_name[name].id for name in self._group.topics_of(member, self._regexes) if name in by_name)
+
+    def partition_counts(self, topic_ids: Iterable[Uuid]) -> dict[Uuid, int]:
+        by_id = self._image.topics.by_id
+        return {topic_id: len(by_id[topic_id].partitions) for topic_id in sorted(topic_ids)}
+
+
+class Resolution(NamedTuple):
+    """Regular expressions and their topics, and the records that tell of what is new about them."""
+
+    regexes: dict[str, ResolvedRegex]
+    records: list[CoordinatorRecord]
+    has_changed: bool
+
+
+def resolve(
+    group: ConsumerGroup, members: Iterable[ConsumerMember], image: MetadataImage, now_ms: int, *, again: bool
+) -> Resolution:
+    """Resolves the expressions of these members that are new to the group, and with `again` all of them.
+
+    Raises `InvalidRegex`. An expression that no member has any more is forgotten.
+    """
+    wanted = dict.fromkeys(member.topic_regex for member in members if member.topic_regex)
+    regexes: dict[str, ResolvedRegex] = {}
+    records: list[CoordinatorRecord] = []
+    has_changed = False
+    for regex in wanted:
+        known = group.regexes.get(regex)
+        if known is not None and not again:
+            regexes[regex] = known
+            continue
+        automaton = TopicRegex(regex)
+        topics = frozenset(name for name in image.topics.by_name if automaton.matches(name))
+        if known is not None and known.topics == topics:
+            regexes[regex] = known
+            continue
+        has_changed = True
+        regexes[regex] = ResolvedRegex(topics, timestamp_ms=now_ms)
+        records.append(regex_resolved(group.group_id, regex, topics, 0, now_ms))
+    records += [regex_forgotten(group.group_id, regex) for regex in group.regexes if regex not in wanted]
+    return Resolution(regexes, records, has_changed)
