@@ -101,13 +101,19 @@ WITHOUT_ORDER = (
 )
 
 OF_ITS_OWN = ("log.dirs", "listeners", "controller.quorum.voters")
+# A node that nobody configured has these, and DescribeConfigs says so.
+ALSO_GIVEN_TO_KAFKA = {
+    "socket.send.buffer.bytes": -1,
+    "socket.receive.buffer.bytes": -1,
+    "socket.listen.backlog.size": 1000,
+}
 
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Pair]:
     """Both nodes have the same settings, but for addresses and directories."""
     port, controller_port = free_ports(2)
-    with ApacheKafka() as kafka:
+    with ApacheKafka(config=ALSO_GIVEN_TO_KAFKA) as kafka:
         config = {key: value for key, value in kafka.config.items() if key not in OF_ITS_OWN}
         config["listeners"] = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}"
         config["controller.quorum.voters"] = f"1@127.0.0.1:{controller_port}"
