@@ -19,6 +19,8 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response, encode_request, response_type
 from ottla.wire.message import Message, WireStruct
 from ottla.wire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     ConsumerProtocolSubscription,
     CreateTopicsRequest,
     DeleteGroupsRequest,
@@ -42,6 +44,8 @@ _COORDINATOR_COMES = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR
 
 _WITHOUT_ORDER = {"topics", "results", "groups", "members"}
 """Lists that Kafka gives in the order of its hash maps."""
+
+Beat = ConsumerGroupHeartbeatRequest
 
 Scene = Callable[["Talk"], None]
 
@@ -429,6 +433,69 @@ def offsets(talk: Talk) -> None:
     talk.ask(DeleteGroupsRequest(groups_names=[group, "", "never"]), 2)
 
 
+def consumer_groups(talk: Talk) -> None:
+    """KIP-848, with ids that the members choose, so that both sides have the same."""
+    group = "consumers"
+    orders = next(id for id, name in talk.stand_ins.topic_ids.items() if name == "orders")
+    all_of_it = [Beat.TopicPartitions(topic_id=orders, partitions=(0, 1))]
+    joining = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"], "topic_partitions": []}
+    for wrong in (
+        {"member_epoch": 3},
+        {"member_epoch": -1},
+        {"member_epoch": -3},
+        {},
+        {**joining, "subscribed_topic_names": []},
+        {**joining, "topic_partitions": all_of_it},
+        {**joining, "rebalance_timeout_ms": -1},
+        {**joining, "server_assignor": "mine"},
+        {**joining, "instance_id": ""},
+    ):
+        talk.ask(beat(group, "ann", **wrong), 1)
+    talk.ask(beat("", "ann", **joining), 1)
+    talk.ask(beat(group, "ann", **joining), 0)
+    talk.ask(beat(group, "ann", member_epoch=2), 0)
+    talk.ask(beat(group, "ann", member_epoch=2, topic_partitions=all_of_it), 1)
+    talk.ask(beat(group, "ann", member_epoch=9), 1)
+    talk.ask(beat(group, "ann", member_epoch=1), 1)
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group, "never", ""]), 0)
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group], include_authorized_operations=True), 1)
+    talk.ask(DescribeGroupsRequest(groups=[group]), 6)
+    talk.ask(ListGroupsRequest(types_filter=["consumer"]), 5)
+    talk.ask(commit(group, ("orders", 0, 5), member_id="ann", generation_id_or_member_epoch=2), 9)
+    talk.ask(commit(group, ("orders", 0, 6), member_id="ann", generation_id_or_member_epoch=3), 9)
+    talk.ask(commit(group, ("orders", 0, 6), member_id="bob", generation_id_or_member_epoch=2), 9)
+    talk.ask(commit(group, ("orders", 0, 6), member_id="ann", generation_id_or_member_epoch=2), 8)
+    talk.ask(delete_offsets(group, orders=(0,), payments=(0,)), 0)
+    # A second member: what it is to have is given up first, and then it has it.
+    talk.ask(beat(group, "bob", **joining, server_assignor="range"), 1)
+    talk.ask(beat(group, "ann", member_epoch=2), 1)
+    talk.ask(beat(group, "bob", member_epoch=3), 1)
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]), 1)
+    talk.ask(
+        beat(group, "ann", member_epoch=2, topic_partitions=[Beat.TopicPartitions(topic_id=orders, partitions=(0,))]), 1
+    )
+    talk.ask(beat(group, "bob", member_epoch=3), 1)
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]), 1)
+    talk.ask(beat(group, "ann", member_epoch=-1), 1)
+    talk.ask(beat(group, "bob", member_epoch=3), 1)
+    talk.ask(beat(group, "bob", member_epoch=-1), 1)
+    talk.ask(DeleteGroupsRequest(groups_names=[group]), 2)
+    # Static members.
+    group = "static consumers"
+    talk.ask(beat(group, "ann", **joining, instance_id="a"), 1)
+    talk.ask(beat(group, "twin", **joining, instance_id="a"), 1)
+    talk.ask(beat(group, "ann", member_epoch=-2, instance_id="a"), 1)
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]), 1)
+    talk.ask(beat(group, "twin", **joining, instance_id="a"), 1)
+    talk.ask(beat(group, "ann", member_epoch=2, instance_id="a"), 1)
+    talk.ask(beat(group, "twin", member_epoch=-1, instance_id="a"), 1)
+    talk.ask(DeleteGroupsRequest(groups_names=[group]), 2)
+
+
+def beat(group_id: str, member_id: str, **fields: Any) -> ConsumerGroupHeartbeatRequest:
+    return Beat(group_id=group_id, member_id=member_id, **fields)
+
+
 def coordinators(talk: Talk) -> None:
     for version in (0, 2, 3):
         talk.ask(FindCoordinatorRequest(key="a group", key_type=0), version)
@@ -440,5 +507,5 @@ def coordinators(talk: Talk) -> None:
 
 SCENES: dict[str, Scene] = {
     scene.__name__.replace("_", " "): scene
-    for scene in (one_member, a_rebalance, static_members, refusals, offsets, coordinators)
+    for scene in (one_member, a_rebalance, static_members, refusals, offsets, consumer_groups, coordinators)
 }

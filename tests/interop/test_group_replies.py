@@ -21,8 +21,13 @@ from ottla.wire.record_values import CoordinatorTopic, decode_key, decode_value
 
 pytestmark = pytest.mark.interop
 
-CONFIG = {"offsets.topic.num.partitions": 1, "group.initial.rebalance.delay.ms": 0, "log.cleaner.enable": "false"}
-TIMES = re.compile(r"timestamp")
+CONFIG = {
+    "offsets.topic.num.partitions": 1,
+    "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.assignment.interval.ms": 0,
+    "log.cleaner.enable": "false",
+}
+TIMES = re.compile(r"timestamp|metadata_hash")  # A topic's id is part of the hash.
 
 
 @pytest.fixture(scope="module")

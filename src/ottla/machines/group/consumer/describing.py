@@ -35,10 +35,18 @@ def _described(member: ConsumerMember, group: ConsumerGroup, image: MetadataImag
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.topic_names),
         subscribed_topic_regex=member.topic_regex,
-        assignment=_assignment(member.assigned, image),
+        assignment=_assignment(_owned(member), image),
         target_assignment=_assignment(group.target_of(member.member_id), image),
         member_type=_CONSUMER if member.classic is None else _CLASSIC,
     )
+
+
+def _owned(member: ConsumerMember) -> dict[Uuid, list[int]]:
+    """What it was given, with what it has not given up yet."""
+    topics: dict[Uuid, list[int]] = {}
+    for topic_id, partition in member.partitions:
+        topics.setdefault(topic_id, []).append(partition)
+    return topics
 
 
 def _assignment(topics: Mapping[Uuid, Iterable[int]], image: MetadataImage) -> _Assignment:

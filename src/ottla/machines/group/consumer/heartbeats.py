@@ -39,7 +39,7 @@ def check_request(request: Heartbeat) -> Refused | None:
             problem = "who joins must say its rebalance timeout"
         elif request.topic_partitions is None or request.topic_partitions:
             problem = "who joins has no partitions"
-        elif not request.subscribed_topic_names and not request.subscribed_topic_regex:
+        elif request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
             problem = "who joins must subscribe to something"
     if problem is not None:
         return Refused(ErrorCode.INVALID_REQUEST, problem)

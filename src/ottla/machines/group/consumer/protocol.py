@@ -256,7 +256,9 @@ class ConsumerProtocol:
         if member is None:
             return Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"{request.member_id} is not a member of {group.group_id}")
         if request.instance_id is not None and request.member_epoch == LEAVING_FOR_A_WHILE:
-            away = replace(member, epoch=LEAVING_FOR_A_WHILE, revoking=NOTHING_ASSIGNED)
+            # Whatever epoch it comes back in, what it has is its own since before that.
+            assigned = {topic_id: dict.fromkeys(indexes, 0) for topic_id, indexes in member.assigned.items()}
+            away = replace(member, epoch=LEAVING_FOR_A_WHILE, assigned=assigned, revoking=NOTHING_ASSIGNED)
             effects.records.append(current_written(group.group_id, away))
         else:
             self.remove(group, member, effects)

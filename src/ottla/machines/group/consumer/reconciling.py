@@ -78,10 +78,7 @@ def _next(
 def _moved(
     member: ConsumerMember, state: MemberState, epoch: int, assigned: Assigned, revoking: Assigned
 ) -> ConsumerMember:
-    moved = replace(member, state=state, epoch=epoch, assigned=assigned, revoking=revoking)
-    if moved == member:
-        return member
-    return replace(moved, previous_epoch=member.epoch)
+    return replace(member, state=state, epoch=epoch, previous_epoch=member.epoch, assigned=assigned, revoking=revoking)
 
 
 def _put(topics: dict[Uuid, dict[int, int]], topic_id: Uuid, partitions: dict[int, int]) -> None:

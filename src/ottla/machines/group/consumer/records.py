@@ -11,6 +11,7 @@ from ottla.wire.messages import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberKey,
@@ -110,4 +111,5 @@ def group_tombstones(group_id: str, member_ids: Iterable[str], regexes: Iterable
     yield CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id))
     yield from (member for _, _, member in members)
     yield from (regex_forgotten(group_id, regex) for regex in regexes)
+    yield CoordinatorRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id))  # Which older versions wrote.
     yield CoordinatorRecord(ConsumerGroupMetadataKey(group_id=group_id))
