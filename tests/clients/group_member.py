@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-SESSION_TIMEOUT_MS = 2000
+SESSION_TIMEOUT_MS = 5000
 WAIT_S = 40.0
 
 
