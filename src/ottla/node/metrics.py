@@ -14,6 +14,7 @@ from ottla.broker.context import Broker
 from ottla.broker.traffic import TopicTraffic
 from ottla.machines.metadata.image import MetadataImage
 from ottla.machines.metadata.partition import NO_LEADER, PartitionImage
+from ottla.node.group_metrics import add_groups
 from ottla.runtime.exposition import Exposition, Sample
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.wire.apis import api
@@ -50,6 +51,7 @@ def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataPro
     _add_partitions(page, broker)
     _add_cleaner(page, broker)
     _add_controller(page, broker.image, metadata)
+    add_groups(page, broker)
     _add_waiting(page, broker)
     _add_process(page)
     return page.text()

@@ -124,6 +124,8 @@ def a_page():
         logs=SimpleNamespace(online={"/a": None}, offline={"/b": "gone"}),
         cleaner=None,
         fetch_sessions=Sessions(),
+        coordinators=SimpleNamespace(groups=SimpleNamespace(active=(), partitions={})),
+        clock=SimpleNamespace(now_ms=lambda: 0),
     )
     requests = RequestMetrics(now_s=lambda: 1.0)
     client = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
