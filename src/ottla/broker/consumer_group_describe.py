@@ -47,5 +47,5 @@ def _missing(group_id: str) -> Described:
     return Described(
         group_id=group_id,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"Group {group_id} is not a consumer group.",
+        error_message=f"Group {group_id} not found.",
     )
