@@ -437,10 +437,11 @@ class PartitionLog:
         finally:
             self.log_end_offset = self.active.next_offset()
             self.high_watermark = min(self.high_watermark, self.log_end_offset)
-            self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
-        if self.recovery_point > self.log_end_offset:  # There were offsets that are nobody's before the cut.
+        if max(self.recovery_point, self.log_start_offset) > self.log_end_offset:
+            # There were offsets that are nobody's before the cut.
             self._before_truncation(self.log_end_offset)
-            self.recovery_point = self.log_end_offset
+            self.recovery_point = min(self.recovery_point, self.log_end_offset)
+            self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self._sync_names()
         self.epochs.truncate_from_end(self.log_end_offset)
         self.epochs.flush()

@@ -121,6 +121,24 @@ class TestTruncation:
         assert log.recovery_point == log.log_end_offset == 4
         assert reopened(disk.survivor_of_kill(), COMPACTED).recovery_point == 4
 
+    def test_one_before_offsets_that_are_nobodys_lowers_the_log_start_offset_too(self) -> None:
+        """Offsets 4 to 8 are nobody's, and the log began at 7. What comes to stand at 4 is not deleted by that."""
+        disk = MemoryDisk()
+        directory = open_directory(disk, COMPACTED)
+        log = directory.create(PARTITION, TOPIC_ID)
+        log.append_as_follower(at_offset(3, batch()))
+        log.append_as_follower(at_offset(9, batch()))
+        log.advance_high_watermark(10)
+        log.advance_log_start_offset(7)
+        directory.flush()
+        log.truncate_to(9)
+        assert log.log_start_offset == log.log_end_offset == 4
+        log.append_as_follower(at_offset(4, batch()) + at_offset(5, batch()) + at_offset(9, batch()))
+        log.flush()
+        recovered = reopened(disk.survivor_of_kill(), COMPACTED)
+        assert recovered.log_start_offset == 4
+        assert offsets_in(recovered.read(4, ENOUGH, 10)) == [4, 5, 9]
+
 
 class TestTruncationToNothing:
     def test_what_follows_is_kept_though_the_log_once_began_later(self) -> None:
