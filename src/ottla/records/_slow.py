@@ -18,8 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
+from ottla.base.checksum import crc32c
 from ottla.base.ports import Buffer
 from ottla.records.columns import (
     BinaryColumn,
