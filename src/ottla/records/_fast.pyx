@@ -20,7 +20,7 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from crc32c import crc32c as _crc32c
+from ottla.base.checksum import crc32c as _crc32c
 
 from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Retained, RetainedRun, Scan
 from ottla.records.faults import corrupt as _corrupt
