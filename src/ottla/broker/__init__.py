@@ -20,6 +20,13 @@ Partitions:
                          cleaner_worker the two ends of the process that does it; removing takes files away
     traffic, producer_ids
 
+Groups:
+
+    coordination         the driver of everything whose state is a log; find_coordinator tells where it is
+    join_group, sync_group, heartbeat, leave_group           the classic protocol; the machine is `machines.group`
+    consumer_group_heartbeat, consumer_group_describe        the consumer protocol
+    offset_commit, offset_fetch, offset_delete, list_groups, describe_groups, delete_groups
+
 Transactions:
 
     transactions         their coordinators; the machine is `machines.transaction`

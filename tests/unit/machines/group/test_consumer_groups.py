@@ -397,6 +397,18 @@ def test_a_static_member_that_does_not_come_back_is_lost_with_its_session() -> N
     assert groups.state == "Empty"
 
 
+def test_a_static_member_that_comes_back_under_its_old_id_has_a_session_too() -> None:
+    groups = Groups(consumer_session_timeout_ms=45_000)
+    groups.create_topic("orders", 1)
+    ann = Member(groups, "ann", "orders", instance_id="a")
+    ann.beat()
+    ann.leave(-2)
+    Member(groups, "ann", "orders", instance_id="a").beat()
+    assert groups.state == "Stable"
+    groups.advance(45_000)
+    assert groups.state == "Empty"
+
+
 def test_an_instance_that_is_in_use_is_not_given_to_another() -> None:
     groups = Groups()
     groups.create_topic("orders", 1)

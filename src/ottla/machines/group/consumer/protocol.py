@@ -109,9 +109,9 @@ class ConsumerProtocol:
         if stepped != updated or found.replaces is not None:
             effects.records.append(current_written(group.group_id, stepped))
             self._set_rebalance_timer(group, stepped, effects)
-        self.keep_session(group, stepped.member_id, effects)
-        if found.replaces is not None:
+        if found.replaces not in (None, stepped.member_id):
             effects.timers += _no_timers(group.group_id, found.replaces)
+        self.keep_session(group, stepped.member_id, effects)
         return self._reply(group, request, found.member, stepped)
 
     def _find(self, group: ConsumerGroup, request: Heartbeat, owned: Owned | None) -> _Member | Refused:
