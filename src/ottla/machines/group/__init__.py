@@ -5,4 +5,6 @@
     offsets              what was committed; offset_commands what may be done with it, committed one of them
     effects              what a command has led to so far
     settings, records, subscription
+
+Import from the modules.
 """
