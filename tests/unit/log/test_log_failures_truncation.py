@@ -127,10 +127,11 @@ class TestTruncation:
         directory = open_directory(disk, COMPACTED)
         log = directory.create(PARTITION, TOPIC_ID)
         log.append_as_follower(at_offset(3, batch()))
+        log.flush()
         log.append_as_follower(at_offset(9, batch()))
         log.advance_high_watermark(10)
         log.advance_log_start_offset(7)
-        directory.flush()
+        directory.checkpoint()
         log.truncate_to(9)
         assert log.log_start_offset == log.log_end_offset == 4
         log.append_as_follower(at_offset(4, batch()) + at_offset(5, batch()) + at_offset(9, batch()))
