@@ -127,7 +127,7 @@ def be_confluent(ending: Ending, options: dict[str, Any]) -> None:
         if "assignor" in options:
             config["group.remote.assignor"] = options["assignor"]
     else:
-        config["session.timeout.ms"] = SESSION_TIMEOUT_MS
+        config["session.timeout.ms"] = options.get("session_ms", SESSION_TIMEOUT_MS)
         config["heartbeat.interval.ms"] = 300
         config["partition.assignment.strategy"] = options.get("strategy", "range")
     if "instance" in options:
@@ -163,7 +163,7 @@ def be_kafka_python(ending: Ending, options: dict[str, Any]) -> None:
         group_instance_id=options.get("instance"),
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        session_timeout_ms=SESSION_TIMEOUT_MS,
+        session_timeout_ms=options.get("session_ms", SESSION_TIMEOUT_MS),
         heartbeat_interval_ms=300,
     )
     had: set[int] | None = None
@@ -201,7 +201,7 @@ def be_aiokafka(ending: Ending, options: dict[str, Any]) -> None:
             group_instance_id=options.get("instance"),
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
+            session_timeout_ms=options.get("session_ms", SESSION_TIMEOUT_MS),
             heartbeat_interval_ms=300,
         )
         await consumer.start()

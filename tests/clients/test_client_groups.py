@@ -40,7 +40,7 @@ class Scene:
         self._stack = ExitStack()
         confluent_client.Admin(node.bootstrap).create(self.topic, PARTITIONS, {})
 
-    def member(self, client: ModuleType | str, **options: str) -> GroupMember:
+    def member(self, client: ModuleType | str, **options: str | int) -> GroupMember:
         name = client if isinstance(client, str) else client.NAME
         member = GroupMember(name, self.node.bootstrap, f"readers of {self.topic}", self.topic, **options)
         self.members.append(member)
@@ -171,11 +171,11 @@ def test_a_group_lives_on_when_its_node_is_started_again(name: str, how: str) ->
 
 
 def test_a_static_member_that_is_back_in_time_keeps_its_partitions(client: ModuleType, scene: Scene) -> None:
-    first, second = scene.member(client, instance="one"), scene.member(client, instance="two")
+    first, second = (scene.member(client, instance=name, session_ms=20_000) for name in ("one", "two"))
     scene.settle(first, second)
     of_first, of_second = set(first.partitions), set(second.partitions)
     second.kill()
-    again = scene.member(client, instance="two")
+    again = scene.member(client, instance="two", session_ms=20_000)
     scene.until(lambda: again.partitions == of_second, "it has them again")
     assert first.partitions == of_first
     scene.write()
