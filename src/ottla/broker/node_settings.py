@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from ottla.config.parse import Values
+from ottla.config.parse import LISTENER_PREFIX, Values, listener_setting
 from ottla.config.scopes import Scope, settings
 from ottla.config.setting import Dynamic, Setting
 from ottla.config.values import Value
@@ -17,8 +17,6 @@ from ottla.machines.metadata.configs import CLUSTER_DEFAULT, ConfigResource, Con
 from ottla.machines.metadata.delta import MetadataDelta
 
 _log = logging.getLogger(__name__)
-
-_LISTENER_PREFIX = "listener.name."
 
 Watcher: TypeAlias = Callable[[Values, frozenset[str]], None]
 """Is told all settings, and the keys of those that are not as they were."""
@@ -57,16 +55,11 @@ class NodeSettings:
 
 def broker_row(key: str) -> Setting | None:
     """The row of a broker setting, or of the one behind `listener.name.<listener>.[<mechanism>.]<key>`."""
-    table = settings(Scope.BROKER)
-    if key in table or not key.startswith(_LISTENER_PREFIX):
-        return table.get(key)
-    _, _, setting = key.removeprefix(_LISTENER_PREFIX).partition(".")
-    _, _, without_mechanism = setting.partition(".")
-    return table.get(setting) or table.get(without_mechanism)
+    return settings(Scope.BROKER).get(key) or listener_setting(key)
 
 
 def is_for_one_listener(key: str) -> bool:
-    return key.startswith(_LISTENER_PREFIX)
+    return key.startswith(LISTENER_PREFIX)
 
 
 def _usable(texts: Mapping[str, str], *, per_broker: bool) -> dict[str, Value]:

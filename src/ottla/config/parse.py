@@ -120,7 +120,7 @@ def parse(scope: Scope, properties: Mapping[str, str]) -> Parsed:
     problems: list[Problem] = []
     warnings: list[Warned] = []
     for key, text in properties.items():
-        row = table.get(key) or (_listener_setting(key) if scope is Scope.BROKER else None)
+        row = table.get(key) or (listener_setting(key) if scope is Scope.BROKER else None)
         if row is None:
             warnings.append(Warned(key, "no setting has this name; it is ignored"))
             continue
@@ -141,14 +141,14 @@ def parse(scope: Scope, properties: Mapping[str, str]) -> Parsed:
     return Parsed(Values(given, table), tuple(warnings))
 
 
-_LISTENER_PREFIX = "listener.name."
+LISTENER_PREFIX = "listener.name."
 
 
-def _listener_setting(key: str) -> Setting | None:
+def listener_setting(key: str) -> Setting | None:
     """The row behind `listener.name.<listener>.[<mechanism>.]<setting>` (KIP-103, KIP-226), or None."""
-    if not key.startswith(_LISTENER_PREFIX):
+    if not key.startswith(LISTENER_PREFIX):
         return None
     table = settings(Scope.BROKER)
-    _, _, setting = key.removeprefix(_LISTENER_PREFIX).partition(".")
+    _, _, setting = key.removeprefix(LISTENER_PREFIX).partition(".")
     _, _, without_mechanism = setting.partition(".")
     return table.get(setting) or table.get(without_mechanism)
