@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from contenders import Contender, contenders
 from footprint import measure_connections, measure_memory, measure_partitions, measure_starting
-from report import Row, print_rows
+from report import Row, print_rows, summed_up
 from response_times import measure_latency
 from stalls import measure_stalls
 from throughput import measure_fetch, measure_produce, warm_up
@@ -50,9 +50,7 @@ def main() -> int:
             show("partitions", measure_partitions(options.nodes, count))
     if "stalls" in options.only:
         show("stalls", measure_stalls(options.nodes))
-    short = [row.what for row in rows if row.verdict == "short"]
-    print(f"\n{len(short)} short of their target" + "".join(f"\n  {what}" for what in short))
-    return 1 if short else 0
+    return summed_up(rows)
 
 
 def _on(nodes: list[Contender], rounds: int) -> dict[str, Callable[[], list[Row]]]:

@@ -82,3 +82,10 @@ def spread_of(ratios: Sequence[float]) -> str:
 def print_rows(title: str, rows: Sequence[Row]) -> None:
     print(f"\n{title}")
     print_table(HEADER, [row.cells for row in rows])
+
+
+def summed_up(rows: Sequence[Row]) -> int:
+    """Prints what fell short of its target; the exit status that says whether anything did."""
+    short = [row.what for row in rows if row.verdict == "short"]
+    print(f"\n{len(short)} short of their target" + "".join(f"\n  {what}" for what in short))
+    return 1 if short else 0

@@ -11,6 +11,7 @@ from ottla.wire.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     FetchRequest,
+    FindCoordinatorRequest,
     IncrementalAlterConfigsRequest,
     ListOffsetsRequest,
     MetadataRequest,
@@ -19,6 +20,9 @@ from ottla.wire.messages import (
 
 TIMEOUT_S = 120.0
 TOPIC_RESOURCE, SET = 2, 0
+GROUP, TRANSACTION = 0, 1
+COORDINATED = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
+COORDINATED_PARTITIONS = 50
 
 
 class WireClient:
@@ -76,6 +80,17 @@ class WireClient:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"topic {name} has no leaders")
             time.sleep(0.005 + partitions / 10_000)  # asking after many is work that would be measured
+
+    def ready_coordinator(self, key: str, kind: int) -> None:
+        """Returns once the coordinators' topic is there, and its partitions, which are still empty, have leaders."""
+        deadline = time.monotonic() + TIMEOUT_S
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+        while self.ask(request, 4).coordinators[0].error_code:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{key} has no coordinator")
+            time.sleep(0.01)
+        self.wait_for_leaders(COORDINATED[kind], COORDINATED_PARTITIONS)
+        time.sleep(0.5)  # a leader of an empty partition becomes its coordinator in a moment
 
     def delete_topic(self, name: str) -> None:
         self.ask(DeleteTopicsRequest(topic_names=[name], timeout_ms=60_000), 5)
