@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt bench bench-broker interop docs fuzz generate clean
+.PHONY: help setup demo test check fmt bench bench-broker bench-coordinators interop docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 say = @printf '\033[1m==>\033[0m %s\n'
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs into .venv
 	$(say) "ready: $(BIN)/ottla, $(BIN)/pytest, $(BIN)/ruff, $(BIN)/mypy"
@@ -56,6 +56,10 @@ bench: $(VENV)/.bench ## measure beside the peers, in one run
 bench-broker: $(VENV)/.bench ## a node beside Apache Kafka's under the same load (needs Java and Maven; six minutes)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-broker needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/broker
+
+bench-coordinators: $(VENV)/.bench ## groups, transactions and cleaning beside Apache Kafka's (the same needs; ten minutes)
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-coordinators needs java and mvn on PATH"; exit 1; }
+	@$(BIN)/python bench/coordinators
 
 fuzz: $(VENV)/.test ## the long run: many more cases of the fuzz and crash tests
 	$(say) "pytest -m long"

@@ -5,11 +5,14 @@ import struct
 import time
 from typing import Any, Self
 
+from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response, encode_request, response_type
 from ottla.wire.message import Message
 from ottla.wire.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    DescribeGroupsRequest,
+    DescribeTransactionsRequest,
     FetchRequest,
     FindCoordinatorRequest,
     IncrementalAlterConfigsRequest,
@@ -20,9 +23,12 @@ from ottla.wire.messages import (
 
 TIMEOUT_S = 120.0
 TOPIC_RESOURCE, SET = 2, 0
-GROUP, TRANSACTION = 0, 1
-COORDINATED = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
-COORDINATED_PARTITIONS = 50
+GROUPS, TRANSACTIONS = 0, 1  # the kinds of coordinators
+NOT_COORDINATING = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
 
 
 class WireClient:
@@ -81,16 +87,22 @@ class WireClient:
                 raise RuntimeError(f"topic {name} has no leaders")
             time.sleep(0.005 + partitions / 10_000)  # asking after many is work that would be measured
 
-    def ready_coordinator(self, key: str, kind: int) -> None:
-        """Returns once the coordinators' topic is there, and its partitions, which are still empty, have leaders."""
+    def ready_coordinators(self, kind: int) -> None:
+        """Returns once the coordinators' topic is there and answers, for enough keys to meet all its partitions."""
+        keys = [f"key-{number}" for number in range(500)]
+        find = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys[:1])
         deadline = time.monotonic() + TIMEOUT_S
-        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
-        while self.ask(request, 4).coordinators[0].error_code:
+        while any(each.error_code for each in self.ask(find, 4).coordinators) or self._is_one_away(kind, keys):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{key} has no coordinator")
-            time.sleep(0.01)
-        self.wait_for_leaders(COORDINATED[kind], COORDINATED_PARTITIONS)
-        time.sleep(0.5)  # a leader of an empty partition becomes its coordinator in a moment
+                raise RuntimeError("there is no coordinator")
+            time.sleep(0.05)
+
+    def _is_one_away(self, kind: int, keys: list[str]) -> bool:
+        if kind == GROUPS:
+            described = self.ask(DescribeGroupsRequest(groups=keys), 5).groups
+        else:
+            described = self.ask(DescribeTransactionsRequest(transactional_ids=keys), 0).transaction_states
+        return any(each.error_code in NOT_COORDINATING for each in described)
 
     def delete_topic(self, name: str) -> None:
         self.ask(DeleteTopicsRequest(topic_names=[name], timeout_ms=60_000), 5)
