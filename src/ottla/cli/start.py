@@ -16,7 +16,7 @@ from ottla.base.deferred_imports import defer
 DEFAULT_PORT = 9092
 DEFAULT_DATA = "ottla-data"
 
-RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam")
+RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam", "dataclasses")
 """What is imported by something that a node needs, and not used by one that nobody has asked for it."""
 
 

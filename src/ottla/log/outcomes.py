@@ -1,8 +1,8 @@
 """What the log answers."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ottla.base.dataclass import dataclass
 from ottla.base.ports import File
 from ottla.wire.errors import ErrorCode
 

@@ -15,9 +15,9 @@ another command.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from ottla.base.dataclass import dataclass
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 

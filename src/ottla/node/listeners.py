@@ -1,7 +1,6 @@
 """Where a node listens, and what it tells others to connect to (`listeners`, `advertised.listeners`)."""
 
-from dataclasses import dataclass
-
+from ottla.base.dataclass import dataclass
 from ottla.config.parse import ConfigError, Problem, Values
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -1,9 +1,9 @@
 """A request on its way from a connection to whoever answers it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ottla.base.dataclass import dataclass
 from ottla.base.errors import RemoteProtocolError
 from ottla.wire.message import Message
 

@@ -9,9 +9,9 @@ import logging
 import socket
 from asyncio import AbstractEventLoop
 from collections import Counter
-from dataclasses import dataclass
 from typing import Protocol
 
+from ottla.base.dataclass import dataclass
 from ottla.runtime.connection import Connection
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
 from ottla.runtime.workers import Workers

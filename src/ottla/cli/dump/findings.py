@@ -1,7 +1,8 @@
 """What was found wrong while printing, collected per file and told at the end, as kafka-dump-log does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from ottla.base.dataclass import dataclass, field
 
 Pairs = dict[str, list[tuple[int, int]]]
 

@@ -1,7 +1,6 @@
 """What to print of the files, chosen once on the command line."""
 
-from dataclasses import dataclass
-
+from ottla.base.dataclass import dataclass
 from ottla.cli.dump.decoders import PLAIN, Parser
 
 MAX_INT = 2**31 - 1

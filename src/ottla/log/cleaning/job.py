@@ -1,9 +1,10 @@
 """What a cleaning is told, and what it tells: plain values that can be sent to another process and back."""
 
+import dataclasses
 import json
-from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from ottla.base.dataclass import dataclass, field
 from ottla.log.transaction_index import AbortedTransaction
 
 
@@ -42,7 +43,7 @@ class CleaningJob:
     producers: dict[int, LastRecord] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def of_json(cls, text: str) -> "CleaningJob":
@@ -97,7 +98,7 @@ CleaningStep: TypeAlias = CleanedSegment | CleaningDone | CleaningFailed
 
 def step_to_json(step: CleaningStep) -> str:
     if isinstance(step, CleaningDone):
-        return json.dumps({"done": asdict(step)})
+        return json.dumps({"done": dataclasses.asdict(step)})
     return json.dumps({"cleaned" if isinstance(step, CleanedSegment) else "failed": step._asdict()})
 
 

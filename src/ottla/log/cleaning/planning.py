@@ -1,7 +1,6 @@
 """From a log to a job: everything that a cleaning needs to know and cannot read from segments that are closed."""
 
-from dataclasses import dataclass
-
+from ottla.base.dataclass import dataclass
 from ottla.log.cleaning.due import Cleanable
 from ottla.log.cleaning.job import CleaningJob, LastRecord
 from ottla.log.partition_log import PartitionLog

@@ -1,8 +1,8 @@
 """Which transactions ListTransactions shows (KIP-664, KIP-994, KIP-1152)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ottla.base.dataclass import dataclass
 from ottla.machines.transaction.states import TransactionState
 from ottla.machines.transaction.transaction import Transaction
 
