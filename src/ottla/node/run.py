@@ -13,6 +13,7 @@ from typing import Any
 
 from ottla.node.config import NodeConfig
 from ottla.node.node import Node
+from ottla.runtime.selector import EagerSelector
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ def run_node(
     on_ready: Callable[[Node], None],
 ) -> int:
     """Returns the exit status. Raises `OttlaError` or `OSError` when the node cannot start."""
-    loop = asyncio.new_event_loop()
+    loop = asyncio.SelectorEventLoop(EagerSelector())
     try:
         return loop.run_until_complete(_run(loop, config, may_format, metrics_port, on_ready))
     finally:
