@@ -16,7 +16,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromSt
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -24,6 +24,9 @@ from ottla.base.checksum import crc32c as _crc32c
 
 from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Retained, RetainedRun, Scan
 from ottla.records.faults import corrupt as _corrupt
+from ottla.records.header import BatchHeader
+
+_as_header = BatchHeader._make
 
 cdef extern from *:
     """
@@ -420,6 +423,94 @@ def scan(data, int64_t base_timestamp, int64_t count):
     finally:
         PyBuffer_Release(&view)
     return Scan(earliest if any_timestamp else None, latest, keyless, in_sequence)
+
+# ---- whole batches -------------------------------------------------------------------------------------------------
+
+cdef enum:
+    # Where the fields of a batch's header are: see ottla.records.batch.
+    LENGTH_AT = 8
+    LEADER_EPOCH_AT = 12
+    MAGIC_AT = 16
+    CRC_AT = 17
+    ATTRIBUTES_AT = 21
+    LAST_OFFSET_DELTA_AT = 23
+    BASE_TIMESTAMP_AT = 27
+    MAX_TIMESTAMP_AT = 35
+    PRODUCER_ID_AT = 43
+    PRODUCER_EPOCH_AT = 51
+    BASE_SEQUENCE_AT = 53
+    RECORD_COUNT_AT = 57
+    RECORDS_AT = 61
+    TRANSACTIONAL = 0x10
+
+
+cdef inline uint64_t big_endian(const uint8_t *data, int size) noexcept nogil:
+    cdef uint64_t value = 0
+    cdef int at
+    for at in range(size):
+        value = value << 8 | data[at]
+    return value
+
+
+def ordinary_header(
+    data, int64_t max_size, int64_t earliest_timestamp, int64_t latest_timestamp, bint needs_keys
+):
+    """The header of a produced batch that a leader takes as it is, found in one pass; None if it needs a closer look.
+
+    It is ordinary if it is whole and alone, sound, not compressed, of a client, and nothing in it has to be changed.
+    """
+    cdef Py_buffer view
+    cdef const uint8_t *batch
+    cdef Cursor cursor
+    cdef Parsed parsed
+    cdef int64_t index, timestamp, latest = -1
+    cdef int64_t base_timestamp, max_timestamp, producer_id
+    cdef int32_t count, base_sequence
+    cdef int attributes
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        batch = <const uint8_t *>view.buf
+        if view.len < RECORDS_AT or view.len > max_size or view.readonly or batch[MAGIC_AT] != 2:
+            return None
+        attributes = <int>big_endian(batch + ATTRIBUTES_AT, 2)
+        count = <int32_t>big_endian(batch + RECORD_COUNT_AT, 4)
+        producer_id = <int64_t>big_endian(batch + PRODUCER_ID_AT, 8)
+        base_sequence = <int32_t>big_endian(batch + BASE_SEQUENCE_AT, 4)
+        if (
+            <int64_t>big_endian(batch + LENGTH_AT, 4) != view.len - LENGTH_AT - 4
+            or big_endian(batch, 8) != 0
+            or attributes & ~TRANSACTIONAL
+            or count <= 0
+            or <int32_t>big_endian(batch + LAST_OFFSET_DELTA_AT, 4) != count - 1
+            or (producer_id != -1 and base_sequence < 0)
+        ):
+            return None
+        base_timestamp = <int64_t>big_endian(batch + BASE_TIMESTAMP_AT, 8)
+        max_timestamp = <int64_t>big_endian(batch + MAX_TIMESTAMP_AT, 8)
+        start(&cursor, &view)
+        cursor.position = RECORDS_AT
+        # The interpreter's lock is kept: this takes a microsecond, and getting the lock back may take milliseconds.
+        for index in range(count):
+            if parse(&cursor, &parsed) or (needs_keys and parsed.key_size < 0):
+                return None
+            timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>parsed.timestamp_delta)
+            if timestamp != -1 and (timestamp < earliest_timestamp or timestamp > latest_timestamp):
+                return None
+            if timestamp > latest:
+                latest = timestamp
+        if cursor.position != cursor.size or latest != max_timestamp:
+            return None
+        checked = PyMemoryView_FromMemory(<char *>batch + ATTRIBUTES_AT, view.len - ATTRIBUTES_AT, PyBUF_READ)
+        crc = _crc32c(checked)
+        if crc != big_endian(batch + CRC_AT, 4):
+            return None
+        return _as_header((
+            0, view.len - LENGTH_AT - 4, <int32_t>big_endian(batch + LEADER_EPOCH_AT, 4), 2, crc, attributes, count - 1,
+            base_timestamp, max_timestamp, producer_id, <int16_t>big_endian(batch + PRODUCER_EPOCH_AT, 2), base_sequence,
+            count,
+        ))
+    finally:
+        PyBuffer_Release(&view)
 
 # ---- columns -------------------------------------------------------------------------------------------------------
 
@@ -1067,15 +1158,6 @@ cdef struct Kept:
 
 
 cdef enum:
-    # Where the fields of a batch's header are: see ottla.records.batch.
-    LENGTH_AT = 8
-    MAGIC_AT = 16
-    CRC_AT = 17
-    ATTRIBUTES_AT = 21
-    LAST_OFFSET_DELTA_AT = 23
-    PRODUCER_ID_AT = 43
-    RECORD_COUNT_AT = 57
-    RECORDS_AT = 61
     COMPRESSION_OR_TRANSACTION = 0x37
     DELETE_HORIZON = 0x40
 
@@ -1086,14 +1168,6 @@ cdef struct Batch:
     int64_t last_offset
     int64_t producer_id
     int32_t record_count
-
-
-cdef inline uint64_t big_endian(const uint8_t *data, int size) noexcept nogil:
-    cdef uint64_t value = 0
-    cdef int at
-    for at in range(size):
-        value = value << 8 | data[at]
-    return value
 
 
 cdef bint read_plain(

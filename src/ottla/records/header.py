@@ -63,7 +63,7 @@ class BatchHeader(NamedTuple):
 
     def assigned(self, base_offset: int, leader_epoch: int) -> "BatchHeader":
         """This header with what the leader assigns. Quicker than `_replace`, as it is done once per batch."""
-        return BatchHeader._make((base_offset, self.batch_length, leader_epoch, *self[3:]))
+        return BatchHeader._make((base_offset, self[1], leader_epoch, *self[3:]))
 
     @property
     def last_offset(self) -> int:

@@ -1,19 +1,45 @@
 """The work that is done once per record, by the compiled kernel if this installation has it.
 
 `_fast` is made from Cython where there was a compiler; `_slow` is the same in Python. Both give identical
-results, down to the words of their errors, and share every test; only one of them is quick.
+results, down to the words of their errors, and share every test; only one of them is quick. (`ordinary_header` is a
+short cut and may always say that there is none.)
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ottla.records._slow import ColumnReader, OffsetMap, Record, RecordReader, RecordWriter, scan
+    from ottla.records._slow import ColumnReader, OffsetMap, Record, RecordReader, RecordWriter, ordinary_header, scan
 else:
     try:
-        from ottla.records._fast import ColumnReader, OffsetMap, Record, RecordReader, RecordWriter, scan
+        from ottla.records._fast import (
+            ColumnReader,
+            OffsetMap,
+            Record,
+            RecordReader,
+            RecordWriter,
+            ordinary_header,
+            scan,
+        )
     except ImportError:
-        from ottla.records._slow import ColumnReader, OffsetMap, Record, RecordReader, RecordWriter, scan
+        from ottla.records._slow import (
+            ColumnReader,
+            OffsetMap,
+            Record,
+            RecordReader,
+            RecordWriter,
+            ordinary_header,
+            scan,
+        )
 
-__all__ = ["IS_COMPILED", "ColumnReader", "OffsetMap", "Record", "RecordReader", "RecordWriter", "scan"]
+__all__ = [
+    "IS_COMPILED",
+    "ColumnReader",
+    "OffsetMap",
+    "Record",
+    "RecordReader",
+    "RecordWriter",
+    "ordinary_header",
+    "scan",
+]
 
 IS_COMPILED = RecordReader.__module__.endswith("_fast")

@@ -38,7 +38,7 @@ from ottla.records.header import (
     CorruptBatch,
     TimestampType,
 )
-from ottla.records.kernel import RecordReader, RecordWriter, scan
+from ottla.records.kernel import RecordReader, RecordWriter, ordinary_header, scan
 from ottla.records.reader import record_bytes
 
 _FOREVER = (1 << 63) - 1
@@ -57,6 +57,15 @@ class ProduceRules:
     timestamp_after_max_ms: int = 3_600_000
     compacted: bool = False
     decompressed_limit: int = DEFAULT_LIMIT
+
+    @property
+    def take_batches_as_they_are(self) -> bool:
+        """Whether there are batches in which nothing has to be changed, if they are not compressed."""
+        return self.timestamp_type is TimestampType.CREATE_TIME and not self.compression
+
+    def timestamps_around(self, now_ms: int) -> tuple[int, int]:
+        """The earliest and the latest time that a record may have."""
+        return now_ms - self.timestamp_before_max_ms, min(now_ms + self.timestamp_after_max_ms, _FOREVER)
 
 
 class RecordError(NamedTuple):
@@ -88,6 +97,12 @@ def validate_produced(data: Buffer, rules: ProduceRules, now_ms: int) -> Validat
 
     Bytes that can be written to are changed in place; a read-only buffer is copied first.
     """
+    if rules.take_batches_as_they_are:
+        earliest, latest = rules.timestamps_around(now_ms)
+        ordinary = ordinary_header(data, rules.max_message_bytes, earliest, latest, rules.compacted)
+        if ordinary is not None:
+            assert not isinstance(data, bytes), "what cannot be written to is not taken as it is"
+            return Validated(data, ordinary, False)
     header = check_headers(data, rules.max_message_bytes)
     view = data if isinstance(data, bytearray) else memoryview(data)
     if isinstance(view, memoryview) and view.readonly:
@@ -156,16 +171,14 @@ def _has_record_errors(header: BatchHeader, found: Scan, rules: ProduceRules, no
         return header.is_log_append_time
     if found.earliest_timestamp is None:
         return False
-    return (
-        now_ms - found.earliest_timestamp > rules.timestamp_before_max_ms
-        or found.latest_timestamp - now_ms > rules.timestamp_after_max_ms
-    )
+    earliest, latest = rules.timestamps_around(now_ms)
+    return found.earliest_timestamp < earliest or found.latest_timestamp > latest
 
 
 def _raise_record_errors(encoded: Buffer, header: BatchHeader, rules: ProduceRules, now_ms: int) -> None:
     errors: list[RecordError] = []
     any_timestamp_error = False
-    earliest, latest = now_ms - rules.timestamp_before_max_ms, now_ms + rules.timestamp_after_max_ms
+    earliest, latest = rules.timestamps_around(now_ms)
     reader = RecordReader(encoded, 0, header.base_timestamp, header.log_append_time, header.record_count)
     for index, record in enumerate(reader):
         if rules.compacted and record.key is None:

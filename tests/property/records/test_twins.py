@@ -247,6 +247,51 @@ def test_twins_agree_in_the_long_run(compare):
         compare(random.Random(seed))
 
 
+RULES = (
+    ProduceRules(),
+    ProduceRules(compacted=True),
+    ProduceRules(timestamp_before_max_ms=50_000, timestamp_after_max_ms=50_000),
+    ProduceRules(max_message_bytes=150),
+    ProduceRules(timestamp_after_max_ms=(1 << 63) - 1),
+)
+
+
+def short_cut(chance):
+    """A batch that is taken as it is by the short cut is taken as it is by the long way too."""
+    timestamps, keys, values, headers = map(list, zip(*some_records(chance), strict=True))
+    if chance.random() < 0.7:
+        timestamps = [NOW + chance.randrange(-60_000, 60_000) for _ in timestamps]
+    data = bytearray(build_batch(timestamps, keys, values, headers, compression=chance.choice([0, 0, 0, 2])))
+    if chance.random() < 0.5:
+        data = bytearray(mutated(chance, data))
+        if len(data) > 61 and chance.random() < 0.8:
+            struct.pack_into(">i", data, 8, len(data) - 12)
+            struct.pack_into(">I", data, 17, crc32c(data[21:]))
+    rules = chance.choice(RULES)
+    earliest, latest = rules.timestamps_around(NOW)
+    header = _fast.ordinary_header(data, rules.max_message_bytes, earliest, latest, rules.compacted)
+    if header is None:
+        return False
+    before = bytes(data)
+    # A buffer that cannot be written to goes the long way.
+    taken = validate_produced(before, rules, NOW)
+    assert (bytes(taken.data), taken.header, taken.converted) == (before, header, False)
+    assert read_header(data) == header
+    assert data == before
+    return True
+
+
+def test_the_short_cut_takes_what_the_long_way_takes():
+    taken = sum(short_cut(random.Random(seed)) for seed in range(10_000))
+    assert taken > 1000
+
+
+@pytest.mark.long
+def test_the_short_cut_takes_what_the_long_way_takes_in_the_long_run():
+    for seed in range(10_000, 200_000):
+        short_cut(random.Random(seed))
+
+
 def whole_batch(chance):
     """A changed batch, through everything that opens batches: an answer or a typed error, and nothing else."""
     timestamps, keys, values, headers = map(list, zip(*some_records(chance), strict=True))
