@@ -48,8 +48,9 @@ class _SparseIndex:
     def size(self) -> int:
         return self._stored + len(self._tail)
 
-    def is_full(self, max_bytes: int, spare_entries: int = 0) -> bool:
-        return len(self) >= max_bytes // self._entry.size - spare_entries
+    def entries_left(self, max_bytes: int) -> int:
+        """How many more entries go into `max_bytes`; not more than none when it is full."""
+        return max_bytes // self._entry.size - len(self)
 
     def flush(self) -> None:
         """Writes what is only in memory and syncs the file, creating it if need be."""

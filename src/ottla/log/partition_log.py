@@ -203,19 +203,18 @@ class PartitionLog:
         """The active segment, or a new one if these batches do not belong into it."""
         config = self.config
         active = self.segments[-1]
-        if active.should_roll(
-            size,
-            headers[-1].last_offset,
-            max([header.max_timestamp for header in headers]),
-            self._clock.now_ms(),
-            max_bytes=config.segment_bytes,
-            max_ms=config.roll_ms(self.partition, active.base_offset),
-            index_bytes=config.segment_index_bytes,
-        ):
+        last_offset = headers[-1].last_offset
+        max_timestamp = (
+            max(header.max_timestamp for header in headers) if len(headers) > 1 else headers[0].max_timestamp
+        )
+        if active.has_room(config, size, last_offset, max_timestamp):
+            return active
+        max_ms = config.roll_ms(self.partition, active.base_offset)
+        if active.should_roll(config, size, last_offset, max_timestamp, self._clock.now_ms(), max_ms):
             # A follower of a compacted topic leaps over offsets. Within a segment that is normal; between two it would
             # look, after a crash, as if the end of the first had been lost. So the new one begins where this one ends,
             # if what comes can be written relative to that.
-            fits = headers[-1].last_offset - self.log_end_offset <= MAX_RELATIVE_OFFSET
+            fits = last_offset - self.log_end_offset <= MAX_RELATIVE_OFFSET
             return self.roll(None if fits else headers[0].base_offset)
         return active
 

@@ -10,16 +10,26 @@ the same moments, and once more when the segment stops being active.
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 from ottla.base.ports import Buffer, Disk, File
 from ottla.log import names
 from ottla.log.index import MAX_RELATIVE_OFFSET, OffsetIndex, TimeIndex
+from ottla.log.log_config import LogConfig
 from ottla.log.scan import scan_headers
 from ottla.log.transaction_index import TransactionIndex
 from ottla.records.batch import NO_TIMESTAMP, BatchHeader
 from ottla.records.reader import read_records
 
 _MAX_FILE_SIZE = 0x7FFFFFFF
+
+
+class _Room(NamedTuple):
+    """What surely goes into a segment without a roll: batches that end within a size, and are not later than a time."""
+
+    config: LogConfig
+    size: int
+    timestamp: int
 
 
 class Segment:
@@ -33,6 +43,7 @@ class Segment:
         "_first_timestamp",
         "_index_interval_bytes",
         "_known_max_timestamp",
+        "_room",
         "_suffix",
         "base_offset",
         "created_ms",
@@ -58,6 +69,7 @@ class Segment:
         self._index_interval_bytes = index_interval_bytes
         self._bytes_since_index_entry = 0
         self._file: File | None = None
+        self._room: _Room | None = None
         self.base_offset = base_offset
         self.created_ms = created_ms
         path = self.path(names.LOG)
@@ -111,11 +123,11 @@ class Segment:
 
     def index(self, header: BatchHeader, position: int) -> None:
         """Notes the batch at `position` in the indexes, if an entry is due."""
-        last_offset = header.last_offset
-        if header.max_timestamp > self.max_timestamp[0]:
-            self._known_max_timestamp = header.max_timestamp, last_offset
+        known = self._known_max_timestamp or self.max_timestamp
+        if header.max_timestamp > known[0]:
+            self._known_max_timestamp = header.max_timestamp, header.last_offset
         if self._bytes_since_index_entry > self._index_interval_bytes:
-            self.offset_index.append(last_offset, position)
+            self.offset_index.append(header.last_offset, position)
             self.time_index.maybe_append(*self.max_timestamp)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += header.size
@@ -124,25 +136,49 @@ class Segment:
         """Whether an offset can be written relative to this segment's base."""
         return 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
+    def has_room(self, config: LogConfig, incoming: int, last_offset: int, max_timestamp: int) -> bool:
+        """Whether `incoming` more bytes surely belong into this segment; if not, `should_roll` takes a closer look."""
+        room = self._room
+        return (
+            room is not None
+            and room.config is config
+            and self.size + incoming <= room.size
+            and max_timestamp <= room.timestamp
+            and last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+        )
+
     def should_roll(
-        self,
-        incoming: int,
-        last_offset: int,
-        max_timestamp: int,
-        now_ms: int,
-        *,
-        max_bytes: int,
-        max_ms: int,
-        index_bytes: int,
+        self, config: LogConfig, incoming: int, last_offset: int, max_timestamp: int, now_ms: int, max_ms: int
     ) -> bool:
-        """Whether `incoming` more bytes belong into a new segment (segment.bytes, segment.ms, segment.index.bytes)."""
-        if self.size > min(max_bytes, _MAX_FILE_SIZE) - incoming:
+        """Whether `incoming` more bytes belong into a new segment (segment.bytes, segment.index.bytes, segment.ms).
+
+        `max_ms` is what segment.ms comes to for this segment.
+        """
+        if self.size > min(config.segment_bytes, _MAX_FILE_SIZE) - incoming:
             return True
         if self.size > 0 and self.waited_ms(now_ms, max_timestamp) > max_ms:
             return True
-        if self.offset_index.is_full(index_bytes) or self.time_index.is_full(index_bytes, spare_entries=1):
+        if not (self._entries_left(config) and self.fits(last_offset)):
             return True
-        return not self.fits(last_offset)
+        self._room = self._measure_room(config, max_ms)
+        return False
+
+    def _measure_room(self, config: LogConfig, max_ms: int) -> _Room | None:
+        """How far this segment reaches, as far as that can be told from sizes alone.
+
+        An index gets an entry after every index.interval.bytes, and one may be due now: so its entries last at least
+        for that many bytes.
+        """
+        first = self.first_timestamp
+        if first < 0:
+            return None  # Then time is the clock's, and has to be asked for at every batch.
+        until_full = self.size + (self._entries_left(config) - 2) * self._index_interval_bytes
+        return _Room(config, min(config.segment_bytes, _MAX_FILE_SIZE, until_full), first + max_ms)
+
+    def _entries_left(self, config: LogConfig) -> int:
+        """Of the index that is full first. The time index keeps one for when the segment stops being active."""
+        max_bytes = config.segment_index_bytes
+        return max(0, min(self.offset_index.entries_left(max_bytes), self.time_index.entries_left(max_bytes) - 1))
 
     def waited_ms(self, now_ms: int, max_timestamp: int) -> int:
         """How long the segment has been active, by the time of its records if they have one."""
@@ -238,6 +274,7 @@ class Segment:
         if size < self.file.size():
             self.file.truncate(size)
         self.size = size
+        self._room = None
 
     def reset_indexes(self) -> None:
         """Forgets all that the indexes say, before they are rebuilt from the log."""

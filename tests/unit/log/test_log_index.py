@@ -103,9 +103,7 @@ class TestOffsetIndex:
             offsets.append(119, 2000)
 
     def test_it_is_full_when_segment_index_bytes_hold_no_further_entry(self, offsets: OffsetIndex) -> None:
-        assert offsets.is_full(24)
-        assert offsets.is_full(31)
-        assert not offsets.is_full(32)
+        assert [offsets.entries_left(max_bytes) for max_bytes in (16, 24, 31, 32, 80)] == [-1, 0, 0, 1, 7]
 
     def test_clearing_it_empties_the_file(self, disk: MemoryDisk, offsets: OffsetIndex) -> None:
         offsets.flush()
@@ -136,10 +134,6 @@ class TestTimeIndex:
 
     def test_an_empty_index_begins_before_all_time(self, disk: MemoryDisk) -> None:
         assert TimeIndex(disk, PATH, 100).last_entry == (-1, 100)
-
-    def test_it_keeps_one_entry_spare_for_the_end_of_the_segment(self, times: TimeIndex) -> None:
-        assert times.is_full(4 * 12, spare_entries=1)
-        assert not times.is_full(5 * 12, spare_entries=1)
 
     @pytest.mark.parametrize(("offset", "last"), [(104, (-1, 100)), (110, (2000, 109)), (200, (3000, 119))])
     def test_truncation_goes_by_offset(self, times: TimeIndex, offset: int, last: tuple[int, int]) -> None:

@@ -6,6 +6,7 @@ import pytest
 from partition_logs import NOW_MS, at_offset, batch, header_of
 
 from ottla.log.files import read_file
+from ottla.log.log_config import LogConfig
 from ottla.log.segment import Segment
 from ottla.records.builder import BatchBuilder
 from ottla.testing.memory_disk import MemoryDisk
@@ -147,9 +148,12 @@ class TestFinding:
 class TestRolling:
     def full(self, segment: Segment, **differences: int) -> bool:
         """Whether one more batch, of a few bytes at the same time, belongs into a new segment."""
-        limits = {"max_bytes": 10_000, "max_ms": 1000, "index_bytes": 4096}
-        batch_ = {"incoming": 10, "last_offset": 105, "max_timestamp": NOW_MS, "now_ms": NOW_MS}
-        return segment.should_roll(**{**batch_, **limits, **differences})
+        config = LogConfig(
+            segment_bytes=differences.pop("max_bytes", 10_000),
+            segment_index_bytes=differences.pop("index_bytes", 4096),
+        )
+        batch_ = {"incoming": 10, "last_offset": 105, "max_timestamp": NOW_MS, "now_ms": NOW_MS, "max_ms": 1000}
+        return segment.should_roll(config, **{**batch_, **differences})
 
     def test_there_is_room(self, segment: Segment) -> None:
         assert not self.full(segment)
@@ -191,6 +195,48 @@ class TestRolling:
 
     def test_a_file_never_exceeds_what_java_can_address(self, segment: Segment) -> None:
         assert self.full(segment, incoming=2**31 - 1 - segment.size + 1, max_bytes=2**40)
+
+
+class TestRoom:
+    """`has_room` is what `should_roll` remembers: it may be too careful, and never wrong."""
+
+    def roomy(self, segment: Segment, config: LogConfig, offset: int, size: int = SIZE, late_ms: int = 0) -> bool:
+        return segment.has_room(config, size, offset, NOW_MS + late_ms)
+
+    @pytest.mark.parametrize("index_interval_bytes", [0, SIZE - 1, 3 * SIZE, 100 * SIZE])
+    @pytest.mark.parametrize("segment_index_bytes", [60, 200, 4096])
+    def test_where_there_is_room_no_roll_is_due(
+        self, disk: MemoryDisk, index_interval_bytes: int, segment_index_bytes: int
+    ) -> None:
+        config = LogConfig(segment_bytes=300 * SIZE, segment_index_bytes=segment_index_bytes)
+        segment, offset = new_segment(disk, index_interval_bytes), BASE_OFFSET
+        while True:
+            has_room = segment.has_room(config, SIZE, offset, NOW_MS + offset)
+            if segment.should_roll(config, SIZE, offset, NOW_MS + offset, NOW_MS, max_ms=250):
+                break
+            put(segment, offset)
+            offset += 1
+        assert not has_room
+
+    def test_it_ends_with_the_time_and_the_size_of_the_segment(self, disk: MemoryDisk) -> None:
+        segment = new_segment(disk, index_interval_bytes=4096)
+        put(segment, 100)
+        config = LogConfig(segment_bytes=10_000)
+        assert not segment.should_roll(config, SIZE, 101, NOW_MS, NOW_MS, max_ms=1000)
+        assert self.roomy(segment, config, 101, late_ms=1100)
+        assert not self.roomy(segment, config, 101, late_ms=1101)
+        assert self.roomy(segment, config, 101, size=10_000 - SIZE)
+        assert not self.roomy(segment, config, 101, size=10_000 - SIZE + 1)
+        assert not self.roomy(segment, config, BASE_OFFSET + 2**31)
+        assert not self.roomy(segment, LogConfig(segment_bytes=10_000), 101), "another configuration"
+
+    def test_truncation_ends_it(self, disk: MemoryDisk) -> None:
+        segment = new_segment(disk, index_interval_bytes=4096)
+        put(segment, 100)
+        config = LogConfig()
+        segment.should_roll(config, SIZE, 101, NOW_MS, NOW_MS, max_ms=1000)
+        segment.truncate_to(100)
+        assert not self.roomy(segment, config, 100)
 
 
 class TestTruncating:
