@@ -13,6 +13,7 @@ that the client does not take, is not read from until it has fewer.
 import socket
 from collections import deque
 from collections.abc import Callable
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import RemoteProtocolError
@@ -25,6 +26,7 @@ from ottla.wire.message import Message
 if TYPE_CHECKING:
     from ottla.runtime.server import Server
 
+_INT32 = Struct(">i")
 _SIZE = 4
 _FIRST_BUFFER = 16 << 10
 _GROWTH = 7
@@ -51,7 +53,8 @@ class _Slot:
         connection.server.answered(self.context, self._size)
         if message is not None and connection.info.is_open:
             parts: list[Any] = encode_response_parts(message, self._version, self.context.correlation_id)
-            self.parts = [hold(part) for part in parts if len(part)]
+            # The first part is bytes: it has the header.
+            self.parts = parts if len(parts) == 1 else [hold(part) for part in parts if len(part)]
         connection.on_answered()
 
 
@@ -142,7 +145,7 @@ class Connection:
             self._keep(view[at:])
 
     def _announced(self, view: Buffer, at: int) -> int:
-        size = int.from_bytes(view[at : at + _SIZE], "big", signed=True)
+        size: int = _INT32.unpack_from(view, at)[0]
         if not 0 <= size <= self.server.limits.max_request_bytes:
             limit = self.server.limits.max_request_bytes
             raise RefusedRequest(f"a request of {size} bytes is not within socket.request.max.bytes={limit}")

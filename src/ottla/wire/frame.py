@@ -133,13 +133,26 @@ def encode_response_parts(message: Message, version: int, correlation_id: int) -
     pieces: list[Any] = [b""]
     payloads: list[int] = []
     encode_into(message, version, pieces, payloads)
-    parts: list[Any] = join_around(message, version, pieces, payloads)
-    size = sum(map(payload_size, parts)) if payloads else len(parts[0])
-    if response_header_version(message._schema.api_key, version) == _PLAIN_RESPONSE:
-        parts[0] = _PLAIN_RESPONSE_START.pack(size + 4, correlation_id) + parts[0]
+    header_size, is_plain = _response_start(message._schema.api_key, version)
+    if payloads:
+        parts: list[Any] = join_around(message, version, pieces, payloads)
+        size = header_size + sum(map(payload_size, parts))
     else:
-        parts[0] = _FLEXIBLE_RESPONSE_START.pack(size + 5, correlation_id, 0) + parts[0]
+        parts = [join(message, version, pieces)]
+        size = header_size + len(parts[0])
+    if is_plain:
+        parts[0] = _PLAIN_RESPONSE_START.pack(size, correlation_id) + parts[0]
+    else:
+        parts[0] = _FLEXIBLE_RESPONSE_START.pack(size, correlation_id, 0) + parts[0]
     return parts
+
+
+@cache
+def _response_start(api_key: int, version: int) -> tuple[int, bool]:
+    """How many bytes the header of a response has after the size, and whether it is the plain one."""
+    is_plain = response_header_version(api_key, version) == _PLAIN_RESPONSE
+    start = _PLAIN_RESPONSE_START if is_plain else _FLEXIBLE_RESPONSE_START
+    return start.size - _SIZE.size, is_plain
 
 
 def _request_header(message: Message, version: int, correlation_id: int, client_id: str | None) -> RequestHeader:
