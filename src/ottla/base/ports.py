@@ -98,6 +98,13 @@ class Disk(Protocol):
 
     def sync_dir(self, path: str) -> None: ...
 
+    def sync_all(self, paths: Sequence[str]) -> None:
+        """Syncs each of these, files as `File.sync` does and directories as `sync_dir`, in any order.
+
+        Thousands at once cost little more than one, where the system can sync a whole file system.
+        """
+        ...
+
     def lock(self, path: str) -> Lock:
         """Takes the advisory lock on a file, creating it; raises `BlockingIOError` when another process holds it."""
         ...

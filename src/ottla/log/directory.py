@@ -16,6 +16,7 @@ from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk, Lock
 from ottla.log import names
 from ottla.log.checkpoint import format_partition_metadata, read_offsets, read_topic_id, write_offsets
+from ottla.log.closing import close_logs
 from ottla.log.errors import CorruptFile, DirectoryInUse
 from ottla.log.files import make_dirs, read_file, replace_file, write_file
 from ottla.log.log_config import LogConfig
@@ -250,8 +251,7 @@ class LogDirectory:
 
     def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """A clean stop: every log closed, the checkpoints written, and last the marker that says so."""
-        for log in self.logs.values():
-            log.close()
+        close_logs(self._disk, self.logs.values())
         self.checkpoint()
         marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
         replace_file(self._disk, self._file(names.CLEAN_SHUTDOWN), marker.encode())

@@ -2,13 +2,16 @@
 
 import fcntl
 import os
+from collections.abc import Sequence
 from errno import EACCES, EAGAIN
 
 from ottla.base.ports import Buffer
+from ottla.log.file_system_sync import sync_file_system
 
 # fdatasync leaves out the access time; a file's size is synced with its data, which is all we need.
 _sync_file = getattr(os, "fdatasync", os.fsync)
 _CLOSED = -1
+MANY_PATHS = 256
 
 
 class OsFile:
@@ -135,6 +138,19 @@ class OsDisk:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+    def sync_all(self, paths: Sequence[str]) -> None:
+        """Few are synced one by one: a sync of the file system also waits for what others have written there."""
+        if len(paths) >= MANY_PATHS:
+            one_of_each = {os.stat(path).st_dev: path for path in paths}  # A partition may be a link to another disk.
+            if all(map(sync_file_system, one_of_each.values())):
+                return
+        for path in paths:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
 
     def lock(self, path: str) -> OsLock:
         """A record lock, as Java's FileChannel takes, so that each system keeps the other out of its directory."""

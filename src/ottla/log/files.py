@@ -9,16 +9,21 @@ _TEMPORARY = ".tmp"
 
 def replace_file(disk: Disk, path: str, content: bytes) -> None:
     """Makes `content` the file's content: write beside it, fsync, rename, fsync of the directory."""
-    temporary = path + _TEMPORARY
-    file = disk.open(temporary, create=True)
-    try:
-        file.truncate(0)
-        file.write_at(0, content)
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(temporary, path)
+    sync_file(disk, write_beside(disk, path, content))
+    put_in_place(disk, path)
     disk.sync_dir(path.rpartition("/")[0])
+
+
+def write_beside(disk: Disk, path: str, content: bytes) -> str:
+    """Writes what is to be the file's content to a temporary file, and returns its path. Nothing is synced."""
+    temporary = path + _TEMPORARY
+    write_file(disk, temporary, content)
+    return temporary
+
+
+def put_in_place(disk: Disk, path: str) -> None:
+    """Gives the file the content that has been written beside it, which must be durable by now."""
+    disk.rename(path + _TEMPORARY, path)
 
 
 def write_file(disk: Disk, path: str, content: bytes) -> None:

@@ -54,11 +54,16 @@ class _SparseIndex:
 
     def flush(self) -> None:
         """Writes what is only in memory and syncs the file, creating it if need be."""
-        self._spill()
+        self.write().sync()
+
+    def write(self) -> File:
+        """Makes the file, which it returns, hold every entry and nothing else. It is not synced."""
         file = self._opened()
+        if self._tail:
+            self._spill()
         if file.size() > self._stored:
             file.truncate(self._stored)  # What a write that failed has left.
-        file.sync()
+        return file
 
     def create(self) -> None:
         """Makes the file exist, empty if it is new."""

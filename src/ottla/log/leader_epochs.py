@@ -9,7 +9,7 @@ from bisect import bisect_right
 from ottla.base.ports import Disk
 from ottla.log import names
 from ottla.log.checkpoint import format_leader_epochs, parse_leader_epochs
-from ottla.log.files import read_file, replace_file
+from ottla.log.files import put_in_place, read_file, replace_file, write_beside
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
@@ -18,18 +18,18 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochs:
     """The leader epochs of one partition."""
 
-    __slots__ = ("_changes", "_disk", "_entries", "_path", "_written")
+    __slots__ = ("_disk", "_entries", "_path", "_told")
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._path = f"{directory}/{names.LEADER_EPOCHS}"
         self._entries: list[tuple[int, int]] = []
-        # How many changes there were, and how many of them the file tells: a new file is one to write.
-        self._changes, self._written = 1, 0
+        # What the file tells; None when there is no file.
+        self._told: list[tuple[int, int]] | None = None
         if disk.exists(self._path):
             for epoch, start in parse_leader_epochs(read_file(disk, self._path), self._path):
                 self.assign(epoch, start)
-            self._written = self._changes
+            self._told = self.entries
 
     @property
     def entries(self) -> list[tuple[int, int]]:
@@ -49,7 +49,6 @@ class LeaderEpochs:
         while entries and (entries[-1][0] >= epoch or entries[-1][1] >= start_offset):
             entries.pop()
         entries.append((epoch, start_offset))
-        self._changes += 1
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The largest known epoch up to `epoch`, and the offset at which the next one began.
@@ -74,25 +73,36 @@ class LeaderEpochs:
         kept = bisect_right(self._entries, end_offset - 1, key=_start)
         if kept < len(self._entries):
             del self._entries[kept:]
-            self._changes += 1
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Drops epochs that ended before `start_offset`; the one that spans it now begins there."""
         slot = bisect_right(self._entries, start_offset, key=_start) - 1
         if slot >= 0 and self._entries[0] != (self._entries[slot][0], start_offset):
             self._entries[: slot + 1] = [(self._entries[slot][0], start_offset)]
-            self._changes += 1
 
     def clear(self) -> None:
         self._entries.clear()
-        self._changes += 1
 
     def flush(self) -> None:
         """Makes the file tell what memory knows, durably. May run beside the other methods."""
-        changes = self._changes
-        if changes != self._written:
-            replace_file(self._disk, self._path, format_leader_epochs(self.entries))
-            self._written = changes
+        entries = self.entries
+        if entries != self._told:
+            replace_file(self._disk, self._path, format_leader_epochs(entries))
+            self._told = entries
+
+    def are_told_before(self, end_offset: int) -> bool:
+        """Whether the file tells all that an opening keeps: it drops an epoch that begins where the log ends."""
+        told = [entry for entry in self._told or () if entry[1] < end_offset]
+        return told == [entry for entry in self._entries if entry[1] < end_offset]
+
+    def write_beside(self) -> str:
+        """The first half of a `flush` of many logs at once; returns the path that is to be synced before the second."""
+        return write_beside(self._disk, self._path, format_leader_epochs(self._entries))
+
+    def put_in_place(self) -> None:
+        """The second half: durable when the directory is synced."""
+        put_in_place(self._disk, self._path)
+        self._told = self.entries
 
     def moved(self, directory: str) -> None:
         self._path = f"{directory}/{names.LEADER_EPOCHS}"

@@ -20,6 +20,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer, Clock, Disk
 from ottla.log import names
 from ottla.log.cleaning.replacement import Replacement
+from ottla.log.closing import close_logs
 from ottla.log.errors import OffsetOutOfRange
 from ottla.log.files import make_dirs, sync_file
 from ottla.log.flush import Flush
@@ -41,6 +42,8 @@ from ottla.records.control import parse_end_transaction_marker
 from ottla.wire.errors import ErrorCode
 
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
+# Of a log that was begun, or opened without anything in it, and left alone.
+_NEVER_WRITTEN = (0, 1, 0)
 
 
 def _nothing_to_lower(_offset: int) -> None:
@@ -82,6 +85,7 @@ class PartitionLog:
         self._truncations = 0
         self._replacement: Replacement | None = None
         self._unfinished: Callable[[], object] | None = None
+        self._state_as_closed = self._state if loaded.is_as_closed else None
 
     @classmethod
     def open(
@@ -355,6 +359,7 @@ class PartitionLog:
         for _ in range(count):
             self._retire(self.segments[0])
             del self.segments[0]  # Not before: what the disk refuses to rename is tried again the next time.
+        self._names_changed += 1
         return count
 
     def _retire(self, segment: Segment) -> None:
@@ -526,16 +531,33 @@ class PartitionLog:
         flush.run()
         self.finish_flush(flush)
 
-    def close(self) -> None:
-        """Makes everything durable and leaves the directory as a clean stop does."""
+    @property
+    def _state(self) -> tuple[int, int, int]:
+        """What is another when anything has been appended, deleted, replaced or truncated since."""
+        return self.log_end_offset, self._names_changed, self._truncations
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a clean stop has anything to make durable: see `ottla.log.closing`."""
+        is_as_before = self._state in (_NEVER_WRITTEN, self._state_as_closed)
+        return not is_as_before or not self.epochs.are_told_before(self.log_end_offset) or self._unfinished is not None
+
+    def finish_writing(self) -> list[str]:
+        """Writes what a clean stop leaves but was only in memory; returns the paths that are to be synced."""
         self._finish()
         self.active.become_inactive()
         self._snapshots.take(self.log_end_offset, self.producers, self.log_start_offset)
-        self._names_changed += 1
-        self.flush()
-        self.active.flush(indexes=True)
-        self.remove_deleted(at_once=True)
-        self.release()
+        unsynced = self._snapshots.unsynced_paths()
+        for segment in self.segments[slot_of(self.segments, self.recovery_point) :]:
+            unsynced += segment.write()
+        unsynced.append(self.epochs.write_beside())
+        if self._disk.exists(metadata := f"{self.directory}/{names.PARTITION_METADATA}"):
+            unsynced.append(metadata)
+        return unsynced
+
+    def close(self) -> None:
+        """Makes everything durable and leaves the directory as a clean stop does."""
+        close_logs(self._disk, [self])
 
     def release(self) -> None:
         """Closes the files, and writes nothing: for a log whose disk has failed, or that is about to go."""

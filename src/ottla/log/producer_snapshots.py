@@ -5,7 +5,7 @@ from bisect import bisect_left, insort
 from ottla.base.ports import Disk
 from ottla.log import names
 from ottla.log.errors import CorruptFile
-from ottla.log.files import read_file
+from ottla.log.files import read_file, sync_file
 from ottla.log.producer_snapshot import format_snapshot, parse_snapshot
 from ottla.log.producer_state import ProducerState
 
@@ -51,12 +51,12 @@ class ProducerSnapshots:
         while self._unsynced:
             path = self.path(self._unsynced[0])
             if self._disk.exists(path):
-                file = self._disk.open(path)
-                try:
-                    file.sync()
-                finally:
-                    file.close()
+                sync_file(self._disk, path)
             del self._unsynced[0]
+
+    def unsynced_paths(self) -> list[str]:
+        """The snapshots that the next `flush` would sync."""
+        return [path for path in map(self.path, self._unsynced) if self._disk.exists(path)]
 
     def load(self, state: ProducerState, log_start_offset: int, up_to: int, silent_since_ms: int) -> int:
         """Loads the newest sound snapshot within (log_start_offset, up_to]; returns the offset that `state` is of.

@@ -61,6 +61,8 @@ class Recovery:
         self.log_end_offset = log_start_offset
         self.segments: list[Segment] = []
         self.truncated_bytes = 0
+        # Whether all of it is as a clean stop left it: durable, and nothing had to be repaired.
+        self.is_as_closed = False
 
     def load(self) -> None:
         self._finish_swaps()
@@ -71,6 +73,7 @@ class Recovery:
         opened, trusted = len(self.segments), self._trusted_segments(damaged)
         self._load_producers(trusted)
         self._recover_from(trusted)
+        self.is_as_closed = self._clean and opened > 0 and trusted == opened
         self._settle_end()
         self.epochs.truncate_from_end(self.log_end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
@@ -271,6 +274,7 @@ class Recovery:
             segment = self._segment(self.log_start_offset)
             segment.create()
             self.segments.append(segment)
+            self.is_as_closed = False
         self.recovery_point = self.log_end_offset if self._clean else min(self.recovery_point, self.log_end_offset)
 
 

@@ -302,6 +302,16 @@ class Segment:
             self.time_index.flush()
             self.transaction_index.flush()
 
+    def write(self) -> list[str]:
+        """Writes what the indexes have only in memory, and lets go of the files; returns their paths, to be synced."""
+        written = [names.LOG, names.INDEX, names.TIME_INDEX]
+        self.offset_index.write()
+        self.time_index.write()
+        if self.transaction_index.write():
+            written.append(names.TRANSACTION_INDEX)
+        self.close()
+        return [self.path(kind) for kind in written]
+
     def close(self) -> None:
         """Writes what the indexes have only in memory, and lets go of the files. They are opened again when needed."""
         self.offset_index.close()

@@ -86,12 +86,18 @@ class TransactionIndex:
 
     def flush(self) -> None:
         """Writes what is only in memory and syncs the file, if there is one."""
-        self._write()
-        if self._size or self._disk.exists(self._path):  # One that is empty may have been cut.
-            file = self._opened()
-            if file.size() > self._size:
-                file.truncate(self._size)
+        if file := self.write():
             file.sync()
+
+    def write(self) -> File | None:
+        """Makes the file, if there is one, hold every entry and nothing else. It is not synced."""
+        self._write()
+        if not self._size and not self._disk.exists(self._path):  # One that is empty may have been cut.
+            return None
+        file = self._opened()
+        if file.size() > self._size:
+            file.truncate(self._size)
+        return file
 
     def forget(self) -> None:
         """Closes without writing: the segment is on its way out."""

@@ -16,7 +16,7 @@ coming in one.
 """
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
@@ -235,6 +235,13 @@ class MemoryDisk:
         with self.step("sync_dir"):
             directory.sync()
 
+    def sync_all(self, paths: Sequence[str]) -> None:
+        """A crash or a failure comes when some of them are synced, and chance decides which."""
+        entries = [self._entry(path) for path in paths]
+        with self.step("sync_all", partly=lambda random: [entry.sync() for entry in entries if random.random() < 0.5]):
+            for entry in entries:
+                entry.sync()
+
     def lock(self, path: str) -> _MemoryLock:
         if path in self.locks:
             raise BlockingIOError(errno.EAGAIN, f"{path} is locked")
@@ -257,6 +264,12 @@ class MemoryDisk:
             if not isinstance(entry, Directory):
                 return None
             entry = entry.entries.get(name)
+        return entry
+
+    def _entry(self, path: str) -> Content | Directory:
+        entry = self._find(path)
+        if entry is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file or directory", path)
         return entry
 
     def _file(self, path: str) -> Content:

@@ -64,7 +64,8 @@ def check_producers(log: PartitionLog, deleted_before: int) -> None:
                     aborted.append(state.aborted(completed))
         indexed = {entry.last_offset: entry for entry in segment.transaction_index.entries()}
         for entry in aborted:
-            known = indexed.pop(entry.last_offset)
+            known = indexed.pop(entry.last_offset, None)
+            assert known is not None, "an aborted transaction that is not in the index"
             assert known.producer_id == entry.producer_id
             assert known.first_offset <= entry.first_offset
         for entry in indexed.values():

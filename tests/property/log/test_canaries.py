@@ -4,7 +4,7 @@ Each canary is the log as it is, on a disk that does nothing where one kind of s
 checkpoints of the directory and the producer snapshots: one that is damaged is as good as none, by design.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count, islice
 from typing import Any
 
@@ -35,6 +35,9 @@ class ForgetfulDisk:
     def sync_dir(self, path: str) -> None:
         if not self._forgets(path):
             self._disk.sync_dir(path)
+
+    def sync_all(self, paths: Sequence[str]) -> None:
+        self._disk.sync_all([path for path in paths if not self._forgets(path)])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._disk, name)

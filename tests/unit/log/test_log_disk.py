@@ -9,7 +9,7 @@ import pytest
 from partition_logs import CONFIG, NOW_MS, PARTITION, TOPIC_ID, append, batch, offsets_in
 
 from ottla.log.directory import LogDirectory
-from ottla.log.disk import OsDisk
+from ottla.log.disk import MANY_PATHS, OsDisk
 from ottla.log.errors import DirectoryInUse
 from ottla.testing.clock import FixedClock
 
@@ -95,6 +95,36 @@ class TestDirectories:
         assert not disk.exists(path)
         with pytest.raises(OSError, match="not empty"):
             disk.remove_dir(str(tmp_path))
+
+
+class TestSyncingAll:
+    @pytest.mark.parametrize("count", [2, MANY_PATHS + 1], ids=["few", "many"])
+    def test_files_and_directories_are_synced_alike(self, disk: OsDisk, tmp_path: Path, count: int) -> None:
+        paths = [tmp_path / str(number) for number in range(count)]
+        for path in paths:
+            path.write_bytes(b"content")
+        disk.sync_all([*map(str, paths), str(tmp_path)])
+
+    @pytest.mark.parametrize("count", [2, MANY_PATHS + 1], ids=["few", "many"])
+    def test_one_that_is_not_there_is_an_error(self, disk: OsDisk, tmp_path: Path, count: int) -> None:
+        with pytest.raises(FileNotFoundError):
+            disk.sync_all([*[str(tmp_path)] * count, str(tmp_path / "missing")])
+
+    def test_few_do_not_wait_for_what_others_write_to_the_file_system(
+        self, disk: OsDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("ottla.log.disk.sync_file_system", pytest.fail)
+        disk.sync_all([str(tmp_path)] * (MANY_PATHS - 1))
+
+    @pytest.mark.parametrize("can_sync_file_systems", [True, False])
+    def test_many_are_synced_one_by_one_where_the_file_system_cannot_be_synced_as_a_whole(
+        self, disk: OsDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_sync_file_systems: bool
+    ) -> None:
+        synced: list[int] = []
+        monkeypatch.setattr("ottla.log.disk.sync_file_system", lambda path: can_sync_file_systems)
+        monkeypatch.setattr(os, "fsync", synced.append)
+        disk.sync_all([str(tmp_path)] * MANY_PATHS)
+        assert len(synced) == (0 if can_sync_file_systems else MANY_PATHS)
 
 
 class TestLock:
