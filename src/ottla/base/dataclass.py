@@ -13,6 +13,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
+from ottla.base.late_init import compile_init_later
+
 __all__ = ["dataclass", "field", "replace"]
 
 ClassT = TypeVar("ClassT", bound=type)
@@ -56,7 +58,7 @@ def _with_slots(cls: ClassT, frozen: bool) -> ClassT:
             "__ottla_values__": attrgetter(*names) if names else _nothing,
         },
     )
-    made.__init__ = _compiled_later(made, fields, frozen)
+    compile_init_later(made, lambda: _compile_init(made, fields, frozen))
     return cast(ClassT, made)
 
 
@@ -74,15 +76,7 @@ def _nothing(_: object) -> tuple[()]:
 # The constructor
 
 
-def _compiled_later(cls: Any, fields: dict[str, _Field], frozen: bool) -> Callable[..., None]:
-    def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807 - it is one
-        cls.__init__ = _compile(cls, fields, frozen)
-        cls.__init__(self, *values, **named)
-
-    return __init__
-
-
-def _compile(cls: Any, fields: dict[str, _Field], frozen: bool) -> Callable[..., None]:
+def _compile_init(cls: Any, fields: dict[str, _Field], frozen: bool) -> Callable[..., None]:
     known: dict[str, Any] = {"_missing": _MISSING, "__name__": cls.__module__}
     arguments, lines = ["self"], []
     for name, (default, factory, init) in fields.items():

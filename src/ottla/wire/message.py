@@ -8,6 +8,7 @@ schema does not know, as `(tag, content)` pairs: they are kept, and written agai
 from collections.abc import Callable, Iterator, Sized
 from typing import Any, ClassVar
 
+from ottla.base.late_init import compile_init_later
 from ottla.base.ports import Buffer
 from ottla.wire import schema
 
@@ -89,11 +90,12 @@ def _build(
 ) -> type[WireStruct]:
     slots = (*(field.attribute for field in struct.fields), "unknown_tags")
     body = {"__slots__": slots, "__module__": module, "__qualname__": qualified_name, "_struct": struct}
-    body["__init__"] = _constructor(struct, structs)
-    return type(struct.name, (base,), body)
+    made = type(struct.name, (base,), body)
+    compile_init_later(made, lambda: _compile_init(struct, structs))
+    return made
 
 
-def _constructor(struct: schema.Struct, structs: dict[str, type[WireStruct]]) -> Any:
+def _compile_init(struct: schema.Struct, structs: dict[str, type[WireStruct]]) -> Any:
     """An `__init__` with one keyword per field: compiled, as `**fields` would take any name and be slower."""
     parameters, body = ["self", "*"], []
     for field in struct.fields:
