@@ -90,6 +90,11 @@ class LogCleaner:
         part = self._cleanable(partition)
         return part.cleanable_bytes if part else 0
 
+    def leave_alone(self, name: TopicPartition) -> None:
+        """The log is about to move to another directory. It is cleaned again when it is there."""
+        if task := self._tasks.get(name):
+            task.give_up("it moves to another directory")
+
     # Looking
 
     def _rest(self) -> None:
@@ -132,6 +137,8 @@ class LogCleaner:
         config = partition.log.config
         if not config.is_compacted or partition.name in self._tasks or partition.name in self._uncleanable:
             return
+        if self._broker.replica_moves.is_moving(partition.name):
+            return
         part = self._cleanable(partition)
         if part is None or part.clean_bytes + part.cleanable_bytes == 0:
             return
@@ -159,6 +166,8 @@ class LogCleaner:
     def _clean(self, partition: Partition, part: Cleanable) -> None:
         if self._broker.partitions.get(partition.name) is not partition:
             return  # Gone while the others were looked at.
+        if self._broker.replica_moves.is_moving(partition.name):
+            return
         _log.info("cleaning %s: %.1f of %.1f MB are dirty", partition.name, *_megabytes(part))
         runner = self._idle.pop() if self._idle else self._make_runner()
         task = CleaningTask(self._broker, partition, runner, self._limits(), self._make_seed(), self._on_ended)

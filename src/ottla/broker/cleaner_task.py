@@ -81,6 +81,9 @@ class CleaningTask:
         if self._directory() is None:
             self._end(Outcome.GIVEN_UP, "the partition is no longer here")
 
+    def give_up(self, reason: str) -> None:
+        self._end(Outcome.GIVEN_UP, reason)
+
     def _directory(self) -> LogDirectory | None:
         """The partition's directory, as long as the partition is served from it."""
         broker, partition = self._broker, self.partition

@@ -12,11 +12,13 @@ from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk
 from ottla.broker.coordination.coordinators import Coordinators
 from ottla.broker.described_partitions import DescribedPartitions
+from ottla.broker.directory_assignments import DirectoryAssignments
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.node_settings import NodeSettings
 from ottla.broker.partition import Partition
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
+from ottla.broker.replica_moves import ReplicaMoves
 from ottla.broker.replicas import LOG_DIRS, Replicas
 from ottla.broker.topic_creation import TopicCreation
 from ottla.broker.topic_settings import SettingsOfTopics, TopicSettings
@@ -103,6 +105,8 @@ class Broker:
         self.traffic = Traffic()
         self.purgatory = Purgatory(timers)
         self.coordinators = Coordinators(self)
+        self.directory_assignments = DirectoryAssignments(self)
+        self.replica_moves = ReplicaMoves(self)
         self.replicas = Replicas(self)
         self.fetch_sessions = FetchSessions(config.integer("max.incremental.fetch.session.cache.slots"))
         self.producer_ids = ProducerIds(self)
@@ -195,6 +199,7 @@ class Broker:
             return
         _log.error("%s has failed and is no longer used: %s", directory, problem)
         self._failing.add(directory)
+        self.replica_moves.on_directory_failed(directory)
         self._take_offline(list(self.logs.online[directory].logs))
         # Where logs are made, deleted and checkpointed, one at a time: none of that may be in the middle.
         self.workers.run(

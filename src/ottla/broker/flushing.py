@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def flush(broker: "Broker", partition: Partition) -> None:
-    """Begins to flush, unless a flush is under way."""
-    if partition.is_flushing or broker.partitions.get(partition.name) is not partition:
+    """Begins to flush, unless a flush is under way, or waits until the partition has changed to another log."""
+    if partition.is_flushing or partition.is_changing_log or broker.partitions.get(partition.name) is not partition:
         return
     work = partition.log.start_flush()
     partition.is_flushing = True

@@ -1,6 +1,6 @@
-"""DescribeLogDirs, versions 1 to 5, and AlterReplicaLogDirs, versions 1 and 2: what is in which directory.
+"""DescribeLogDirs, versions 1 to 5, and AlterReplicaLogDirs, versions 1 and 2: what is in which directory (KIP-113).
 
-Left out: moving a replica between directories (KIP-113). One that is asked to go where it is has arrived.
+A replica that moves is in both: in the one as it is, in the other as a future one, with how far that is behind.
 """
 
 import os
@@ -10,6 +10,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.context import Broker
 from ottla.log.directory import LogDirectory
 from ottla.log.names import FUTURE_DIR, marked_dir
+from ottla.log.partition_log import PartitionLog
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -24,6 +25,7 @@ _Topic = DescribeLogDirsResponse.DescribeLogDirsTopic
 _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
 
 _UNKNOWN_BYTES = -1
+_UNKNOWN_LAG = -1
 
 
 class Space(NamedTuple):
@@ -60,7 +62,7 @@ def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str,
         results.append(
             _Result(
                 log_dir=path,
-                topics=_topics(directory, asked),
+                topics=_topics(broker, directory, asked),
                 total_bytes=total_bytes,
                 usable_bytes=usable_bytes,
                 is_cordoned=broker.is_cordoned(path),
@@ -71,15 +73,32 @@ def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str,
 
 
 def _topics(
-    directory: LogDirectory, asked: set[tuple[str, int]] | None
+    broker: Broker, directory: LogDirectory, asked: set[tuple[str, int]] | None
 ) -> list[DescribeLogDirsResponse.DescribeLogDirsTopic]:
     topics: dict[str, DescribeLogDirsResponse.DescribeLogDirsTopic] = {}
+
+    def add(name: TopicPartition, log: PartitionLog, offset_lag: int, *, is_future: bool) -> None:
+        topics.setdefault(name.topic, _Topic(name=name.topic)).partitions.append(
+            _Partition(
+                partition_index=name.partition,
+                partition_size=log.size,
+                offset_lag=offset_lag,
+                is_future_key=is_future,
+            )
+        )
+
     for name, log in list(directory.logs.items()):
         if asked is None or name in asked:
-            topic = topics.setdefault(name.topic, _Topic(name=name.topic))
-            lag = max(log.high_watermark - log.log_end_offset, 0)
-            topic.partitions.append(_Partition(partition_index=name.partition, partition_size=log.size, offset_lag=lag))
+            add(name, log, max(log.high_watermark - log.log_end_offset, 0), is_future=False)
+    for name, log in list(directory.futures.logs.items()):
+        if asked is None or name in asked:
+            add(name, log, _lag_of_future(broker, name, log), is_future=True)
     return list(topics.values())
+
+
+def _lag_of_future(broker: Broker, name: TopicPartition, future: PartitionLog) -> int:
+    partition = broker.partitions.get(name)
+    return _UNKNOWN_LAG if partition is None else partition.log.log_end_offset - future.log_end_offset
 
 
 def handle_alter_replica_log_dirs(
@@ -108,11 +127,12 @@ def _move(broker: Broker, name: TopicPartition, path: str) -> ErrorCode:
         return ErrorCode.KAFKA_STORAGE_ERROR
     if path not in broker.logs.online:
         return ErrorCode.LOG_DIR_NOT_FOUND
+    if broker.is_cordoned(path):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if name in broker.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     partition = broker.partitions.get(name)
-    if partition is None:
-        known = broker.knows(*name)
-        return ErrorCode.REPLICA_NOT_AVAILABLE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    # Left out: the move itself.
-    return ErrorCode.NONE if partition.directory == path else ErrorCode.UNSUPPORTED_VERSION
+    if partition is not None:
+        return broker.replica_moves.ask(partition, path)
+    broker.replica_moves.preferred[name] = path  # When it is made, it will be made there.
+    return ErrorCode.REPLICA_NOT_AVAILABLE if broker.knows(*name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -34,6 +34,7 @@ class Partition:
         "_when_idle",
         "flushed_ms",
         "held",
+        "is_changing_log",
         "is_flushing",
         "is_removing",
         "leader_epoch",
@@ -61,6 +62,7 @@ class Partition:
         self.waiting: dict[Operation, None] | None = None
         self.held = False
         self.is_flushing = False
+        self.is_changing_log = False
         self.is_removing = False
         self.flushed_ms = 0
         self._fresh: dict[int, int] = {}
@@ -113,6 +115,15 @@ class Partition:
     def on_settings(self, settings: TopicSettings) -> None:
         self.settings = settings
         self.log.config = settings.log
+
+    def change_log(self, log: PartitionLog) -> None:
+        """Goes on with a log that has the same records, in another directory. Nothing works on the old one by now."""
+        assert not self._jobs, "a disk thread works on the log"
+        assert log.log_end_offset == self.log.log_end_offset, "the logs do not end alike"
+        self.log = log
+        self.is_changing_log = False
+        self._fresh.clear()
+        self._fresh_segment = None
 
     # Asking
 

@@ -16,7 +16,7 @@ from os import urandom
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
-from ottla.broker.directory_assignments import DirectoryAssignments
+from ottla.broker.interrupted_moves import settle_interrupted_moves
 from ottla.broker.partition import Partition
 from ottla.log import names
 from ottla.log.directory import LogDirectory
@@ -54,7 +54,6 @@ class _MadeLogs(NamedTuple):
 class Replicas:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
-        self._assignments = DirectoryAssignments(broker)
         self._in_making: set[TopicPartition] = set()
         self._leaving: set[TopicPartition] = set()
         self._to_delete: deque[Partition] = deque()
@@ -64,6 +63,7 @@ class Replicas:
     def start(self) -> None:
         """Takes up the logs that are open, and makes those that the metadata wants and the disk does not have."""
         broker = self._broker
+        interrupted = settle_interrupted_moves(broker)
         for directory in list(broker.logs.online.values()):
             for name, log in list(directory.logs.items()):
                 topic = broker.image.topics.by_name.get(name.topic)
@@ -81,6 +81,9 @@ class Replicas:
             for topic in broker.image.topics.by_name.values()
             for index, partition in topic.partitions.items()
         )
+        for name, target in interrupted:
+            if name in broker.partitions and name in target.futures.logs:
+                broker.replica_moves.resume(broker.partitions[name], target)
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         self._is_taking_up = True
@@ -128,7 +131,7 @@ class Replicas:
         partition.flushed_ms = broker.clock.now_ms()
         partition.on_settings(settings)
         broker.partitions[name] = partition
-        self._assignments.note(partition, image)
+        broker.directory_assignments.note(partition, image)
         self._take_up(partition, image)
 
     def _take_up(self, partition: Partition, image: PartitionImage) -> None:
@@ -154,7 +157,8 @@ class Replicas:
             is_under_way = name in self._in_making or name in self._leaving
             if broker.node_id in image.replicas and not is_here and not is_under_way:
                 self._in_making.add(name)
-                missing.append((name, topic_id, self._home_of(image)))
+                preferred = broker.replica_moves.preferred.pop(name, "")
+                missing.append((name, topic_id, preferred or self._home_of(image)))
         for start in range(0, len(missing), _LOGS_A_JOB):
             some = missing[start : start + _LOGS_A_JOB]
             broker.workers.run(partial(self._make_logs, some), self._on_made, key=LOG_DIRS)
@@ -217,6 +221,7 @@ class Replicas:
         if partition is None or partition.topic_id != topic_id:
             return  # Not made yet: it is deleted when it comes from the disk.
         del broker.partitions[name]
+        broker.replica_moves.on_dropped(name)
         partition.state = None
         broker.purgatory.release(partition)
         broker.coordinators.on_leadership(partition)
@@ -248,12 +253,12 @@ class Replicas:
         delay_s = log.config.file_delete_delay_ms / 1000
         broker.workers.run(
             lambda: directory.delete(name) if name in directory.logs else None,
-            lambda _: self._remove_later(directory, delay_s),
+            lambda _: self.remove_later(directory, delay_s),
             lambda problem: self._on_problem(path, problem),
             key=LOG_DIRS,
         )
 
-    def _remove_later(self, directory: LogDirectory, delay_s: float) -> None:
+    def remove_later(self, directory: LogDirectory, delay_s: float) -> None:
         """Files go after `file.delete.delay.ms`, for readers that are still being sent a part of them."""
         if directory.path not in self._to_remove_from:
             self._to_remove_from.add(directory.path)

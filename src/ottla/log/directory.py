@@ -19,6 +19,7 @@ from ottla.log.checkpoint import format_partition_metadata, read_offsets, read_t
 from ottla.log.closing import close_logs
 from ottla.log.errors import CorruptFile, DirectoryInUse
 from ottla.log.files import make_dirs, read_file, replace_file, write_file
+from ottla.log.future_logs import FutureLogs
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
 
@@ -38,7 +39,10 @@ def lock_directory(disk: Disk, path: str) -> Lock:
 
 
 class LogDirectory:
-    """An open directory. `logs` holds its partitions; `topic_ids` what their partition.metadata says."""
+    """An open directory. `logs` holds its partitions, `futures` what is to come; `topic_ids` their partition.metadata.
+
+    Logs are added and taken out on one thread at a time; `promote` and `retire` may be called beside the others.
+    """
 
     def __init__(
         self,
@@ -62,6 +66,7 @@ class LogDirectory:
         self._producer_expiration_ms = producer_expiration_ms
         self._unique_name = unique_name
         self._condemned: list[str] = []
+        self.futures = FutureLogs(disk, path, self._open_log, unique_name)
         make_dirs(disk, path)
         self._lock = lock_directory(disk, path)
         try:
@@ -114,6 +119,7 @@ class LogDirectory:
             self._open(partition)
             if progress:
                 progress(partition, count, len(partitions))
+        self._condemned += self.futures.open_all(self.logs)
 
     def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
         """Begins a partition. It costs no sync: a crash leaves it empty, or takes it away, until its first flush."""
@@ -154,13 +160,17 @@ class LogDirectory:
         ]
 
     def _open(self, partition: TopicPartition) -> PartitionLog:
+        log = self.logs[partition] = self._open_log(partition, self._dir(partition))
+        return log
+
+    def _open_log(self, partition: TopicPartition, directory: str, log_start_offset: int | None = None) -> PartitionLog:
         log = PartitionLog.open(
             self._disk,
-            self._dir(partition),
+            directory,
             partition,
             self._config_of(partition.topic),
             self._clock,
-            log_start_offset=self._log_start_offsets.get(partition, 0),
+            log_start_offset=log_start_offset or self._log_start_offsets.get(partition, 0),
             recovery_point=self._recovery_points.get(partition, 0),
             clean=self.was_clean,
             producer_expiration_ms=self._producer_expiration_ms,
@@ -172,7 +182,6 @@ class LogDirectory:
         log.advance_high_watermark(
             min(max(self._high_watermarks.get(partition, 0), log.log_start_offset), log.log_end_offset)
         )
-        self.logs[partition] = log
         try:
             topic_id = read_topic_id(self._disk, log.directory)
         except CorruptFile as problem:
@@ -192,18 +201,74 @@ class LogDirectory:
     def _dir(self, partition: TopicPartition) -> str:
         return self._file(names.partition_dir(partition))
 
+    # Moves between directories
+
+    def begin_future(self, partition: TopicPartition, topic_id: Uuid, log_start_offset: int) -> PartitionLog:
+        """Begins a copy of a partition that is in another directory."""
+        assert partition not in self.logs, "a replica moves from one directory to another"
+        self._forget(partition)  # What the checkpoints say of an earlier stay is not true of the copy.
+        self.topic_ids[partition] = topic_id
+        return self.futures.begin(partition, topic_id, log_start_offset)
+
+    def drop_future(self, partition: TopicPartition) -> None:
+        """The move is off. The directory is renamed at once, and removed by `remove_condemned`."""
+        self._condemned.append(self.futures.set_aside(partition, names.DELETE_DIR))
+
+    def promote(self, partition: TopicPartition) -> PartitionLog:
+        """Makes a future log the partition's own: a rename, which lasts once the directory is synced."""
+        log = self.futures.logs[partition]
+        directory = self._dir(partition)
+        self._disk.rename(log.directory, directory)
+        log.moved(directory)
+        self.logs[partition] = log  # Before it goes there: a checkpoint that is being written misses neither.
+        del self.futures.logs[partition]
+        return log
+
+    def retire(self, partition: TopicPartition) -> PartitionLog:
+        """Takes out a partition that is in another directory by now: a rename. `bury` does the rest, which takes time.
+
+        If it fails, the partition is in two directories until the next start, which knows from the metadata what to do.
+        """
+        log = self.logs.pop(partition)
+        condemned = self._file(names.marked_dir(partition, self._unique_name(), names.DELETE_DIR))
+        self._disk.rename(log.directory, condemned)
+        log.moved(condemned)
+        return log
+
+    def bury(self, log: PartitionLog) -> None:
+        """Closes a log that was retired, and forgets it. Its files go with `remove_condemned`."""
+        log.release()
+        if log.partition not in self.logs and log.partition not in self.futures.logs:
+            self._forget(log.partition)
+        self._disk.sync_dir(self.path)
+        self._condemned.append(log.directory)
+
+    def _forget(self, partition: TopicPartition) -> None:
+        """Makes the checkpoints say nothing of a partition, durably."""
+        self.topic_ids.pop(partition, None)
+        self._forget_cleaner_offset(partition)
+        if partition in self._recovery_points:
+            self._write_recovery_points(_without(partition, self._recovery_points))
+        if partition in self._log_start_offsets:
+            self._log_start_offsets = _without(partition, self._log_start_offsets)
+            write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), self._log_start_offsets)
+        if partition in self._high_watermarks:
+            self._high_watermarks = _without(partition, self._high_watermarks)
+            write_offsets(self._disk, self._file(names.HIGH_WATERMARKS), self._high_watermarks)
+
     # Checkpoints
 
     def checkpoint(self) -> None:
         """Writes down recovery points, log start offsets and high watermarks."""
-        self._write_recovery_points({partition: log.recovery_point for partition, log in self.logs.items()})
+        logs = {**self.futures.logs, **self.logs}
+        self._write_recovery_points({partition: log.recovery_point for partition, log in logs.items()})
         self._log_start_offsets = {
             partition: log.log_start_offset
-            for partition, log in self.logs.items()
+            for partition, log in logs.items()
             if log.log_start_offset > log.segments[0].base_offset
         }
         write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), self._log_start_offsets)
-        self._high_watermarks = {partition: log.high_watermark for partition, log in self.logs.items()}
+        self._high_watermarks = {partition: log.high_watermark for partition, log in logs.items()}
         write_offsets(self._disk, self._file(names.HIGH_WATERMARKS), self._high_watermarks)
 
     def _before_truncation(self, partition: TopicPartition, offset: int) -> None:
@@ -234,8 +299,7 @@ class LogDirectory:
     def _forget_cleaner_offset(self, partition: TopicPartition) -> None:
         """Before the partition goes: one of the same name that is made later is not clean because of it."""
         if partition in self._cleaner_offsets:
-            left = {other: offset for other, offset in self._cleaner_offsets.items() if other != partition}
-            self._write_cleaner_offsets(left)
+            self._write_cleaner_offsets(_without(partition, self._cleaner_offsets))
 
     def _write_cleaner_offsets(self, offsets: dict[TopicPartition, int]) -> None:
         write_offsets(self._disk, self._file(names.CLEANER_OFFSETS), offsets)
@@ -251,19 +315,28 @@ class LogDirectory:
 
     def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """A clean stop: every log closed, the checkpoints written, and last the marker that says so."""
-        close_logs(self._disk, self.logs.values())
+        close_logs(self._disk, [*self.logs.values(), *self.futures.logs.values()])
         self.checkpoint()
         marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
         replace_file(self._disk, self._file(names.CLEAN_SHUTDOWN), marker.encode())
         self.logs.clear()
+        self.futures.logs.clear()
         self._lock.release()
 
     def abandon(self) -> None:
-        """Lets go of a directory whose disk has failed: closes files and lock, writes nothing."""
-        for log in self.logs.values():
+        """Lets go of a directory whose disk has failed: closes files and lock, writes nothing.
+
+        Future logs are closed by who moves them: a thread may be writing to one.
+        """
+        for log in list(self.logs.values()):
             log.release()
         self.logs.clear()
+        self.futures.logs.clear()
         self._lock.release()
+
+
+def _without(partition: TopicPartition, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+    return {other: offset for other, offset in offsets.items() if other != partition}
 
 
 def _broker_epoch(content: bytes) -> int:

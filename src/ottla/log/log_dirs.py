@@ -6,7 +6,6 @@ from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk
 from ottla.log.directory import UNKNOWN_BROKER_EPOCH, LogDirectory
-from ottla.log.errors import CorruptFile
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
 
@@ -43,18 +42,20 @@ class LogDirs:
             raise
 
     def open_all(self, progress: Callable[[TopicPartition, int, int], None] | None = None) -> None:
-        """Opens every partition of every directory; the same partition in two of them is an error."""
+        """Opens every partition of every directory. Whoever takes them up looks for `doubles` first."""
         for path, directory in list(self.online.items()):
             try:
                 directory.open_all(progress)
             except (OSError, StorageError, ProtocolError) as problem:
                 self.take_offline(path, problem)
-        homes: dict[TopicPartition, str] = {}
-        for path, directory in self.online.items():
+
+    def doubles(self) -> dict[TopicPartition, list[LogDirectory]]:
+        """Partitions that are in several directories, as a crash at the end of a move leaves one."""
+        homes: dict[TopicPartition, list[LogDirectory]] = {}
+        for directory in self.online.values():
             for partition in directory.logs:
-                if partition in homes:
-                    raise CorruptFile(f"{partition} is in {homes[partition]} and in {path}")
-                homes[partition] = path
+                homes.setdefault(partition, []).append(directory)
+        return {partition: directories for partition, directories in homes.items() if len(directories) > 1}
 
     def get(self, partition: TopicPartition) -> PartitionLog | None:
         for directory in self.online.values():

@@ -267,6 +267,7 @@ class Node:
         self._background.stop()
         if self.broker.cleaner is not None:
             self.broker.cleaner.stop()
+        self.broker.replica_moves.stop()
         self.broker.coordinators.close()
         self.broker.purgatory.release_all()
         await self._drain()

@@ -89,17 +89,18 @@ def test_a_replica_that_is_where_it_is_to_go_has_arrived(node):
     assert move(node, "orders", node.partition().directory) == ErrorCode.NONE
 
 
-def test_moving_is_still_to_come(node):
-    elsewhere = {"/one": "/two", "/two": "/one"}[node.partition().directory]
-    assert move(node, "orders", elsewhere) == ErrorCode.UNSUPPORTED_VERSION
-
-
 def test_directories_and_partitions_that_are_not_here(node):
     node.create_topic("theirs", replicas=(2,), leader=2)
     assert move(node, "orders", "/three") == ErrorCode.LOG_DIR_NOT_FOUND
     assert move(node, "theirs", "/one") == ErrorCode.REPLICA_NOT_AVAILABLE
     assert move(node, "nobody", "/one") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert move(node, "x" * 230, "/one") == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_a_cordoned_directory_takes_no_replicas():
+    node = TestNode(log_dirs=("/one", "/two"), cordoned_log_dirs="/two")
+    node.create_topic("orders")
+    assert move(node, "orders", "/two") == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_target_that_has_failed(node):

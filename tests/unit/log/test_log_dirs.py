@@ -6,7 +6,7 @@ import pytest
 from partition_logs import CONFIG, NOW_MS, TOPIC_ID, append, batch
 
 from ottla.base.ids import TopicPartition
-from ottla.log.errors import CorruptFile, DirectoryInUse
+from ottla.log.errors import DirectoryInUse
 from ottla.log.log_dirs import LogDirs
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk, MemoryFile
@@ -119,10 +119,12 @@ def test_a_directory_that_another_process_uses_stops_the_start(disk: DiskWithDea
     opened(disk)
 
 
-def test_a_partition_in_two_directories_is_an_error_that_names_both(disk: DiskWithDeadDirectory) -> None:
+def test_a_partition_in_two_directories_is_found_in_both(disk: DiskWithDeadDirectory) -> None:
     for path in ("/one", "/two"):
         dirs = opened(disk, [path])
         dirs.create(PARTITIONS[0], TOPIC_ID)
         dirs.close()
-    with pytest.raises(CorruptFile, match="orders-0 is in /one and in /two"):
-        opened(disk)
+    doubles = opened(disk).doubles()
+    assert {name: [directory.path for directory in found] for name, found in doubles.items()} == {
+        PARTITIONS[0]: ["/one", "/two"]
+    }

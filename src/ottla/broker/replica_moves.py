@@ -1,0 +1,138 @@
+"""The moves of replicas between this node's log directories: which are asked for, under way, or interrupted.
+
+Theory of operation. AlterReplicaLogDirs asks for a move, and the answer is that it has begun; how far it is can be seen
+in DescribeLogDirs. At most `num.replica.alter.log.dirs.threads` copy at the same time, in the order in which they were
+asked for; together they copy no faster than `replica.alter.log.dirs.io.max.bytes.per.second`, which is given at run
+time. Asking for the directory that the replica is in ends a move, asking for a third one begins another.
+
+A replica that does not exist yet will be made where it is asked to be.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.partition import Partition
+from ottla.broker.replica_move import ReplicaMove
+from ottla.log.directory import LogDirectory
+from ottla.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
+_PART_BYTES = 1 << 20
+
+
+class ReplicaMoves:
+    """`preferred` are directories of replicas to come. After `stop` nothing more is begun."""
+
+    def __init__(self, broker: "Broker", elapsed_s: Callable[[], float] = monotonic) -> None:
+        self.preferred: dict[TopicPartition, str] = {}
+        self.is_stopped = False
+        self._broker = broker
+        self._elapsed_s = elapsed_s
+        self._moves: dict[TopicPartition, ReplicaMove] = {}
+        self._leaving: set[TopicPartition] = set()
+        self._paid_until_s = 0.0
+
+    def __len__(self) -> int:
+        return len(self._moves)
+
+    def is_moving(self, name: TopicPartition) -> bool:
+        """Also while what is left of a move is cleared away."""
+        return name in self._moves or name in self._leaving
+
+    def ask(self, partition: Partition, path: str) -> ErrorCode:
+        """Begins to move a replica to a directory that is online, unless it is there or on its way."""
+        broker, name = self._broker, partition.name
+        under_way = self._moves.get(name)
+        if under_way is not None and under_way.target.path == path:
+            return ErrorCode.NONE
+        if under_way is not None:
+            under_way.cancel()
+        if partition.directory == path:
+            return ErrorCode.NONE
+        if broker.logs.offline:
+            # A future log of this partition may be in a directory that cannot be looked into.
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        self._add(ReplicaMove(broker, self, partition, broker.logs.online[path]))
+        return ErrorCode.NONE
+
+    def resume(self, partition: Partition, target: LogDirectory) -> None:
+        """Goes on with a move that a stop has interrupted."""
+        self._add(ReplicaMove(self._broker, self, partition, target, target.futures.logs[partition.name]))
+
+    def on_dropped(self, name: TopicPartition) -> None:
+        """The replica is no longer this node's."""
+        if move := self._moves.get(name):
+            move.cancel(keep_directory=False)
+
+    def on_directory_failed(self, path: str) -> None:
+        for move in list(self._moves.values()):
+            if move.target.path == path:
+                move.release()
+            elif move.source.path == path:
+                move.leave()
+
+    def stop(self) -> None:
+        """For a clean stop: the copies are closed with the other logs, and gone on with at the next start."""
+        self.is_stopped = True
+
+    # The moves themselves
+
+    def _add(self, move: ReplicaMove) -> None:
+        name = move.partition.name
+        self._moves[name] = move
+        if self._broker.cleaner is not None:
+            self._broker.cleaner.leave_alone(name)
+        self._start_some()
+
+    def _start_some(self) -> None:
+        if self.is_stopped:
+            return
+        started = sum(move.is_started for move in self._moves.values())
+        for name, move in list(self._moves.items()):
+            if started >= self._threads():
+                return
+            if not move.is_started and name not in self._leaving:
+                started += 1
+                move.start()
+
+    def _threads(self) -> int:
+        threads = self._broker.config["num.replica.alter.log.dirs.threads"]
+        return max(threads, 1) if isinstance(threads, int) else len(self._broker.logs.online)
+
+    def on_ended(self, move: ReplicaMove) -> None:
+        name = move.partition.name
+        if self._moves.get(name) is move:
+            del self._moves[name]
+        self._leaving.add(name)
+
+    def on_over(self, move: ReplicaMove) -> None:
+        """Nothing of the move is at work any more: another of the same replica may begin."""
+        self._leaving.discard(move.partition.name)
+        self._start_some()
+
+    # How fast
+
+    @property
+    def part_bytes(self) -> int:
+        """How much is copied at a time: not more than a second's worth, so that a low rate is a steady one."""
+        rate = self._bytes_per_s()
+        return _PART_BYTES if rate is None else max(min(rate, _PART_BYTES), 1)
+
+    def wait_after(self, size: int) -> float:
+        """How many seconds a move is to wait when it has copied so many bytes."""
+        rate = self._bytes_per_s()
+        if rate is None:
+            return 0
+        now_s = self._elapsed_s()
+        self._paid_until_s = max(self._paid_until_s, now_s) + size / max(rate, 1)
+        return self._paid_until_s - now_s
+
+    def _bytes_per_s(self) -> int | None:
+        configs = self._broker.image.configs
+        text = configs.of_broker(self._broker.node_id).get(RATE) or configs.of_cluster().get(RATE)
+        return int(text) if text is not None and text.isdecimal() else None

@@ -1,0 +1,141 @@
+"""Logs that are on their way into a directory: copies of replicas that another directory still serves (KIP-113).
+
+A future log is a log like any other, in `<topic>-<partition>.<32 hex>-future`. It is given the batches of the current
+one as they are, as a follower is given its leader's, until it has them all; then it takes the current one's place.
+Until then nobody reads it. It may be behind, and after a power cut even ahead: `common_end` says how far they agree.
+
+In the directory's checkpoints it goes by the partition's name, which is free: the current log is elsewhere.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.ports import Disk
+from ottla.log import names
+from ottla.log.checkpoint import format_partition_metadata
+from ottla.log.files import write_file
+from ottla.log.partition_log import PartitionLog
+from ottla.log.reading import slot_of
+from ottla.records.batch import CorruptBatch, checksum_matches, complete_batches
+
+OpenLog = Callable[[TopicPartition, str, int | None], PartitionLog]
+"""Opens the log of a partition in a directory, which begins at an offset, or where the checkpoint says."""
+
+
+class FutureLogs:
+    """Those of one directory, by partition. Whoever moves a replica owns its future log, and alone writes to it."""
+
+    def __init__(self, disk: Disk, path: str, open_log: OpenLog, unique_name: Callable[[], str]) -> None:
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self._disk = disk
+        self._path = path
+        self._open_log = open_log
+        self._unique_name = unique_name
+
+    def open_all(self, current: Collection[TopicPartition]) -> list[str]:
+        """Opens what a stop has left; returns the directories that are of no use, for somebody to remove."""
+        useless: list[str] = []
+        for name in self._disk.list_dir(self._path):
+            parsed = names.parse_partition_dir(name)
+            if parsed is None or parsed[1] != names.FUTURE_DIR:
+                continue
+            partition, directory = parsed[0], f"{self._path}/{name}"
+            if partition in current or partition in self.logs:
+                useless.append(directory)  # What it was to become is here already.
+            else:
+                self.logs[partition] = self._open_log(partition, directory, None)
+        return useless
+
+    def begin(self, partition: TopicPartition, topic_id: Uuid, log_start_offset: int) -> PartitionLog:
+        assert partition not in self.logs, "one move of a partition at a time"
+        directory = f"{self._path}/{names.marked_dir(partition, self._unique_name(), names.FUTURE_DIR)}"
+        self._disk.make_dirs(directory)
+        write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
+        self.logs[partition] = self._open_log(partition, directory, log_start_offset)
+        return self.logs[partition]
+
+    def set_aside(self, partition: TopicPartition, mark: str) -> str:
+        """Takes a future log out, renaming its directory; returns where it is now. Durable when it returns."""
+        log = self.logs.pop(partition)
+        log.release()
+        marked = f"{self._path}/{names.marked_dir(partition, self._unique_name(), mark)}"
+        self._disk.rename(log.directory, marked)
+        self._disk.sync_dir(self._path)
+        return marked
+
+    def close(self, partition: TopicPartition) -> None:
+        """Leaves a future log as a clean stop does: the next start goes on with it."""
+        self.logs.pop(partition).close()
+
+
+def start_of_copy(current: PartitionLog) -> int:
+    """Where a copy begins: with the batch that holds the log start offset, which may begin before it."""
+    start_offset = current.log_start_offset
+    for segment in current.segments[slot_of(current.segments, start_offset) :]:
+        if found := segment.find(start_offset):
+            return min(found[1].base_offset, start_offset)
+    return start_offset
+
+
+def is_part_of(future: PartitionLog, current: PartitionLog) -> bool:
+    """Whether the copy can go on: what it lacks is still in the current log, and what it has is not cut away there."""
+    if future.log_end_offset < current.log_start_offset and future.log_end_offset < start_of_copy(current):
+        return False
+    return future.log_end_offset <= current.log_end_offset
+
+
+def bytes_left(future: PartitionLog, current: PartitionLog) -> int:
+    """How much there is still to copy."""
+    if future.log_end_offset == current.log_end_offset:
+        return 0
+    offset = max(future.log_end_offset, current.log_start_offset)
+    slot = slot_of(current.segments, offset)
+    segment = current.segments[slot]
+    later = sum(segment.size for segment in current.segments[slot + 1 :])
+    return later + segment.size - segment.position_of_end(offset)
+
+
+def copy_batches(future: PartitionLog, data: bytes) -> int:
+    """Appends the whole batches in a part of the current log; returns their size. Damage is not copied: it raises."""
+    size = 0
+    for position, header in complete_batches(data):
+        if not checksum_matches(data, position, header):
+            raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its checksum")
+        size = position + header.size
+    config = future.config
+    if size > config.segment_bytes:
+        future.config = replace(config, segment_bytes=size)  # It was lowered since such a batch was written.
+    try:
+        future.append_as_follower(memoryview(data)[:size])
+    finally:
+        future.config = config
+    return size
+
+
+def follow_offsets(future: PartitionLog, current: PartitionLog) -> None:
+    """Raises the high watermark and the log start offset to the current log's, as far as the copy reaches."""
+    future.advance_high_watermark(max(future.high_watermark, min(current.high_watermark, future.log_end_offset)))
+    future.advance_log_start_offset(min(current.log_start_offset, future.high_watermark))
+
+
+def take_over(future: PartitionLog, current: PartitionLog) -> None:
+    """Hands over what batches do not tell: producers of records long deleted, epochs in which nothing was written."""
+    assert future.log_end_offset == current.log_end_offset, "only a whole copy takes over"
+    future.config = current.config
+    future.producers = current.producers
+    future.epochs.clear()
+    for epoch, start_offset in current.epochs.entries:
+        future.epochs.assign(epoch, start_offset)
+    follow_offsets(future, current)
+
+
+def common_end(future: PartitionLog, current: PartitionLog) -> int:
+    """The offset up to which both have the same batches: one offset in one epoch was written once (KIP-101)."""
+    start_offset = max(future.log_start_offset, current.log_start_offset)
+    end_offset = min(future.log_end_offset, current.log_end_offset)
+    begun = (offset for log in (future, current) for _, offset in log.epochs.entries)
+    for offset in sorted({start_offset, *begun}):
+        if start_offset <= offset < end_offset and future.epochs.epoch_at(offset) != current.epochs.epoch_at(offset):
+            return offset
+    return end_offset
