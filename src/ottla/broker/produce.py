@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer
+from ottla.broker.batch_checks import Outcomes, check_ahead, codec_of, may_take_long
 from ottla.broker.context import STORAGE_PROBLEMS, Broker
 from ottla.broker.flushing import flush
 from ottla.broker.leader_hints import current_leader, node_endpoints
@@ -17,8 +18,8 @@ from ottla.broker.partition import Partition
 from ottla.broker.purgatory import Operation, Place
 from ottla.broker.transactional_produce import TransactionalBatches
 from ottla.machines.metadata.topic_names import INTERNAL
-from ottla.records.header import ATTRIBUTES_POSITION, COMPRESSION_MASK, BatchHeader, Compression
-from ottla.records.validate import InvalidBatch, Validated, validate_produced
+from ottla.records.header import BatchHeader, Compression
+from ottla.records.validate import InvalidBatch, ProduceRules, Validated, validate_produced
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest, ProduceResponse
@@ -34,20 +35,16 @@ _PartitionResponse = ProduceResponse.PartitionProduceResponse
 _TopicResponse = ProduceResponse.TopicProduceResponse
 _NO_HINT = ProduceResponse.LeaderIdAndEpoch()
 
+_NOT_CHECKED: Outcomes = {}
+
 # With these, Kafka does not say where the log begins.
 _WITHOUT_LOG_START = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
 )
 
 
-def _is_zstd(records: Buffer | None) -> bool:
-    """Whoever sends zstd in a version that was before it (KIP-110) did not know what they sent."""
-    position = ATTRIBUTES_POSITION + 1
-    return (
-        records is not None
-        and len(records) > position
-        and memoryview(records)[position] & COMPRESSION_MASK == Compression.ZSTD
-    )
+def _records(data: ProduceRequest.PartitionProduceData) -> Buffer:
+    return data.records or b""  # type: ignore[return-value]
 
 
 class _Awaited(NamedTuple):
@@ -59,19 +56,24 @@ class _Awaited(NamedTuple):
 
 def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
     produce = Produce(broker, context, request, respond)
-    if request.transactional_id is None:
-        produce.begin(request)
+    if may_take_long(request):
+        check_ahead(broker, context.connection, request, produce.name_of, lambda found: produce.start(request, found))
     else:
-        produce.begin_in_transaction(request, request.transactional_id)
+        produce.start(request)
+    produce.is_late = True
 
 
 class Produce(Operation):
-    """One request, from its batches to its reply. `_awaited`: what acknowledged partitions still have to reach."""
+    """One request, from its batches to its reply. `_awaited`: what acknowledged partitions still have to reach.
+
+    `is_late`: the handler has returned, and nobody can hang up for us any more.
+    """
 
     __slots__ = (
         "_acks",
         "_awaited",
         "_broker",
+        "_checked",
         "_context",
         "_grown",
         "_has_error",
@@ -79,6 +81,7 @@ class Produce(Operation):
         "_response",
         "_timeout_ms",
         "_transactional",
+        "is_late",
     )
 
     def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
@@ -93,26 +96,30 @@ class Produce(Operation):
         self._awaited: dict[Partition, list[_Awaited]] = {}
         self._grown: list[Partition] = []
         self._has_error = False
+        self._checked = _NOT_CHECKED
+        self.is_late = False
 
-    def begin_in_transaction(self, request: ProduceRequest, transactional_id: str) -> None:
-        is_late = False
+    def name_of(self, topic: ProduceRequest.TopicProduceData) -> str | None:
+        if self._context.api_version >= _USES_TOPIC_IDS:
+            return self._broker.topic_name(topic.topic_id)
+        return topic.name
 
-        def begin() -> None:
-            try:
-                self.begin(request)
-            except RefusedRequest:
-                if not is_late:
-                    raise
+    def start(self, request: ProduceRequest, checked: Outcomes = _NOT_CHECKED) -> None:
+        """Appends the batches, of which some may have been checked ahead."""
+        self._checked = checked
+        if request.transactional_id is None:
+            self._begin(request)
+        else:
+            self._transactional = TransactionalBatches(
+                self._broker, request.transactional_id, self._context.api_version
+            )
+            self._transactional.ask(request, lambda: self._begin(request))
 
-        self._transactional = TransactionalBatches(self._broker, transactional_id, self._context.api_version)
-        self._transactional.ask(request, begin)
-        is_late = True  # Nobody can hang up for us any more.
-
-    def begin(self, request: ProduceRequest) -> None:
+    def _begin(self, request: ProduceRequest) -> None:
         by_id = self._context.api_version >= _USES_TOPIC_IDS
         for topic in request.topic_data:
-            name = self._broker.topic_name(topic.topic_id) if by_id else topic.name
-            answers = [self._produce(name, one.index, one.records) for one in topic.partition_data]  # type: ignore[arg-type]
+            name = self.name_of(topic)
+            answers = [self._produce(name, one) for one in topic.partition_data]
             topic_id = topic.topic_id if by_id else ZERO_UUID
             self._response.responses.append(
                 _TopicResponse(name="" if by_id else topic.name, topic_id=topic_id, partition_responses=answers)
@@ -128,14 +135,15 @@ class Produce(Operation):
                 flush(self._broker, partition)
             elif partition.waiting:
                 self._broker.purgatory.wake(partition)
-        if self._acks == _NONE and self._has_error:
+        if self._acks == _NONE and self._has_error and not self.is_late:
             raise RefusedRequest("a produce request with acks=0 failed, and nothing else can tell its client")
 
     # One partition
 
     def _produce(
-        self, topic: str | None, index: int, records: Buffer | None
+        self, topic: str | None, data: ProduceRequest.PartitionProduceData
     ) -> ProduceResponse.PartitionProduceResponse:
+        index = data.index
         if topic is None:
             return self._refuse(index, ErrorCode.UNKNOWN_TOPIC_ID)
         partition = self._broker.partitions.get((topic, index))
@@ -149,11 +157,12 @@ class Produce(Operation):
         settings = partition.settings
         if self._acks == _ALL and not partition.state.has_enough_replicas(settings.min_insync_replicas):
             return self._refuse(index, ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=partition.log.log_start_offset)
-        if self._context.api_version < _KNOWS_ZSTD and _is_zstd(records):
+        # Whoever sends zstd in a version that was before it (KIP-110) did not know what they sent.
+        if self._context.api_version < _KNOWS_ZSTD and codec_of(_records(data)) == Compression.ZSTD:
             return self._refuse(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         now_ms = self._broker.clock.now_ms()
         try:
-            validated = validate_produced(records or b"", settings.rules, now_ms)
+            validated = self._validate(data, settings.rules, now_ms)
         except InvalidBatch as refused:
             return self._refuse_batch(partition, refused)
         if validated.header.is_transactional:
@@ -166,6 +175,14 @@ class Produce(Operation):
             partition.traffic.failed_produce_requests += 1
             self._broker.on_storage_problem(partition, problem)
             return self._refuse(index, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def _validate(self, data: ProduceRequest.PartitionProduceData, rules: ProduceRules, now_ms: int) -> Validated:
+        outcome = self._checked.get(id(data)) if self._checked else None
+        if outcome is None:
+            return validate_produced(_records(data), rules, now_ms)
+        if isinstance(outcome, InvalidBatch):
+            raise outcome
+        return outcome
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
         if self._transactional is None:

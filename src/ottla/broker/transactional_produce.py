@@ -10,6 +10,7 @@ from typing import Final
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer
+from ottla.broker.batch_checks import keep_records
 from ottla.broker.context import Broker
 from ottla.broker.partition import Partition
 from ottla.broker.transaction_verification import (
@@ -65,7 +66,7 @@ class TransactionalBatches:
         ask = add if self._adds_partitions else verify
         ask(self._broker, Producer(self._name, producer_id, epoch), self._guards, answered)
         if not is_answered:
-            _keep_records(request)
+            keep_records(request)
 
     def _look(self, request: ProduceRequest) -> set[tuple[int, int]]:
         """Begins to verify what has to be, and returns who wrote."""
@@ -129,10 +130,3 @@ def _transactional_header(records: Buffer | None) -> BatchHeader | None:
     except CorruptBatch:
         return None
     return header if header is not None and header.is_transactional and header.producer_id >= 0 else None
-
-
-def _keep_records(request: ProduceRequest) -> None:
-    for topic in request.topic_data:
-        for one in topic.partition_data:
-            if one.records is not None:
-                one.records = bytearray(one.records)  # type: ignore[call-overload]

@@ -27,7 +27,7 @@ from ottla.records.batch import (
     write_header,
 )
 from ottla.records.columns import Scan
-from ottla.records.compression import DEFAULT_LIMIT, compress
+from ottla.records.compression import DEFAULT_LIMIT, DecompressionBomb, compress
 from ottla.records.header import (
     COMPRESSION_MASK,
     DELETE_HORIZON_FLAG,
@@ -56,7 +56,6 @@ class ProduceRules:
     timestamp_before_max_ms: int = _FOREVER
     timestamp_after_max_ms: int = 3_600_000
     compacted: bool = False
-    decompressed_limit: int = DEFAULT_LIMIT
 
     @property
     def take_batches_as_they_are(self) -> bool:
@@ -83,6 +82,11 @@ class InvalidBatch(RemoteProtocolError):
         self.error = error
         self.record_errors = record_errors
 
+    @property
+    def is_bomb(self) -> bool:
+        """Whether it is refused for expanding to more than the limit, and for nothing else."""
+        return isinstance(self.__cause__, DecompressionBomb)
+
 
 class Validated(NamedTuple):
     """A batch to be appended: the bytes that came, changed in place if at all, or new ones if it was converted."""
@@ -92,7 +96,9 @@ class Validated(NamedTuple):
     converted: bool
 
 
-def validate_produced(data: Buffer, rules: ProduceRules, now_ms: int) -> Validated:
+def validate_produced(
+    data: Buffer, rules: ProduceRules, now_ms: int, decompressed_limit: int = DEFAULT_LIMIT
+) -> Validated:
     """Checks what a client sent for one partition and makes it ready for `batch.assign`, or raises `InvalidBatch`.
 
     Bytes that can be written to are changed in place; a read-only buffer is copied first.
@@ -109,7 +115,7 @@ def validate_produced(data: Buffer, rules: ProduceRules, now_ms: int) -> Validat
         view = bytearray(view)
     batch = memoryview(view)[: header.size]
     try:
-        encoded = record_bytes(batch, 0, header, rules.decompressed_limit)
+        encoded = record_bytes(batch, 0, header, decompressed_limit)
         found = scan(encoded, header.base_timestamp, header.record_count)
     except CorruptBatch as fault:
         raise InvalidBatch("INVALID_RECORD", str(fault)) from fault

@@ -7,7 +7,7 @@ gigabytes and send nothing, cost next to nothing.
 
 Requests are handled as they come, several of one connection before the first is answered. Each has a slot; a slot's
 reply leaves when all slots before it have left. A connection that has too many unanswered requests, or too many replies
-that the client does not take, is not read from until it has fewer.
+that the client does not take, is not read from until it has fewer; nor is one that a handler holds.
 """
 
 import socket
@@ -93,6 +93,7 @@ class Connection:
         self._is_corked = False
         self._is_reading = False
         self._is_writing = False
+        info.on_released = self._on_released
         self.resume_reading()
 
     # In
@@ -201,7 +202,8 @@ class Connection:
             server.handle_unsupported(context, slot.respond)
         else:
             server.handle(context, message, slot.respond)
-        if len(self._slots) >= _MAX_UNANSWERED or self._outbox.buffered > _MAX_UNSENT or server.is_full:
+        is_full = len(self._slots) >= _MAX_UNANSWERED or self._outbox.buffered > _MAX_UNSENT or server.is_full
+        if is_full or self.info.is_held:
             self._pause_reading()
 
     # Out
@@ -262,8 +264,12 @@ class Connection:
         if has_room and not self.server.is_full:
             self.resume_reading()
 
-    def resume_reading(self) -> None:
+    def _on_released(self) -> None:
         if not self._is_reading and self.info.is_open:
+            self._maybe_resume()
+
+    def resume_reading(self) -> None:
+        if not self._is_reading and self.info.is_open and not self.info.is_held:
             self._is_reading = True
             self.server.paused.discard(self)
             self.server.loop.add_reader(self._fd, self.on_readable)

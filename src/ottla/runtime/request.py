@@ -8,9 +8,16 @@ from ottla.base.errors import RemoteProtocolError
 from ottla.wire.message import Message
 
 
+def _nobody_waits() -> None:
+    """A connection that was never held has nothing to go on with."""
+
+
 @dataclass(slots=True)
 class ClientConnection:
-    """Who is on the other end. `software_*` come from ApiVersions (KIP-511)."""
+    """Who is on the other end. `software_*` come from ApiVersions (KIP-511).
+
+    A handler that needs time before the requests behind its own may be handled holds the connection, and releases it.
+    """
 
     connection_id: int
     listener: str
@@ -19,6 +26,15 @@ class ClientConnection:
     software_name: str = "unknown"
     software_version: str = "unknown"
     is_open: bool = True
+    is_held: bool = False
+    on_released: Callable[[], None] = _nobody_waits
+
+    def hold(self) -> None:
+        self.is_held = True
+
+    def release(self) -> None:
+        self.is_held = False
+        self.on_released()
 
 
 @dataclass(slots=True)

@@ -307,7 +307,7 @@ def whole_batch(chance):
         for _ in read_records(data, limit=1 << 20):
             pass
     with suppress(InvalidBatch):
-        validate_produced(data, ProduceRules(decompressed_limit=1 << 20), NOW)
+        validate_produced(data, ProduceRules(), NOW, decompressed_limit=1 << 20)
 
 
 def test_any_bytes_are_a_batch_or_a_typed_error():

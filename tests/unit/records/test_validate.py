@@ -227,5 +227,12 @@ def test_a_bomb_is_refused():
     builder = BatchBuilder(compression=Compression.ZSTD)
     builder.append(NOW, None, bytes(10 << 20))
     with pytest.raises(InvalidBatch, match="once decompressed") as refused:
-        validate_produced(builder.build(), ProduceRules(decompressed_limit=1 << 20), NOW)
+        validate_produced(builder.build(), ProduceRules(), NOW, decompressed_limit=1 << 20)
     assert refused.value.error == "INVALID_RECORD"
+    assert refused.value.is_bomb
+
+
+def test_what_is_not_a_bomb_is_refused_for_something_else():
+    with pytest.raises(InvalidBatch) as refused:
+        validate_produced(patched(GOOD, record_count=7), PLAIN, NOW)
+    assert not refused.value.is_bomb

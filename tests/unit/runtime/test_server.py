@@ -79,7 +79,7 @@ async def serving(
 ) -> AsyncIterator[tuple[Server, Callable[[], Coroutine[Any, Any, Client]]]]:
     loop = asyncio.get_running_loop()
     workers = Workers(loop)
-    server = Server(loop, workers, answering.handle, answering.handle_unsupported, limits)
+    server = Server(loop, workers, lambda *request: answering.handle(*request), answering.handle_unsupported, limits)
     host, port = server.listen("127.0.0.1", 0, "PLAINTEXT")
     server.start_accepting()
     clients: list[Client] = []
@@ -363,6 +363,62 @@ def test_reading_stops_while_too_much_is_queued() -> None:
                 await until(lambda number=number: len(answering.waiting) > number)
                 answering.waiting[number](MetadataResponse())
             assert [(await client.read_reply())[0] for _ in range(20)] == list(range(20))
+
+    run(test)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_comes_behind_a_request_that_holds_its_connection_waits(at_once: bool) -> None:
+    async def test() -> None:
+        answering = Answering()
+        answering.answers_now = False
+        async with serving(answering) as (_, connect):
+            client, other = await connect(), await connect()
+            plain_handle = answering.handle
+
+            def hold(context: RequestContext, message: Message, respond: Respond) -> None:
+                plain_handle(context, message, respond)
+                if context.correlation_id == 1:
+                    context.connection.hold()
+
+            answering.handle = hold  # type: ignore[method-assign]
+            for number in range(3):
+                client.writer.write(metadata_request(number))
+                if not at_once:
+                    await client.writer.drain()
+                    await asyncio.sleep(0.005)
+            other.writer.write(metadata_request(7))
+            await until(lambda: len(answering.asked) == 3)
+            assert {context.correlation_id for context, _ in answering.asked} == {0, 1, 7}
+            for respond in answering.waiting:
+                respond(MetadataResponse())
+            assert [(await client.read_reply())[0] for _ in range(2)] == [0, 1]
+            await asyncio.sleep(0.005)
+            assert len(answering.asked) == 3, "an answer is not a release"
+            held = next(context.connection for context, _ in answering.asked if context.correlation_id == 1)
+            held.release()
+            await until(lambda: len(answering.asked) == 4)
+            answering.waiting[-1](MetadataResponse())
+            assert (await client.read_reply())[0] == 2
+
+    run(test)
+
+
+def test_a_connection_that_was_closed_while_held_stays_closed() -> None:
+    async def test() -> None:
+        answering = Answering()
+        answering.answers_now = False
+        async with serving(answering) as (server, connect):
+            client = await connect()
+            client.writer.write(metadata_request(0))
+            await until(lambda: bool(answering.asked))
+            (connection,) = server.connections
+            connection.info.hold()
+            connection.close()
+            connection.info.release()
+            answering.waiting[0](MetadataResponse())
+            assert not server.connections
+            assert await client.is_closed()
 
     run(test)
 

@@ -1,0 +1,133 @@
+"""Batches that may take long to check, looked at before anything of their request is appended.
+
+Most batches are checked in a microsecond or two where they are appended. One that has to be decompressed, or converted
+to the topic's codec, can take tens of milliseconds, and kilobytes can expand to a hundred megabytes: the loop does not
+have that time. So such batches are tried first with a small limit; what is too large for that, or known to be, goes to
+a worker. Meanwhile the connection is held: the requests behind it must not overtake this one.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from ottla.base.ports import Buffer
+from ottla.broker.context import Broker
+from ottla.records.compression import DEFAULT_LIMIT
+from ottla.records.header import ATTRIBUTES_POSITION, COMPRESSION_MASK, Compression
+from ottla.records.validate import InvalidBatch, ProduceRules, Validated, validate_produced
+from ottla.runtime.request import ClientConnection
+from ottla.wire.messages import ProduceRequest
+
+Outcome: TypeAlias = Validated | InvalidBatch
+Outcomes: TypeAlias = dict[int, Outcome]
+"""By the identity of the request's `PartitionProduceData`."""
+
+_CODEC_POSITION = ATTRIBUTES_POSITION + 1
+_MAX_CONVERTED_BYTES = 16 << 10
+_MAX_COMPRESSED_BYTES = 64 << 10
+_MAX_PLAIN_BYTES = 4 << 20
+_MAX_EXPANDED_BYTES = 1 << 20
+
+
+class _Suspect(NamedTuple):
+    data: ProduceRequest.PartitionProduceData
+    rules: ProduceRules
+
+
+def codec_of(records: Buffer) -> int:
+    """The number of the codec that a batch says it is compressed with."""
+    return memoryview(records)[_CODEC_POSITION] & COMPRESSION_MASK if len(records) > _CODEC_POSITION else 0
+
+
+def may_take_long(request: ProduceRequest) -> bool:
+    """A quick look, for every request."""
+    for topic in request.topic_data:
+        for one in topic.partition_data:
+            records: Buffer | None = one.records  # type: ignore[assignment]
+            if records and (len(records) > _MAX_CONVERTED_BYTES or codec_of(records)):
+                return True
+    return False
+
+
+def check_ahead(
+    broker: Broker,
+    client: ClientConnection,
+    request: ProduceRequest,
+    name_of: Callable[[ProduceRequest.TopicProduceData], str | None],
+    then: Callable[[Outcomes], None],
+) -> None:
+    """Calls back with the outcomes of the batches that take long, at once if none takes very long."""
+    now_ms = broker.clock.now_ms()
+    outcomes: Outcomes = {}
+    heavy: list[_Suspect] = []
+    for suspect in _suspects(broker, request, name_of):
+        outcome = None if _is_heavy(suspect) else _check_small(suspect, now_ms)
+        if outcome is None:
+            heavy.append(suspect)
+        else:
+            outcomes[id(suspect.data)] = outcome
+    if not heavy:
+        then(outcomes)
+        return
+
+    def check() -> Outcomes:
+        return {id(suspect.data): _check(suspect, now_ms) for suspect in heavy}
+
+    def checked(found: Outcomes) -> None:
+        try:
+            then(outcomes | found)
+        finally:
+            client.release()
+
+    keep_records(request)
+    client.hold()
+    broker.workers.run(check, checked)
+
+
+def keep_records(request: ProduceRequest) -> None:
+    """Copies the records, which are gone otherwise when the request's handler returns."""
+    for topic in request.topic_data:
+        for one in topic.partition_data:
+            if one.records is not None and not isinstance(one.records, bytearray):
+                one.records = bytearray(one.records)  # type: ignore[call-overload]
+
+
+def _suspects(
+    broker: Broker,
+    request: ProduceRequest,
+    name_of: Callable[[ProduceRequest.TopicProduceData], str | None],
+) -> list[_Suspect]:
+    """The batches that have to be decompressed or converted, or are very large."""
+    found: list[_Suspect] = []
+    for topic in request.topic_data:
+        name = name_of(topic)
+        for one in topic.partition_data:
+            partition = broker.partitions.get((name or "", one.index))
+            records: Buffer | None = one.records  # type: ignore[assignment]
+            if partition is None or partition.state is None or not records:
+                continue
+            rules = partition.settings.rules
+            is_converted = rules.compression is not None and rules.compression != codec_of(records)
+            if is_converted or codec_of(records) or len(records) > _MAX_PLAIN_BYTES:
+                found.append(_Suspect(one, rules))
+    return found
+
+
+def _is_heavy(suspect: _Suspect) -> bool:
+    records: Buffer = suspect.data.records  # type: ignore[assignment]
+    if len(records) > suspect.rules.max_message_bytes:
+        return False  # It is refused for its size, and not looked into.
+    is_compressed = suspect.rules.compression not in (None, Compression.NONE, codec_of(records))
+    return len(records) > (_MAX_CONVERTED_BYTES if is_compressed else _MAX_COMPRESSED_BYTES)
+
+
+def _check_small(suspect: _Suspect, now_ms: int) -> Outcome | None:
+    """None if it expands to more than we have time for."""
+    outcome = _check(suspect, now_ms, _MAX_EXPANDED_BYTES)
+    return None if isinstance(outcome, InvalidBatch) and outcome.is_bomb else outcome
+
+
+def _check(suspect: _Suspect, now_ms: int, limit: int = DEFAULT_LIMIT) -> Outcome:
+    try:
+        return validate_produced(suspect.data.records, suspect.rules, now_ms, limit)  # type: ignore[arg-type]
+    except InvalidBatch as refused:
+        return refused
