@@ -20,8 +20,8 @@ from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller import Controller
 from ottla.machines.metadata.image import MetadataImage
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from ottla.node.bootstrap import read_bootstrap
 from ottla.node.storage import load_storage
-from ottla.node.storage_format import read_bootstrap
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore

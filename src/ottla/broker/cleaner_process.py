@@ -9,7 +9,6 @@ import subprocess
 import sys
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Protocol
 
 import ottla
@@ -120,5 +119,5 @@ class CleanerProcess:
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The process finds this package where this one found it."""
-    paths = [str(Path(ottla.__file__).parent.parent), *filter(None, [environment.get("PYTHONPATH")])]
+    paths = [os.path.dirname(ottla.__path__[0]), *filter(None, [environment.get("PYTHONPATH")])]
     return {**environment, "PYTHONPATH": os.pathsep.join(paths)}

@@ -23,11 +23,10 @@ from ottla.broker.flushing import flush
 from ottla.broker.partition import Partition
 from ottla.broker.removing import remove_later
 from ottla.broker.replicas import LOG_DIRS
-from ottla.log.cleaning.cleaning import remove_unfinished
 from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningFailed, CleaningJob, CleaningStep
 from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
-from ottla.log.cleaning.replacement import Replacement
+from ottla.log.cleaning.replacement import Replacement, remove_unfinished
 from ottla.log.directory import LogDirectory
 
 if TYPE_CHECKING:

@@ -12,16 +12,18 @@ import sys
 
 from ottla import __version__
 from ottla.base.deferred_imports import defer
+from ottla.cli.help_format import help_formatter
 
 DEFAULT_PORT = 9092
 DEFAULT_DATA = "ottla-data"
 
-RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam", "dataclasses")
-"""What is imported by something that a node needs, and not used by one that nobody has asked for it."""
+RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "inspect", "tokenize", "dataclasses", "cramjam")
+"""What is imported by something that every node needs, and used by few, or late."""
 
 
 def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
+    defer(*RARELY_USED)
     from ottla.cli.log_format import set_up_logging
 
     set_up_logging(options.log_format, options.log_level)
@@ -35,7 +37,9 @@ def main(arguments: list[str]) -> int:
 
 def server_start() -> int:
     """The `kafka-server-start` command."""
-    parser = argparse.ArgumentParser(prog="kafka-server-start", description="Starts a node as its file says.")
+    parser = argparse.ArgumentParser(
+        prog="kafka-server-start", description="Starts a node as its file says.", formatter_class=help_formatter
+    )
     parser.add_argument("-daemon", action="store_true", help="run in the background, detached from the terminal")
     parser.add_argument("config", metavar="server.properties", help="the node's settings")
     parser.add_argument("--override", action="append", default=[], metavar="KEY=VALUE", help="another value for a key")
@@ -50,7 +54,9 @@ def server_start() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ottla start", description="Starts a node and runs it until Ctrl-C.")
+    parser = argparse.ArgumentParser(
+        prog="ottla start", description="Starts a node and runs it until Ctrl-C.", formatter_class=help_formatter
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--data", default=DEFAULT_DATA, metavar="DIR", help="data directory (default: ./%(default)s)")
     where.add_argument("--ephemeral", action="store_true", help="a temporary directory, removed at the end")
@@ -70,7 +76,6 @@ def _port(text: str) -> int:
 
 
 def _start(options: argparse.Namespace, data: str) -> int:
-    defer(*RARELY_USED)
     gc.disable()  # Imports make things that stay: to look for garbage among them is a tenth of the time to start.
     from ottla.base.errors import OttlaError
     from ottla.node.config import read_config

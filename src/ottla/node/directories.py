@@ -9,7 +9,6 @@ from ottla.base.ports import Clock, Disk
 from ottla.node.clock import java_date
 from ottla.node.config import NodeConfig
 from ottla.node.storage import NotFormatted, Storage, load_storage
-from ottla.node.storage_format import FormatPlan, World, format_storage
 
 _log = logging.getLogger(__name__)
 
@@ -30,12 +29,18 @@ def find_storage(disk: Disk, clock: Clock, config: NodeConfig, *, may_format: bo
     except NotFormatted:
         if not may_format or any(map(_has_something, config.log_dirs)):
             raise
+    _format(disk, clock, config)
+    return load()
+
+
+def _format(disk: Disk, clock: Clock, config: NodeConfig) -> None:
+    from ottla.node.storage_format import FormatPlan, World, format_storage  # Once in the life of a directory.
+
     plan = FormatPlan(
         uuid_text(_new_cluster_id()), config.node_id, config.log_dirs, config.metadata_log_dir, ignore_formatted=True
     )
     world = World(disk, clock, java_date(), new_uuid, lambda: os.urandom(20))
     format_storage(plan, world, lambda line: _log.info("%s", line))
-    return load()
 
 
 def new_uuid() -> Uuid:

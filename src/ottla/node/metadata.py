@@ -9,11 +9,11 @@ from ottla.machines.metadata.controller import Controller
 from ottla.machines.metadata.image import MetadataImage
 from ottla.machines.raft.voters import Endpoint as VoterEndpoint
 from ottla.machines.raft.voters import ReplicaKey, Voter, VoterSet
+from ottla.node.bootstrap import read_bootstrap
 from ottla.node.config import NodeConfig
 from ottla.node.directories import new_uuid
 from ottla.node.listeners import Endpoint
 from ottla.node.storage import Storage
-from ottla.node.storage_format import read_bootstrap
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore, StoreConfig

@@ -40,7 +40,6 @@ from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata import open_metadata
 from ottla.node.registration import Membership
 from ottla.node.storage import Storage
-from ottla.runtime.exposition import serve_metrics
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
@@ -206,6 +205,7 @@ class Node:
 
     async def _serve_metrics(self, port: int) -> None:
         from ottla.node.metrics import metrics_page
+        from ottla.runtime.exposition import serve_metrics
 
         assert self.broker is not None
         assert self._metadata is not None

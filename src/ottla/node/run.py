@@ -13,6 +13,7 @@ from typing import Any
 
 from ottla.node.config import NodeConfig
 from ottla.node.node import Node
+from ottla.node.signals import signals_told
 from ottla.runtime.selector import EagerSelector
 
 _log = logging.getLogger(__name__)
@@ -73,15 +74,14 @@ async def _run(
         end(BROKEN)
 
     loop.set_exception_handler(on_exception)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal)
     node = Node(loop, config, may_format=may_format, failed=lambda: end(BROKEN))
-    try:
-        if await _first(node.start(metrics_port), ended):
-            gc.freeze()  # What is there now stays: later collections need not look at it.
-            on_ready(node)
-            if await _first(stopping.wait(), ended) and await _first(node.stop(), ended):
-                end(0)
-        return ended.result()
-    finally:
-        node.abandon()
+    with signals_told(loop, {signal.SIGTERM, signal.SIGINT}, on_signal):
+        try:
+            if await _first(node.start(metrics_port), ended):
+                gc.freeze()  # What is there now stays: later collections need not look at it.
+                on_ready(node)
+                if await _first(stopping.wait(), ended) and await _first(node.stop(), ended):
+                    end(0)
+            return ended.result()
+        finally:
+            node.abandon()

@@ -16,17 +16,15 @@ from ottla.base.ports import Clock, Disk
 from ottla.log import names
 from ottla.log.files import make_dirs
 from ottla.machines.decision import VersionedRecord
-from ottla.machines.metadata.activation import bootstrap_records
 from ottla.machines.metadata.features import KRAFT_VERSION, METADATA_VERSION, METADATA_VERSIONS
 from ottla.machines.raft.voters import VoterSet
+from ottla.node.bootstrap import BOOTSTRAP
 from ottla.node.storage import Directories, MetaProperties, inspect, new_directory_id, verify, write_meta_properties
 from ottla.node.storage_features import effective_levels, level_records
 from ottla.node.storage_scram import parse_scram
-from ottla.runtime.metadata.snapshots import BOOTSTRAP_ID, read_snapshot, snapshot_batches, write_batches
+from ottla.runtime.metadata.snapshots import BOOTSTRAP_ID, snapshot_batches, write_batches
 from ottla.runtime.metadata.store import PARTITION
-from ottla.wire.message import Message
 
-BOOTSTRAP = "bootstrap.checkpoint"
 _SCRAM_SINCE = 11
 
 
@@ -156,9 +154,3 @@ def _record(record: VersionedRecord) -> str:
     if type(message).__name__ == "UserScramCredentialRecord":
         return f"UserScramCredentialRecord(name='{message.name}', [hidden])"  # type: ignore[attr-defined]
     return f"FeatureLevelRecord(name='{message.name}', featureLevel={message.feature_level})"  # type: ignore[attr-defined]
-
-
-def read_bootstrap(disk: Disk, metadata_directory: str) -> list[Message]:
-    """The records that formatting left for the first controller; without the file, the latest features."""
-    path = f"{metadata_directory}/{BOOTSTRAP}"
-    return read_snapshot(disk, path).records if disk.exists(path) else bootstrap_records()

@@ -14,6 +14,7 @@ from ottla.log.cleaning.batches import BatchCleaner
 from ottla.log.cleaning.grouping import group_segments
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningJob, CleaningStats
 from ottla.log.cleaning.offset_map import fill_offset_map
+from ottla.log.cleaning.replacement import remove_unfinished
 from ottla.log.cleaning.source import SegmentReader
 from ottla.log.cleaning.transactions import CleanedTransactions
 from ottla.log.segment import Segment
@@ -30,13 +31,6 @@ def clean(
     Raises `CorruptBatch` or `CorruptFile` for what cannot be cleaned, `OSError` when the disk does.
     """
     return _Cleaning(disk, job, on_bytes).run()
-
-
-def remove_unfinished(disk: Disk, directory: str) -> None:
-    """Removes what a cleaning that did not end well has left of the segment that it was at."""
-    for name in disk.list_dir(directory):
-        if name.endswith(names.CLEANED):
-            disk.remove(f"{directory}/{name}")
 
 
 class _Cleaning:

@@ -13,6 +13,8 @@ between segments are then nothing to wonder at.
 from collections.abc import Callable
 
 from ottla.base.dataclass import dataclass
+from ottla.base.ports import Disk
+from ottla.log import names
 from ottla.log.segment import Segment
 
 
@@ -24,3 +26,10 @@ class Replacement:
     new: Segment
     run: Callable[[], None]
     truncations: int
+
+
+def remove_unfinished(disk: Disk, directory: str) -> None:
+    """Removes what a cleaning that did not end well has left of the segment that it was at."""
+    for name in disk.list_dir(directory):
+        if name.endswith(names.CLEANED):
+            disk.remove(f"{directory}/{name}")
