@@ -14,10 +14,11 @@ Timers have names. A timer that is set again is moved; one that is set to None i
 another command.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ottla.base.dataclass import dataclass
+from ottla.records.kernel import Record
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
@@ -85,6 +86,14 @@ class CoordinatorMachine:
     def replay(self, key: Message, value: Message | None) -> None:
         """A record has been written, or is found in the log while loading."""
         raise NotImplementedError
+
+    def replay_encoded(self, records: Iterator[Record]) -> Iterator[Record]:
+        """A batch is found in the log while loading, outside of transactions. Gives out those that are to be decoded.
+
+        For kinds of records that are too many to make messages of each. The others are replayed as they come, in
+        their place among those that are given out.
+        """
+        return records
 
     def replay_in_transaction(self, stamp: TransactionStamp, key: Message, value: Message | None) -> None:
         """The same, within a transaction that is not decided yet."""

@@ -71,12 +71,10 @@ def _groups(broker: Broker) -> Iterator[Group]:
 
 def _committed(broker: Broker) -> Iterator[tuple[str, Partition | None, int]]:
     for led in broker.coordinators.groups.active:
-        for group_id, topics in led.machine.offsets.by_group.items():
-            for topic, partitions in topics.items():
-                for index, committed in partitions.items():
-                    partition = broker.partitions.get((topic, index))
-                    is_led = partition is not None and partition.is_leader
-                    yield group_id, partition if is_led else None, committed.offset
+        for group_id, topic, index, offset in led.machine.offsets.each():
+            partition = broker.partitions.get((topic, index))
+            is_led = partition is not None and partition.is_leader
+            yield group_id, partition if is_led else None, offset
 
 
 def _sums(values: Iterable[tuple[Lag, int]]) -> Iterator[Sample]:

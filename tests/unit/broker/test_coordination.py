@@ -7,7 +7,9 @@ from brokers import NODE_ID, TestNode
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.coordination.coordinator import Coordinator
+from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.placement import java_string_hash, partition_of
+from ottla.log.partition_log import PartitionLog
 from ottla.machines.coordinator import (
     Answer,
     CoordinatorDecision,
@@ -276,6 +278,31 @@ def test_a_log_is_loaded_in_pieces() -> None:
         bench.put(f"name-{number}", number)
     again = Bench(bench.stopped(offsets_load_buffer_size="300"))
     assert len(again.made[0].numbers) == 50
+
+
+@pytest.mark.parametrize(
+    ("topic", "setting"),
+    [
+        (CoordinatorTopic.CONSUMER_OFFSETS, "offsets_load_buffer_size"),
+        (CoordinatorTopic.TRANSACTION_STATE, "transaction_state_log_load_buffer_size"),
+    ],
+)
+def test_each_topic_has_its_own_buffer_size(
+    topic: CoordinatorTopic, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    read = PartitionLog.read
+
+    def noted(log: PartitionLog, offset: int, max_bytes: int, *more: Any, **named: Any) -> Any:
+        sizes.append(max_bytes)
+        return read(log, offset, max_bytes, *more, **named)
+
+    bench = Bench()
+    bench.put("a", 1)
+    node = bench.stopped(**{setting: "777"})
+    monkeypatch.setattr(PartitionLog, "read", noted)
+    Loading(node.broker, node.partition(TOPIC), topic, Numbers(), lambda: None, pytest.fail).read_on()
+    assert sizes[0] == 777
 
 
 def test_commands_are_refused_while_the_log_is_read() -> None:

@@ -1,6 +1,6 @@
 """Replaying a partition's log into its machine, without holding the loop up.
 
-A disk thread reads `offsets.load.buffer.size` at a time; the loop decodes and replays it in slices that take a few
+A disk thread reads as much at a time as the topic's setting says; the loop replays it in slices that take a few
 milliseconds each, so that requests for other partitions are answered in between. What is loaded goes to the end of the
 log: the end of it may not be committed yet, and is waited for by whoever asks for it.
 """
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _SLICE_BYTES = 1 << 16
+_BUFFER_SETTINGS = {
+    CoordinatorTopic.CONSUMER_OFFSETS: "offsets.load.buffer.size",
+    CoordinatorTopic.TRANSACTION_STATE: "transaction.state.log.load.buffer.size",
+}
 
 UNREADABLE = (OSError, CorruptFile, CorruptBatch, DecodeError, OffsetOutOfRange)
 
@@ -46,7 +50,7 @@ class Loading:
         self._machine = machine
         self._loaded = loaded
         self._failed = failed
-        self._buffer_bytes = broker.config.integer("offsets.load.buffer.size")
+        self._buffer_bytes = broker.config.integer(_BUFFER_SETTINGS[topic])
         self._offset = partition.log.log_start_offset
         self._is_cancelled = False
 
@@ -104,7 +108,8 @@ def replay_batch(
         if marker is not None:
             machine.replay_end_of_transaction(stamp, committed=marker.committed)
         return
-    for record in read_records(data, position, header):
+    records = read_records(data, position, header)
+    for record in records if header.is_transactional else machine.replay_encoded(records):
         if record.key is None:
             continue
         try:

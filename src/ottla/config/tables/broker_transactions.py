@@ -35,5 +35,6 @@ SETTINGS = (
     Int("transaction.state.log.segment.bytes", 104_857_600, at_least(1), HIGH,
         "Its `segment.bytes`: small, so that it is compacted and loaded fast.", acted_on=True),
     Int("transaction.state.log.load.buffer.size", 5_242_880, at_least(1), HIGH,
-        "Bytes read at a time while a coordinator loads a partition of it."),
+        "Bytes read at a time while a coordinator loads a partition of it; a bigger batch is read whole.",
+        acted_on=True),
 )

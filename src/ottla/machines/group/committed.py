@@ -37,3 +37,7 @@ class CommittedOffset(NamedTuple):
         if self.expire_timestamp_ms >= 0:
             return now_ms >= self.expire_timestamp_ms
         return now_ms - since_ms >= retention_ms
+
+
+Partitions = dict[int, CommittedOffset]
+Topics = dict[str, Partitions]

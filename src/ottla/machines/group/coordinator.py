@@ -5,7 +5,7 @@ being a member (a "simple" group, which has no protocol). It is forgotten when a
 and the last of its offsets is too old.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from ottla.machines.coordinator import (
     CoordinatorDecision,
@@ -30,6 +30,7 @@ from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
+from ottla.records.kernel import Record
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -90,6 +91,9 @@ class GroupCoordinator(CoordinatorMachine):
             case _:
                 replay_consumer_record(self.groups, key, value)
 
+    def replay_encoded(self, records: Iterator[Record]) -> Iterator[Record]:
+        return self.offsets.replay_encoded(records, self._open_group)
+
     def replay_in_transaction(self, stamp: TransactionStamp, key: Message, value: Message | None) -> None:
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
@@ -99,9 +103,13 @@ class GroupCoordinator(CoordinatorMachine):
         self.offsets.replay_end_of_transaction(stamp.producer_id, committed=committed)
 
     def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int | None) -> None:
-        if value is not None and key.group not in self.groups:
-            self.groups[key.group] = ClassicGroup(key.group, value.commit_timestamp)
+        if value is not None:
+            self._open_group(key.group, value.commit_timestamp)
         self.offsets.replay(key, value, producer_id)
+
+    def _open_group(self, group_id: str, now_ms: int) -> None:
+        if group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id, now_ms)
 
     def _replay_classic(self, group_id: str, value: GroupMetadataValue) -> None:
         group = self.groups.get(group_id)
@@ -204,8 +212,7 @@ class GroupCoordinator(CoordinatorMachine):
             ]
             return CoordinatorDecision(LeaveGroupResponse(members=unknown))
         effects = Effects()
-        response = self.classic.leave(group, request, effects, now_ms)
-        return effects.decision(response)
+        return effects.decision(self.classic.leave(group, request, effects, now_ms))
 
     def with_classic(
         self, group_id: str, transition: Callable[[ClassicGroup, Effects], None]
@@ -341,8 +348,7 @@ class GroupCoordinator(CoordinatorMachine):
         return CoordinatorDecision(None, records, timers=[self._expiration_timer()], atomic=False)
 
     def _expiration_timer(self) -> Timer:
-        interval_ms = self.settings.offsets_retention_check_interval_ms
-        return Timer(_EXPIRATION, interval_ms, GroupCoordinator.expire_offsets)
+        return Timer(_EXPIRATION, self.settings.offsets_retention_check_interval_ms, GroupCoordinator.expire_offsets)
 
     # Administration
 
@@ -366,15 +372,13 @@ class GroupCoordinator(CoordinatorMachine):
 
     def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup | None:
         group = self.groups.get(group_id)
-        return (
-            described(group, self.settings.default_assignor, self.image) if isinstance(group, ConsumerGroup) else None
-        )
+        assignor = self.settings.default_assignor
+        return described(group, assignor, self.image) if isinstance(group, ConsumerGroup) else None
 
     def delete_groups(
         self, group_ids: Iterable[str], now_ms: int
     ) -> CoordinatorDecision[list[DeleteGroupsResponse.DeletableGroupResult]]:
-        results: list[DeleteGroupsResponse.DeletableGroupResult] = []
-        records: list[CoordinatorRecord] = []
+        results, records = list[DeleteGroupsResponse.DeletableGroupResult](), list[CoordinatorRecord]()
         for group_id in dict.fromkeys(group_ids):
             group = self.groups.get(group_id)
             error = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_deletion()

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.coordinator import CoordinatorRecord
-from ottla.machines.group.committed import CommittedOffset
-from ottla.machines.group.offsets import Offsets, Partitions
+from ottla.machines.group.committed import CommittedOffset, Partitions
+from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.records import offset_committed, offset_forgotten
 from ottla.machines.group.settings import GroupSettings
 from ottla.wire.errors import ErrorCode

@@ -2,30 +2,35 @@
 
 Commits of a transaction (KIP-447) are kept aside, by producer, until its marker comes; then they count, unless a later
 commit has been made meanwhile: the newer record wins, in the order of the log. A tombstone forgets both.
+
+What was loaded stays encoded until its group is asked after (`encoded_offsets`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from ottla.machines.group.committed import CommittedOffset
+from ottla.machines.group.committed import CommittedOffset, Topics
+from ottla.machines.group.encoded_offsets import EncodedOffsets
+from ottla.records.kernel import Record
 from ottla.wire.messages import OffsetCommitKey, OffsetCommitValue
-
-Partitions = dict[int, CommittedOffset]
-Topics = dict[str, Partitions]
 
 
 class Offsets:
-    """`by_group` holds what counts, by group, topic and partition; `pending` the same for each open transaction."""
+    """`by_group` holds what counts, by group, topic and partition, of the groups that are not in `encoded`; `pending`
+    the same for each open transaction.
+    """
 
-    __slots__ = ("_replayed", "by_group", "pending")
+    __slots__ = ("_replayed", "by_group", "encoded", "pending")
 
     def __init__(self) -> None:
         self.by_group: dict[str, Topics] = {}
+        self.encoded = EncodedOffsets()
         self.pending: dict[int, dict[str, Topics]] = {}
         self._replayed = 0
 
     # Replaying
 
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int | None = None) -> None:
+        self._take_up(key.group)
         if value is None:
             self._forget(self.by_group, key)
             for groups in self.pending.values():
@@ -36,11 +41,27 @@ class Offsets:
         committed = CommittedOffset.of_record(value, self._replayed)
         groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = committed
 
+    def replay_encoded(self, records: Iterator[Record], open_group: Callable[[str, int], None]) -> Iterator[Record]:
+        """The same, for loading, of the bytes of many records. Gives out those that are to be decoded.
+
+        `open_group` is told of a group whenever a topic of it is new, with the time of the commit. While a transaction
+        is open nothing is kept encoded: it matters which commit was before it and which after.
+        """
+        if self.pending:
+            self.encoded.close_places()
+            return records
+        return self.encoded.replay(records, lambda group_id: group_id not in self.by_group, open_group)
+
+    def _take_up(self, group_id: str) -> None:
+        if group_id in self.encoded.by_group:
+            self.by_group[group_id] = self.encoded.take_up(group_id)
+
     def replay_end_of_transaction(self, producer_id: int, *, committed: bool) -> None:
         groups = self.pending.pop(producer_id, {})
         if not committed:
             return
         for group_id, topics in groups.items():
+            self._take_up(group_id)
             for topic, partitions in topics.items():
                 kept = self.by_group.setdefault(group_id, {}).setdefault(topic, {})
                 for partition, offset in partitions.items():
@@ -63,6 +84,7 @@ class Offsets:
     # Asking
 
     def of_group(self, group_id: str) -> Topics:
+        self._take_up(group_id)
         return self.by_group.get(group_id, {})
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
@@ -79,6 +101,7 @@ class Offsets:
 
     def known_partitions(self, group_id: str) -> Iterator[tuple[str, int]]:
         """Every partition with an offset of the group's, committed or pending, once."""
+        self._take_up(group_id)
         found: dict[tuple[str, int], None] = {}
         for groups in (self.by_group, *self.pending.values()):
             for topic, partitions in groups.get(group_id, {}).items():
@@ -90,7 +113,16 @@ class Offsets:
         found: dict[str, None] = {}
         for groups in (self.by_group, *self.pending.values()):
             found.update(dict.fromkeys(group_id for group_id, topics in groups.items() if topic in topics))
+        found.update(dict.fromkeys(self.encoded.groups_of_topic(topic)))
         return iter(found)
 
+    def each(self) -> Iterator[tuple[str, str, int, int]]:
+        """Group, topic, partition and offset of all that counts."""
+        for group_id, topics in self.by_group.items():
+            for topic, partitions in topics.items():
+                for partition, committed in partitions.items():
+                    yield group_id, topic, partition, committed.offset
+        yield from self.encoded.offsets()
+
     def __len__(self) -> int:
-        return sum(len(partitions) for topics in self.by_group.values() for partitions in topics.values())
+        return sum(1 for _ in self.each())
