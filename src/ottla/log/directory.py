@@ -10,7 +10,7 @@ back, and that before the fact: the recovery point of a log that is about to be 
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk, Lock
@@ -115,19 +115,26 @@ class LogDirectory:
         """Opens every partition; after an unclean stop this recovers them. `progress` hears of each."""
         self._condemned += self._left_behind()
         partitions = [partition for partition in self.partitions() if self._disk.is_dir(self._dir(partition))]
+        unsynced: list[str] = []
         for count, partition in enumerate(partitions, 1):
-            self._open(partition)
+            self._open(partition, clean=self.was_clean, unsynced=unsynced)
             if progress:
                 progress(partition, count, len(partitions))
+        if unsynced:
+            self._disk.sync_all(unsynced)
         self._condemned += self.futures.open_all(self.logs)
+        self._lower_recovery_points({**self.futures.logs, **self.logs})
 
     def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
         """Begins a partition. It costs no sync: a crash leaves it empty, or takes it away, until its first flush."""
         assert partition not in self.logs
         directory = self._dir(partition)
+        is_new = not self._disk.is_dir(directory)
         self._disk.make_dirs(directory)
         write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
-        return self._open(partition)
+        log = self._open(partition, clean=is_new or self.was_clean)
+        self._lower_recovery_points({partition: log})
+        return log
 
     def delete(self, partition: TopicPartition) -> None:
         """Takes a partition out. Its directory is renamed at once, and removed by `remove_condemned`."""
@@ -159,11 +166,19 @@ class LogDirectory:
             if (parsed := names.parse_partition_dir(name)) and parsed[1] == names.DELETE_DIR
         ]
 
-    def _open(self, partition: TopicPartition) -> PartitionLog:
-        log = self.logs[partition] = self._open_log(partition, self._dir(partition))
+    def _open(self, partition: TopicPartition, *, clean: bool, unsynced: list[str] | None = None) -> PartitionLog:
+        log = self.logs[partition] = self._open_log(partition, self._dir(partition), clean=clean, unsynced=unsynced)
         return log
 
-    def _open_log(self, partition: TopicPartition, directory: str, log_start_offset: int | None = None) -> PartitionLog:
+    def _open_log(
+        self,
+        partition: TopicPartition,
+        directory: str,
+        log_start_offset: int | None = None,
+        *,
+        clean: bool | None = None,
+        unsynced: list[str] | None = None,
+    ) -> PartitionLog:
         log = PartitionLog.open(
             self._disk,
             directory,
@@ -172,13 +187,11 @@ class LogDirectory:
             self._clock,
             log_start_offset=log_start_offset or self._log_start_offsets.get(partition, 0),
             recovery_point=self._recovery_points.get(partition, 0),
-            clean=self.was_clean,
+            clean=self.was_clean if clean is None else clean,
             producer_expiration_ms=self._producer_expiration_ms,
             before_truncation=lambda offset: self._before_truncation(partition, offset),
+            unsynced=unsynced,
         )
-        if log.recovery_point < self._recovery_points.get(partition, 0):
-            # It ends before what was once durable. What comes to stand there now must not be taken for that.
-            self._write_recovery_points({**self._recovery_points, partition: log.recovery_point})
         log.advance_high_watermark(
             min(max(self._high_watermarks.get(partition, 0), log.log_start_offset), log.log_end_offset)
         )
@@ -197,6 +210,13 @@ class LogDirectory:
         path = f"{self._dir(partition)}/{names.PARTITION_METADATA}"
         replace_file(self._disk, path, format_partition_metadata(topic_id))
         self.topic_ids[partition] = topic_id
+
+    def _lower_recovery_points(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
+        """Some may end before what was once durable. What comes to stand there now must not be taken for that."""
+        saved = self._recovery_points
+        lowered = {name: log.recovery_point for name, log in logs.items() if log.recovery_point < saved.get(name, 0)}
+        if lowered:
+            self._write_recovery_points({**saved, **lowered})
 
     def _dir(self, partition: TopicPartition) -> str:
         return self._file(names.partition_dir(partition))

@@ -102,11 +102,14 @@ class PartitionLog:
         producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
         before_truncation: Callable[[int], None] = _nothing_to_lower,
         progress: Callable[[Segment], None] | None = None,
+        unsynced: list[str] | None = None,
     ) -> "PartitionLog":
         """Opens the log in `directory`, or begins one; `clean` says that the last stop was.
 
         `before_truncation` is called before what is at an offset or after is cut away. It must make durable, before it
         returns, that neither the recovery point nor the log start offset in the checkpoints is beyond that offset.
+
+        What has to be durable before anything is appended is synced, or, for who opens many logs, added to `unsynced`.
         """
         make_dirs(disk, directory)
         loaded = Recovery(
@@ -123,6 +126,10 @@ class PartitionLog:
         )
         try:
             loaded.load()
+            if unsynced is not None:
+                unsynced += loaded.unsynced
+            elif loaded.unsynced:
+                disk.sync_all(loaded.unsynced)
         except Exception:
             loaded.release()
             raise

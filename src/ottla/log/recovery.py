@@ -63,6 +63,8 @@ class Recovery:
         self.truncated_bytes = 0
         # Whether all of it is as a clean stop left it: durable, and nothing had to be repaired.
         self.is_as_closed = False
+        # What must be synced before anything is appended.
+        self.unsynced: list[str] = []
 
     def load(self) -> None:
         self._finish_swaps()
@@ -79,7 +81,8 @@ class Recovery:
         self.epochs.truncate_from_start(self.log_start_offset)
         self.snapshots.drop_strays([segment.base_offset for segment in self.segments])
         if not self._clean or trusted < opened:
-            self._make_durable()
+            # Nothing that has been cut away, here or by who was killed doing it, may come back behind new batches.
+            self.unsynced = [self.segments[-1].path(names.LOG), self._directory]
         for segment in self.segments:
             segment.close()
 
@@ -87,11 +90,6 @@ class Recovery:
         """Closes what an opening that failed has opened."""
         for segment in self.segments:
             segment.release()
-
-    def _make_durable(self) -> None:
-        """Nothing that has been cut away, here or by who was killed doing it, may come back behind new batches."""
-        self.segments[-1].file.sync()
-        self._disk.sync_dir(self._directory)
 
     # 1. What was under way
 

@@ -1,6 +1,7 @@
 """One log directory: its lock, its marker, its checkpoints, its partitions."""
 
 import json
+from contextlib import AbstractContextManager
 
 import pytest
 from partition_logs import (
@@ -204,3 +205,23 @@ class TestCheckpoints:
         survivor.remove("/data/recovery-point-offset-checkpoint")
         log = open_directory(survivor).logs[PARTITION]
         assert (log.log_end_offset, log.recovery_point) == (2, 0)
+
+
+class SyncCountingDisk(MemoryDisk):
+    syncs = 0
+
+    def step(self, operation: str, partly: object = None) -> AbstractContextManager[None]:
+        self.syncs += operation.startswith("sync")
+        return super().step(operation, partly)
+
+
+@pytest.mark.parametrize("was_clean", [True, False])
+def test_beginning_a_partition_waits_for_no_sync(was_clean: bool) -> None:
+    disk = SyncCountingDisk()
+    if was_clean:
+        open_directory(disk).close()
+    directory = open_directory(disk)
+    assert directory.was_clean == was_clean
+    disk.syncs = 0
+    directory.create(PARTITION, TOPIC_ID)
+    assert disk.syncs == 0
