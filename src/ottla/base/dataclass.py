@@ -154,7 +154,7 @@ class _StandardFields:
         rows = []
         for name, (default, factory, init) in cls.__ottla_fields__.items():
             given = {"default": default, "default_factory": factory}
-            field = dataclasses.field(init=init, **{key: one for key, one in given.items() if one is not _MISSING})
+            field = dataclasses.field(init=init, **{key: one for key, one in given.items() if one is not _MISSING})  # noqa: TID251
             rows.append((name, cls.__annotations__[name], field))
         made: Any = dataclasses.make_dataclass(cls.__name__, rows)
         return dict(made.__dataclass_fields__)
@@ -179,6 +179,6 @@ def _replace(known: Any, /, **changes: Any) -> Any:
 
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass, field, replace
+    from dataclasses import dataclass, field, replace  # noqa: TID251 - what they stand for
 else:
     dataclass, field, replace = _dataclass, _field, _replace

@@ -5,9 +5,9 @@ next heartbeat: `is_metadata_stale`, when topics may have changed, and `are_rege
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
+from ottla.base.dataclass import replace
 from ottla.base.ids import Uuid
 from ottla.machines.coordinator import CoordinatorRecord
 from ottla.machines.group.consumer.member import (

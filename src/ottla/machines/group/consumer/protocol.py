@@ -14,10 +14,10 @@ within its session, is removed, and what it had is free.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.base.dataclass import replace
 from ottla.base.ids import Uuid
 from ottla.machines.coordinator import CoordinatorDecision, Timer
 from ottla.machines.group.consumer.assignors import ASSIGNORS
