@@ -39,7 +39,7 @@ from ottla.wire.messages import (
 from ottla.wire.record_values import encode_versioned
 
 ANSWER_WITHIN_S = 20.0
-_GENERATED = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_GENERATED = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|^[\w-]{22}$", re.ASCII)
 _COORDINATOR_COMES = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 _WITHOUT_ORDER = {"topics", "results", "groups", "members"}
@@ -153,10 +153,18 @@ class Talk:
         for topic in line.receive().topics:
             assert topic.error_code == ErrorCode.NONE, topic
             self.stand_ins.topic_ids[topic.topic_id] = topic.name
-        asked = [MetadataRequest.MetadataRequestTopic(name=name) for name in partitions]
+        self.await_leaders(*partitions)
+
+    def await_leaders(self, *topics: str) -> None:
+        asked = [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
         self._until(
             lambda: self._quietly(MetadataRequest(topics=asked), 12),
-            lambda reply: all(topic.error_code == ErrorCode.NONE and topic.partitions for topic in reply.topics),
+            lambda reply: all(
+                topic.error_code == ErrorCode.NONE
+                and topic.partitions
+                and all(partition.error_code == ErrorCode.NONE for partition in topic.partitions)
+                for topic in reply.topics
+            ),
         )
 
     def find_coordinator(self, group_id: str) -> None:

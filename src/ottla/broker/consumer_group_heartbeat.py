@@ -19,7 +19,7 @@ def handle_consumer_group_heartbeat(
     client = Client(context.client_id or "", f"/{context.connection.client_host}")
     broker.coordinators.groups.submit(
         request.group_id,
-        lambda machine, now_ms: machine.consumer_heartbeat(request, client, now_ms),
+        lambda machine, now_ms: machine.members.consumer_heartbeat(request, client, now_ms),
         lambda reply: respond(_refused(reply) if isinstance(reply, Refused) else reply),
         lambda error: respond(Reply(error_code=error)),
     )

@@ -12,7 +12,7 @@ def handle_heartbeat(broker: Broker, _context: RequestContext, request: Heartbea
         return
     broker.coordinators.groups.submit(
         request.group_id,
-        lambda machine, now_ms: machine.heartbeat(request, now_ms),
+        lambda machine, now_ms: machine.members.heartbeat(request, now_ms),
         respond,
         lambda error: respond(_refused(error)),
     )

@@ -2,7 +2,7 @@
 
 from ottla.broker.context import Broker
 from ottla.broker.coordination.waiters import ParkedRequest
-from ottla.machines.group.classic.rebalance import Joining
+from ottla.machines.group.classic.joining import JoiningClient
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -28,10 +28,10 @@ def handle_join_group(broker: Broker, context: RequestContext, request: JoinGrou
     if version < _FIRST_WITH_REBALANCE_TIMEOUT:
         request.rebalance_timeout_ms = request.session_timeout_ms
     waiter = ParkedRequest(reply, lambda error: JoinGroupResponse(error_code=error))
-    client = Joining(context.client_id or "", f"/{context.connection.client_host}", version)
+    client = JoiningClient(context.client_id or "", f"/{context.connection.client_host}", version)
     broker.coordinators.groups.submit(
         request.group_id,
-        lambda machine, now_ms: machine.join(request, client, waiter, now_ms),
+        lambda machine, now_ms: machine.members.join(request, client, waiter, now_ms),
         lambda _: None,
         waiter.failed,
     )

@@ -23,7 +23,7 @@ def handle_leave_group(broker: Broker, context: RequestContext, request: LeaveGr
 
     broker.coordinators.groups.submit(
         request.group_id,
-        lambda machine, now_ms: machine.leave(request, now_ms),
+        lambda machine, now_ms: machine.members.leave(request, now_ms),
         reply,
         lambda error: respond(LeaveGroupResponse(error_code=error)),
     )

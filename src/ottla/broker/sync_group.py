@@ -20,7 +20,7 @@ def handle_sync_group(broker: Broker, context: RequestContext, request: SyncGrou
         return
     broker.coordinators.groups.submit(
         request.group_id,
-        lambda machine, now_ms: machine.sync(request, waiter, now_ms),
+        lambda machine, now_ms: machine.members.sync(request, waiter, now_ms),
         lambda _: None,
         waiter.failed,
     )

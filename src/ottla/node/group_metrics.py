@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ottla.broker.context import STORAGE_PROBLEMS, Broker
 from ottla.broker.partition import Partition
 from ottla.log.reading import slot_of
-from ottla.machines.group.coordinator import Group
+from ottla.machines.group.membership import Group
 from ottla.runtime.exposition import Exposition, Sample
 
 MOST_LOOKED_UP = 200

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from ottla.base.ids import Uuid, uuid_text
 from ottla.broker.coordination.coordinator import Coordinator
 from ottla.broker.partition import Partition
 from ottla.broker.transactions import Transactions
@@ -36,10 +37,12 @@ class Coordinators:
 
     def _make_groups(self, _index: int, _leader_epoch: int) -> "GroupCoordinator":
         from ottla.machines.group.coordinator import GroupCoordinator
+        from ottla.machines.group.membership import NewIds
         from ottla.machines.group.settings import group_settings
 
         broker = self._broker
-        return GroupCoordinator(group_settings(broker.config), broker.image, lambda: str(uuid4()))
+        new_ids = NewIds(lambda: str(uuid4()), lambda: uuid_text(Uuid(uuid4().bytes)))
+        return GroupCoordinator(group_settings(broker.config), broker.image, new_ids)
 
     def on_leadership(self, partition: Partition) -> None:
         """A partition that this node holds has a new leader, or is gone."""

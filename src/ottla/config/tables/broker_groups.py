@@ -30,7 +30,8 @@ SETTINGS = (
     # The consumer protocol (KIP-848)
     Text("group.consumer.migration.policy", "bidirectional",
          OneOf(("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), any_case=True), MEDIUM,
-         "Which way a group may change between the classic and the consumer protocol while members of both are in it."),
+         "Which way a group may change between the classic and the consumer protocol while members of both are in it.",
+         acted_on=True),
     List("group.consumer.assignors", ("uniform", "range"), Items(may_be_empty=False), MEDIUM,
          "Assignors on the broker, by name or class; the first is used by groups that ask for none.", acted_on=True),
     Int("group.consumer.session.timeout.ms", 45_000, at_least(1), MEDIUM,

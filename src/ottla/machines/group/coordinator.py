@@ -1,12 +1,15 @@
-"""All groups of one partition of `__consumer_offsets`: the commands that are given to them, and their replay.
+"""All groups of one partition of `__consumer_offsets`: their replay, their offsets, and what admins ask of them.
+
+What members ask is `members`' affair (see `membership`).
 
 A group exists from its first record on: of the group itself, or of an offset that somebody commits in its name without
 being a member (a "simple" group, which has no protocol). It is forgotten when an admin deletes it, or when it is empty
 and the last of its offsets is too old.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.coordinator import (
     CoordinatorDecision,
     CoordinatorMachine,
@@ -17,17 +20,12 @@ from ottla.machines.coordinator import (
 )
 from ottla.machines.group import offset_commands
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState, DescribedGroup
-from ottla.machines.group.classic.rebalance import ClassicProtocol, Joining
-from ottla.machines.group.classic.replies import write_error
 from ottla.machines.group.consumer.describing import described
 from ottla.machines.group.consumer.group import ConsumerGroup
-from ottla.machines.group.consumer.heartbeats import Client, Heartbeat, Refused, Reply, check_request
-from ottla.machines.group.consumer.member import JOINING
-from ottla.machines.group.consumer.protocol import ConsumerProtocol
 from ottla.machines.group.consumer.replay import replay_consumer_record
 from ottla.machines.group.effects import Effects
+from ottla.machines.group.membership import Group, Membership, NewIds, waiters_of
 from ottla.machines.group.offsets import Offsets
-from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
 from ottla.records.kernel import Record
@@ -38,12 +36,6 @@ from ottla.wire.messages import (
     DeleteGroupsResponse,
     GroupMetadataKey,
     GroupMetadataValue,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
     ListGroupsResponse,
     OffsetCommitKey,
     OffsetCommitRequest,
@@ -53,28 +45,23 @@ from ottla.wire.messages import (
     OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
-    SyncGroupRequest,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-
-Group = ClassicGroup | ConsumerGroup
 
 _EXPIRATION = "expiration"
 _FIRST_WITH_GROUP_NOT_FOUND = 9
 
 
 class GroupCoordinator(CoordinatorMachine):
-    """`image` is the cluster as this broker knows it; `new_uuid_text` gives ids for members."""
+    """`image` is the cluster as this broker knows it; `new_ids` are for members who come without one."""
 
-    def __init__(self, settings: GroupSettings, image: MetadataImage, new_uuid_text: Callable[[], str]) -> None:
+    def __init__(self, settings: GroupSettings, image: MetadataImage, new_ids: NewIds) -> None:
         self.settings = settings
         self.image = image
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
-        self.classic = ClassicProtocol(settings, new_uuid_text)
-        self.consumer = ConsumerProtocol(settings, image)
-        self._new_uuid_text = new_uuid_text
+        self.members = Membership(self.groups, settings, image, new_ids)
         self._is_loaded = False
 
     # Replaying
@@ -116,136 +103,19 @@ class GroupCoordinator(CoordinatorMachine):
         if self._is_loaded and isinstance(group, ClassicGroup):
             group.on_written(value)
         else:
-            self.groups[group_id] = ClassicGroup.of_record(group_id, value)
+            converted = self.members.migration.converted.pop(group_id, None)
+            self.groups[group_id] = converted or ClassicGroup.of_record(group_id, value)
 
     def on_loaded(self, now_ms: int) -> CoordinatorDecision[None]:
         self._is_loaded = True
         effects = Effects()
-        for group in self.groups.values():
-            if isinstance(group, ClassicGroup):
-                self.classic.on_loaded(group, effects, now_ms)
-            else:
-                self.consumer.on_loaded(group, effects)
+        self.members.on_loaded(effects, now_ms)
         effects.timers.append(self._expiration_timer())
         return effects.decision(None)
 
     def on_unloaded(self) -> Sequence[Waiter]:
         classic = (group for group in self.groups.values() if isinstance(group, ClassicGroup))
-        return [waiter for group in classic for waiter in _waiters(group)]
-
-    # Membership, classic
-
-    def join(
-        self, request: JoinGroupRequest, client: Joining, waiter: Waiter, now_ms: int
-    ) -> CoordinatorDecision[None]:
-        group = self.groups.get(request.group_id)
-        effects = Effects()
-        if isinstance(group, ClassicGroup):
-            self.classic.join(group, request, client, waiter, effects, now_ms)
-            return effects.decision(None)
-        if group is not None and not group.is_empty:
-            refused = JoinGroupResponse(
-                member_id=request.member_id, error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, protocol_name=None
-            )
-            effects.answer(waiter, refused)
-            return effects.decision(None)
-        if request.member_id:
-            unknown = JoinGroupResponse(member_id=request.member_id, error_code=ErrorCode.UNKNOWN_MEMBER_ID)
-            effects.answer(waiter, unknown)
-            return effects.decision(None)
-        return self._join_new_group(group, request, client, waiter, effects, now_ms)
-
-    def _join_new_group(
-        self,
-        old: ConsumerGroup | None,
-        request: JoinGroupRequest,
-        client: Joining,
-        waiter: Waiter,
-        effects: Effects,
-        now_ms: int,
-    ) -> CoordinatorDecision[None]:
-        """The group is written down as soon as somebody asks for it, in the place of an empty one of the other kind."""
-        group_id = request.group_id
-        group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
-        created = group.empty_record(0, now_ms)
-        self.classic.join(group, request, client, waiter, effects, now_ms)
-        effects.records[:0] = [*(old.tombstones() if old is not None else ()), group_written(group_id, created)]
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            undone = Effects()
-            if self.groups.get(group_id) is group:
-                del self.groups[group_id]
-                if old is not None:
-                    self.groups[group_id] = old
-            for waiter in (*(answer.waiter for answer in effects.answers), *_waiters(group)):
-                undone.answer(waiter, write_error(error))
-            return undone.decision(None)
-
-        effects.undo = undo
-        return effects.decision(None)
-
-    def sync(self, request: SyncGroupRequest, waiter: Waiter, now_ms: int) -> CoordinatorDecision[None]:
-        group = self.groups.get(request.group_id)
-        effects = Effects()
-        if not isinstance(group, ClassicGroup) or group.is_empty:
-            effects.answer(waiter, ErrorCode.UNKNOWN_MEMBER_ID)
-        else:
-            self.classic.sync(group, request, waiter, effects, now_ms)
-        return effects.decision(None)
-
-    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> CoordinatorDecision[HeartbeatResponse]:
-        group = self.groups.get(request.group_id)
-        if not isinstance(group, ClassicGroup):
-            return CoordinatorDecision(HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-        return self.classic.heartbeat(group, request.member_id, request.group_instance_id, request.generation_id)
-
-    def leave(self, request: LeaveGroupRequest, now_ms: int) -> CoordinatorDecision[LeaveGroupResponse]:
-        group = self.groups.get(request.group_id)
-        if not isinstance(group, ClassicGroup):
-            unknown = [
-                LeaveGroupResponse.MemberResponse(
-                    member_id=member.member_id,
-                    group_instance_id=member.group_instance_id,
-                    error_code=ErrorCode.UNKNOWN_MEMBER_ID,
-                )
-                for member in request.members
-            ]
-            return CoordinatorDecision(LeaveGroupResponse(members=unknown))
-        effects = Effects()
-        return effects.decision(self.classic.leave(group, request, effects, now_ms))
-
-    def with_classic(
-        self, group_id: str, transition: Callable[[ClassicGroup, Effects], None]
-    ) -> CoordinatorDecision[None]:
-        """For timers: lets a group change if it is still there."""
-        group = self.groups.get(group_id)
-        effects = Effects()
-        if isinstance(group, ClassicGroup):
-            transition(group, effects)
-        return effects.decision(None)
-
-    # Membership, consumer protocol
-
-    def consumer_heartbeat(
-        self, request: Heartbeat, client: Client, now_ms: int
-    ) -> CoordinatorDecision[Reply | Refused]:
-        refused = check_request(request)
-        if refused is not None:
-            return CoordinatorDecision(refused)
-        group = self.groups.get(request.group_id)
-        effects = Effects()
-        if not isinstance(group, ConsumerGroup):
-            if request.member_epoch != JOINING or (group is not None and not group.is_empty):
-                return CoordinatorDecision(
-                    Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {request.group_id}")
-                )
-            if group is not None:
-                effects.records += group.tombstones()  # An empty group becomes one of the other kind.
-            group = ConsumerGroup(request.group_id)
-        if not request.member_id:
-            request.member_id = self._new_uuid_text()
-        reply = self.consumer.heartbeat(group, request, client, effects, now_ms)
-        return CoordinatorDecision(reply) if isinstance(reply, Refused) else effects.decision(reply)
+        return [waiter for group in classic for waiter in waiters_of(group)]
 
     def on_topics_changed(self, topics: Collection[str], *, came_or_went: bool) -> None:
         """Groups that read these topics look at them again with their next heartbeat. Nothing of that is in the log."""
@@ -284,7 +154,7 @@ class GroupCoordinator(CoordinatorMachine):
         if isinstance(group, ClassicGroup) and group.state in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
             member = group.members.get(request.member_id)
             if member is not None:
-                self.classic.keep_session(group, member, effects)
+                self.members.rebalance.keep_session(group, member, effects)
         response, records = offset_commands.commit(request, self.settings, now_ms)
         return CoordinatorDecision(response, records, timers=effects.timers)
 
@@ -310,12 +180,21 @@ class GroupCoordinator(CoordinatorMachine):
                 request.generation_id,
                 is_transactional=True,
                 api_version=api_version,
+                partitions=[
+                    (self._topic_id(topic.name), partition.partition_index)
+                    for topic in request.topics
+                    for partition in topic.partitions
+                ],
             )
         if error:
             return CoordinatorDecision(ErrorCode.ILLEGAL_GENERATION if error == ErrorCode.STALE_MEMBER_EPOCH else error)
         response, records = offset_commands.commit_in_transaction(request, self.settings, now_ms)
         stamp = TransactionStamp(request.producer_id, request.producer_epoch)
         return CoordinatorDecision(response, records, transaction=stamp)
+
+    def _topic_id(self, name: str) -> Uuid:
+        topic = self.image.topics.by_name.get(name)
+        return ZERO_UUID if topic is None else topic.id
 
     def fetch_offsets(
         self, asked: OffsetFetchRequest.OffsetFetchRequestGroup, *, require_stable: bool
@@ -348,7 +227,8 @@ class GroupCoordinator(CoordinatorMachine):
         return CoordinatorDecision(None, records, timers=[self._expiration_timer()], atomic=False)
 
     def _expiration_timer(self) -> Timer:
-        return Timer(_EXPIRATION, self.settings.offsets_retention_check_interval_ms, GroupCoordinator.expire_offsets)
+        interval_ms = self.settings.offsets_retention_check_interval_ms
+        return Timer(_EXPIRATION, interval_ms, GroupCoordinator.expire_offsets)
 
     # Administration
 
@@ -372,13 +252,15 @@ class GroupCoordinator(CoordinatorMachine):
 
     def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup | None:
         group = self.groups.get(group_id)
-        assignor = self.settings.default_assignor
-        return described(group, assignor, self.image) if isinstance(group, ConsumerGroup) else None
+        return (
+            described(group, self.settings.default_assignor, self.image) if isinstance(group, ConsumerGroup) else None
+        )
 
     def delete_groups(
         self, group_ids: Iterable[str], now_ms: int
     ) -> CoordinatorDecision[list[DeleteGroupsResponse.DeletableGroupResult]]:
-        results, records = list[DeleteGroupsResponse.DeletableGroupResult](), list[CoordinatorRecord]()
+        results: list[DeleteGroupsResponse.DeletableGroupResult] = []
+        records: list[CoordinatorRecord] = []
         for group_id in dict.fromkeys(group_ids):
             group = self.groups.get(group_id)
             error = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_deletion()
@@ -387,13 +269,6 @@ class GroupCoordinator(CoordinatorMachine):
                 records += group.tombstones()
             results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error))
         return CoordinatorDecision(results, records)
-
-
-def _waiters(group: ClassicGroup) -> Iterable[Waiter]:
-    for member in group.members.values():
-        for waiter in (member.waits_for_join, member.waits_for_sync):
-            if waiter is not None:
-                yield waiter
 
 
 def _has_pending(group: Group) -> bool:

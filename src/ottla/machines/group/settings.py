@@ -1,10 +1,29 @@
 """The broker settings that groups live by, as numbers."""
 
 from collections.abc import Sequence
+from enum import Enum
 
 from ottla.base.dataclass import dataclass
 from ottla.config.parse import Values
 from ottla.machines.group.consumer.assignors import ASSIGNORS
+
+
+class MigrationPolicy(Enum):
+    """Which way a group with members may change its protocol. Empty ones always may."""
+
+    DISABLED = "disabled"
+    UPGRADE = "upgrade"
+    """From the classic to the consumer protocol."""
+    DOWNGRADE = "downgrade"
+    BIDIRECTIONAL = "bidirectional"
+
+    @property
+    def allows_upgrade(self) -> bool:
+        return self in (MigrationPolicy.UPGRADE, MigrationPolicy.BIDIRECTIONAL)
+
+    @property
+    def allows_downgrade(self) -> bool:
+        return self in (MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +42,7 @@ class GroupSettings:
     consumer_assignment_interval_ms: int = 1_000
     consumer_max_size: int = (1 << 31) - 1
     default_assignor: str = "uniform"
+    migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
 
 
 def group_settings(config: Values) -> GroupSettings:
@@ -39,6 +59,7 @@ def group_settings(config: Values) -> GroupSettings:
         consumer_assignment_interval_ms=config.integer("group.consumer.assignment.interval.ms"),
         consumer_max_size=config.integer("group.consumer.max.size"),
         default_assignor=_first_known(config.list("group.consumer.assignors")),
+        migration_policy=MigrationPolicy(config.text("group.consumer.migration.policy").lower()),
     )
 
 

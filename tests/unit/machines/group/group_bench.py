@@ -12,13 +12,14 @@ the log is replayed into a second machine, which must be in the same state, as f
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from ottla.base.ids import Uuid
+from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.coordinator import CoordinatorDecision, CoordinatorRecord, TransactionStamp
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
-from ottla.machines.group.classic.rebalance import Joining
+from ottla.machines.group.classic.joining import JoiningClient
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.heartbeats import Client, Refused
 from ottla.machines.group.coordinator import GroupCoordinator
+from ottla.machines.group.membership import NewIds
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
 from ottla.wire.errors import ErrorCode
@@ -97,7 +98,7 @@ class Groups:
         return f"id{self._ids}"
 
     def _fresh(self) -> GroupCoordinator:
-        return GroupCoordinator(self.settings, self.image, self._new_id)
+        return GroupCoordinator(self.settings, self.image, NewIds(self._new_id, self._new_id))
 
     def _replay_all(self, machine: GroupCoordinator) -> None:
         for entry in self.log:
@@ -230,8 +231,8 @@ class Groups:
                 for name, metadata in offered.items()
             ],
         )
-        client = Joining(client_id, "/127.0.0.1", version)
-        self.carry_out(self.machine.join(request, client, call, self.now_ms))
+        client = JoiningClient(client_id, "/127.0.0.1", version)
+        self.carry_out(self.machine.members.join(request, client, call, self.now_ms))
         return call
 
     def join(self, client_id: str = "client", **details: Any) -> Call:
@@ -263,7 +264,7 @@ class Groups:
             ],
             **more,
         )
-        self.carry_out(self.machine.sync(request, call, self.now_ms))
+        self.carry_out(self.machine.members.sync(request, call, self.now_ms))
         return call
 
     def heartbeat(
@@ -282,7 +283,7 @@ class Groups:
             member_id=member if isinstance(member, str) else member.member_id,
             group_instance_id=instance_id,
         )
-        return ErrorCode(self.carry_out(self.machine.heartbeat(request, self.now_ms)).error_code)
+        return ErrorCode(self.carry_out(self.machine.members.heartbeat(request, self.now_ms)).error_code)
 
     def leave(self, *members: Call | str, instance_id: str | None = None, group_id: str = GROUP) -> list[ErrorCode]:
         request = LeaveGroupRequest(
@@ -294,7 +295,7 @@ class Groups:
                 for member in members
             ],
         )
-        response = self.carry_out(self.machine.leave(request, self.now_ms))
+        response = self.carry_out(self.machine.members.leave(request, self.now_ms))
         if isinstance(response, ErrorCode):
             return [response]
         return [ErrorCode(member.error_code) for member in response.members]
@@ -355,7 +356,7 @@ class Groups:
         """One ConsumerGroupHeartbeat: the reply, or why there is none."""
         request = ConsumerGroupHeartbeatRequest(**{"group_id": GROUP, **fields})
         client = Client("client", "/127.0.0.1")
-        reply = self.carry_out(self.machine.consumer_heartbeat(request, client, self.now_ms))
+        reply = self.carry_out(self.machine.members.consumer_heartbeat(request, client, self.now_ms))
         return reply.error if isinstance(reply, Refused) else reply
 
     # Offsets
@@ -383,7 +384,9 @@ class Groups:
             generation_id_or_member_epoch=generation,
             member_id=member_id,
             topics=[
-                OffsetCommitRequest.OffsetCommitRequestTopic(name=name, partitions=partitions)
+                OffsetCommitRequest.OffsetCommitRequestTopic(
+                    name=name, topic_id=self._topic_id(name), partitions=partitions
+                )
                 for name, partitions in topics.items()
             ],
             **more,
@@ -392,6 +395,11 @@ class Groups:
         if isinstance(outcome, ErrorCode):
             return outcome
         return [ErrorCode(part.error_code) for topic in outcome.topics for part in topic.partitions]
+
+    def _topic_id(self, name: str) -> Uuid:
+        """As the broker finds it before the coordinator is asked."""
+        topic = self.image.topics.by_name.get(name)
+        return ZERO_UUID if topic is None else topic.id
 
     def committed(
         self, topics: Mapping[str, Sequence[int]] | None = None, *, group_id: str = GROUP, require_stable: bool = False
@@ -423,8 +431,8 @@ class Groups:
 def in_the_log(group: ClassicGroup | ConsumerGroup) -> Any:
     """What of a group is in its records; a simple one has none. Of a consumer group that is everything."""
     if isinstance(group, ConsumerGroup):
-        looked_at_again = ("is_metadata_stale", "are_regexes_stale")
-        return {name: getattr(group, name) for name in group.__slots__ if name not in looked_at_again}
+        in_memory = ("is_metadata_stale", "are_regexes_stale", "rejoining")
+        return {name: getattr(group, name) for name in group.__slots__ if name not in in_memory}
     if group.state is ClassicState.STABLE:
         return group.record({member.member_id: member.assignment for member in group.members.values()})
     assert group.state is ClassicState.EMPTY

@@ -4,54 +4,12 @@ from typing import Any
 
 import pytest
 from group_bench import GROUP, NOW_MS, Groups
+from group_members import HEARTBEAT_MS, Member, Owned
 
-from ottla.base.ids import Uuid
 from ottla.machines.group.consumer.group import ConsumerGroup
+from ottla.machines.group.settings import MigrationPolicy
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import ConfigRecord, ConsumerGroupHeartbeatRequest
-
-HEARTBEAT_MS = 5000
-Owned = ConsumerGroupHeartbeatRequest.TopicPartitions
-
-
-class Member:
-    """A consumer: it takes what it is given, and gives up what it is told to with the next heartbeat."""
-
-    def __init__(self, groups: Groups, member_id: str, *topics: str, **details: Any) -> None:
-        self._groups = groups
-        self.member_id = member_id
-        self.epoch = 0
-        self.has: dict[Uuid, set[int]] = {}
-        self._details = {"subscribed_topic_names": list(topics), "rebalance_timeout_ms": 60_000, **details}
-
-    @property
-    def partitions(self) -> set[tuple[str, int]]:
-        """By the names of their topics."""
-        return {(id.rstrip(b".").decode(), index) for id, indexes in self.has.items() for index in indexes}
-
-    def beat(self, **fields: Any) -> Any:
-        """Says what has changed; in the first heartbeat, everything."""
-        said = {"member_id": self.member_id, "member_epoch": self.epoch, **fields}
-        if self.epoch == 0:
-            said = {**self._details, "topic_partitions": [], **said}
-        if self._details.get("instance_id"):
-            said["instance_id"] = self._details["instance_id"]
-        reply = self._groups.beat(**said)
-        if not isinstance(reply, ErrorCode):
-            self.epoch = reply.member_epoch
-            if reply.assignment is not None:
-                self.has = {given.topic_id: set(given.partitions) for given in reply.assignment.topic_partitions}
-        return reply
-
-    def follow(self) -> Any:
-        """A heartbeat that says what it has, as one who has just given something up."""
-        owned = [Owned(topic_id=topic_id, partitions=sorted(indexes)) for topic_id, indexes in self.has.items()]
-        return self.beat(topic_partitions=owned)
-
-    def leave(self, epoch: int = -1) -> Any:
-        return self._groups.beat(
-            member_id=self.member_id, member_epoch=epoch, instance_id=self._details.get("instance_id")
-        )
+from ottla.wire.messages import ConfigRecord
 
 
 def settle(groups: Groups, *members: Member) -> None:
@@ -572,7 +530,7 @@ def test_an_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offsets()
 
 
 def test_an_empty_consumer_group_becomes_a_classic_group_and_keeps_its_offsets() -> None:
-    groups = Groups()
+    groups = Groups(migration_policy=MigrationPolicy.DISABLED)
     groups.create_topic("orders", 1)
     ann = Member(groups, "ann", "orders")
     ann.beat()
@@ -584,13 +542,14 @@ def test_an_empty_consumer_group_becomes_a_classic_group_and_keeps_its_offsets()
     assert groups.committed() == {("orders", 0): 5}
 
 
-def test_the_classic_protocol_knows_no_members_of_consumer_groups() -> None:
+def test_who_speaks_the_consumer_protocol_cannot_stay_by_the_classic_one_but_can_be_removed() -> None:
     groups = Groups()
     groups.create_topic("orders", 1)
     Member(groups, "ann", "orders").beat()
     assert groups.heartbeat("ann", generation=2) is ErrorCode.UNKNOWN_MEMBER_ID
     assert groups.sync("ann", generation=2).error is ErrorCode.UNKNOWN_MEMBER_ID
-    assert groups.leave("ann") == [ErrorCode.UNKNOWN_MEMBER_ID]
+    assert groups.leave("ann", "nobody") == [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID]
+    assert groups.state == "Empty"
 
 
 # Administration and settings

@@ -11,6 +11,7 @@ from ottla.broker.coordination.loading import replay_batch
 from ottla.machines.coordinator import CoordinatorRecord, TransactionStamp
 from ottla.machines.group.committed import CommittedOffset
 from ottla.machines.group.coordinator import GroupCoordinator
+from ottla.machines.group.membership import NewIds
 from ottla.machines.group.records import group_forgotten, offset_committed, offset_forgotten
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
@@ -33,7 +34,7 @@ class Decoding(GroupCoordinator):
 
 
 def coordinator(kind: type[GroupCoordinator] = GroupCoordinator) -> GroupCoordinator:
-    return kind(GroupSettings(), MetadataImage(), lambda: "an-id")
+    return kind(GroupSettings(), MetadataImage(), NewIds(lambda: "an-id", lambda: "an-id"))
 
 
 def load(machine: GroupCoordinator, *batches: bytes) -> GroupCoordinator:

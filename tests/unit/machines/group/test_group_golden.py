@@ -10,6 +10,7 @@ from ottla.broker.coordination.loading import replay_batch
 from ottla.machines.group.classic.group import ClassicGroup
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.coordinator import GroupCoordinator
+from ottla.machines.group.membership import NewIds
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image import MetadataImage
 from ottla.records.batch import complete_batches
@@ -22,7 +23,7 @@ PLAIN = "CVuwvOOZSWO9mnZZje_qUA"
 
 def steps(directory: str) -> Iterator[GroupCoordinator]:
     """The machine after each batch of the log."""
-    machine = GroupCoordinator(GroupSettings(), MetadataImage(), lambda: "an id")
+    machine = GroupCoordinator(GroupSettings(), MetadataImage(), NewIds(lambda: "an id", lambda: "an id"))
     for segment in sorted((GOLDEN / directory / "__consumer_offsets-0").glob("*.log")):
         data = segment.read_bytes()
         for position, header in complete_batches(data):

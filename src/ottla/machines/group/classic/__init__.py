@@ -2,7 +2,8 @@
 
     member     one member, and what it waits for
     group      the group's state and what may be asked of it
-    rebalance  joining, syncing, leaving, timing out: everything that moves a group from one state to the next
+    joining    who comes, and as whom
+    rebalance  gathering, syncing, leaving, timing out: everything that moves a group from one state to the next
 
 Import from the modules.
 """

@@ -16,8 +16,8 @@ from enum import Enum
 from ottla.base.ids import Uuid
 from ottla.machines.coordinator import CoordinatorRecord, Waiter
 from ottla.machines.group.classic.member import ClassicMember, Protocol
+from ottla.machines.group.embedded import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from ottla.machines.group.records import group_forgotten
-from ottla.machines.group.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeGroupsResponse, GroupMetadataValue, JoinGroupResponse
 

@@ -1,10 +1,10 @@
-"""What moves a classic group from state to state: joining, syncing, leaving, falling silent.
+"""What moves a classic group from state to state: gathering, syncing, leaving, falling silent.
 
-Theory of operation. Everybody who joins waits at a barrier. It opens when all known members are there, or when the
-slowest has had its rebalance timeout; the first rebalance of an empty group waits `group.initial.rebalance.delay.ms`
-for more. Whoever has not come by then is no longer a member, static members excepted. Then a protocol is chosen by
-vote, and everybody is told the new generation; the leader is told the members too, divides the work, and brings the
-assignments with its SyncGroup. They are written to the log, and with that the group is stable.
+Theory of operation. Everybody who joins (see `joining`) waits at a barrier. It opens when all known members are there,
+or when the slowest has had its rebalance timeout; the first rebalance of an empty group waits for more, for
+`group.initial.rebalance.delay.ms`. Whoever has not come by then is no longer a member, static members excepted. Then a
+protocol is chosen by vote, and everybody is told the new generation; the leader is told the members too, divides the
+work, and brings the assignments with its SyncGroup. They are written to the log, and with that the group is stable.
 
 A member that waits for others keeps its session. All others must be heard of within their session timeout. A member of
 a new generation that does not ask for its assignment within the rebalance timeout is lost as well.
@@ -12,228 +12,37 @@ a new generation that does not ask for its assignment within the rebalance timeo
 One file because these transitions lead into each other, and whoever reads one must see where it goes.
 """
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from ottla.machines.coordinator import Answer, CoordinatorDecision, Waiter
 from ottla.machines.group.classic import timers
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
-from ottla.machines.group.classic.member import ClassicMember, protocols_of
-from ottla.machines.group.classic.replies import joined, refused_join, rejoin, rejoined, synced, write_error
+from ottla.machines.group.classic.member import ClassicMember
+from ottla.machines.group.classic.replies import joined, synced, write_error
 from ottla.machines.group.effects import Effects
 from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     HeartbeatResponse,
-    JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
     SyncGroupRequest,
 )
 
-_FIRST_WITH_REQUIRED_IDS: Final = 4
-_NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000
-"""A new member has no id yet to be heard of by; if it has gone, its JoinGroup must not wait forever."""
-
 _UNSTABLE: Final = frozenset({ClassicState.STABLE, ClassicState.COMPLETING_REBALANCE})
 
 
-class Joining(NamedTuple):
-    """Who joins, beside what the request says."""
-
-    client_id: str
-    client_host: str
-    api_version: int
-
-
-class ClassicProtocol:
+class Rebalance:
     """The transitions. The groups are the coordinator's; each method is given one, and the effects to add to."""
 
-    def __init__(self, settings: GroupSettings, new_uuid_text: Callable[[], str]) -> None:
+    def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
-        self._new_uuid_text = new_uuid_text
-
-    # Joining
-
-    def join(
-        self,
-        group: ClassicGroup,
-        request: JoinGroupRequest,
-        client: Joining,
-        waiter: Waiter,
-        effects: Effects,
-        now_ms: int,
-    ) -> None:
-        if not self._accepts(group, request.member_id):
-            effects.answer(waiter, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
-            if request.member_id in group.members:
-                self._remove(group, request.member_id, effects)
-                self._after_loss(group, effects, now_ms)
-        elif not group.supports(request.protocol_type, protocols_of(request)):
-            effects.answer(waiter, refused_join(request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
-        elif not request.member_id:
-            self._join_new(group, request, client, waiter, effects, now_ms)
-        else:
-            self._join_known(group, request, client, waiter, effects, now_ms)
-
-    def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
-        """`group.max.size`. While the group gathers, those count who have come; so the last to come are left out."""
-        member = group.members.get(member_id)
-        if group.state is ClassicState.EMPTY:
-            return True
-        if group.state is ClassicState.PREPARING_REBALANCE:
-            is_here = member is not None and member.waits_for_join is not None
-            return is_here or group.waiting_count < self._settings.max_size
-        return member is not None or len(group.members) < self._settings.max_size
-
-    def _join_new(
-        self,
-        group: ClassicGroup,
-        request: JoinGroupRequest,
-        client: Joining,
-        waiter: Waiter,
-        effects: Effects,
-        now_ms: int,
-    ) -> None:
-        instance_id = request.group_instance_id
-        member_id = f"{client.client_id if instance_id is None else instance_id}-{self._new_uuid_text()}"
-        if instance_id is not None and instance_id in group.static_ids:
-            self._replace_static(group, request, client, member_id, waiter, effects, now_ms)
-        elif instance_id is None and client.api_version >= _FIRST_WITH_REQUIRED_IDS:
-            group.pending.add(member_id)
-            effects.timers.append(timers.session(group, member_id, request.session_timeout_ms))
-            effects.answer(waiter, JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
-        else:
-            self._add(group, request, client, member_id, waiter, effects, now_ms)
-
-    def _join_known(
-        self,
-        group: ClassicGroup,
-        request: JoinGroupRequest,
-        client: Joining,
-        waiter: Waiter,
-        effects: Effects,
-        now_ms: int,
-    ) -> None:
-        member_id = request.member_id
-        if member_id in group.pending and request.group_instance_id is None:
-            self._add(group, request, client, member_id, waiter, effects, now_ms)
-            return
-        error = group.check_member(member_id, request.group_instance_id)
-        if not error and group.state is ClassicState.EMPTY:
-            error = ErrorCode.UNKNOWN_MEMBER_ID
-        if error:
-            effects.answer(waiter, refused_join(request, error))
-            return
-        member = group.members[member_id]
-        is_unchanged = member.protocols == protocols_of(request)
-        is_leader = group.leader_id == member_id
-        if is_unchanged and group.state is ClassicState.COMPLETING_REBALANCE:
-            # It may not have got the first reply.
-            effects.answer(waiter, joined(group, member, with_members=is_leader))
-        elif is_unchanged and group.state is ClassicState.STABLE and not is_leader:
-            effects.answer(waiter, joined(group, member))
-        else:
-            # A leader who joins again wants a rebalance: it has seen a topic grow, say.
-            self._update(group, member, request, waiter, effects)
-            self._rebalance(group, effects, now_ms)
-
-    def _add(
-        self,
-        group: ClassicGroup,
-        request: JoinGroupRequest,
-        client: Joining,
-        member_id: str,
-        waiter: Waiter,
-        effects: Effects,
-        now_ms: int,
-    ) -> None:
-        member = ClassicMember(
-            member_id,
-            instance_id=request.group_instance_id,
-            client_id=client.client_id,
-            client_host=client.client_host,
-            rebalance_timeout_ms=request.rebalance_timeout_ms,
-            session_timeout_ms=request.session_timeout_ms,
-            protocol_type=request.protocol_type,
-            protocols=protocols_of(request),
-        )
-        member.is_new = True
-        if group.state is ClassicState.PREPARING_REBALANCE and group.previous_state is ClassicState.EMPTY:
-            group.has_news_members = True
-        group.add(member, waiter)
-        self.keep_session(group, member, effects, _NEW_MEMBER_JOIN_TIMEOUT_MS)
-        self._rebalance(group, effects, now_ms)
-
-    @staticmethod
-    def _update(
-        group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest, waiter: Waiter, effects: Effects
-    ) -> None:
-        if member.waits_for_join is not None:
-            effects.answer(member.waits_for_join, rejoin(member))  # It asks a second time: the first gave up.
-        group.update(member, protocols_of(request), request.rebalance_timeout_ms, request.session_timeout_ms)
-        group.wait_for_join(member, waiter)
-
-    # Static members (KIP-345)
-
-    def _replace_static(
-        self,
-        group: ClassicGroup,
-        request: JoinGroupRequest,
-        client: Joining,
-        member_id: str,
-        waiter: Waiter,
-        effects: Effects,
-        now_ms: int,
-    ) -> None:
-        """A static member has started anew: it gets a new id, and whoever still uses the old one is fenced."""
-        instance_id = request.group_instance_id
-        assert instance_id is not None
-        member = group.members[group.static_ids[instance_id]]
-        old = member.member_id, group.leader_id, member.protocols
-        old_timeouts = member.rebalance_timeout_ms, member.session_timeout_ms
-        self._fence(group, member, effects)
-        group.replace_static(instance_id, member_id)
-        self.keep_session(group, member, effects)
-        self._update(group, member, request, waiter, effects)
-        if group.state is not ClassicState.STABLE:
-            # The leader may know it by its old id already; so what it is about to assign is of no use.
-            self._rebalance(group, effects, now_ms)
-            return
-        if group.protocol != group.select_protocol():
-            self._rebalance(group, effects, now_ms)
-            return
-        group.wait_for_join(member, None)
-        assignments = {member.member_id: member.assignment for member in group.members.values()}
-        effects.records.append(group_written(group.group_id, group.record(assignments)))
-        effects.answer(waiter, rejoined(group, member, old[1], client.api_version))
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            undone = Effects()
-            group.update(member, old[2], *old_timeouts)
-            group.replace_static(instance_id, old[0])
-            self.keep_session(group, member, undone)
-            undone.answer(waiter, write_error(error))
-            return undone.decision(None)
-
-        effects.undo = undo
-
-    @staticmethod
-    def _fence(group: ClassicGroup, member: ClassicMember, effects: Effects) -> None:
-        if member.waits_for_join is not None:
-            fenced = JoinGroupResponse(member_id=member.member_id, error_code=ErrorCode.FENCED_INSTANCE_ID)
-            effects.answer(member.waits_for_join, fenced)
-            group.wait_for_join(member, None)
-        if member.waits_for_sync is not None:
-            effects.answer(member.waits_for_sync, ErrorCode.FENCED_INSTANCE_ID)
-            member.waits_for_sync = None
-        effects.timers.append(timers.no_session(group, member.member_id))
 
     # The barrier
 
-    def _rebalance(self, group: ClassicGroup, effects: Effects, now_ms: int) -> None:
+    def go_on(self, group: ClassicGroup, effects: Effects, now_ms: int) -> None:
         """Somebody came, went or changed: a rebalance begins, or the one under way may now be complete."""
         if group.state is not ClassicState.PREPARING_REBALANCE:
             self.prepare(group, effects, now_ms)
@@ -418,8 +227,7 @@ class ClassicProtocol:
             if group.state is ClassicState.PREPARING_REBALANCE and group.has_all_joined:
                 self._open(group, effects, now_ms)
         elif member is not None and not member.keeps_its_session:
-            self._remove(group, member_id, effects)
-            self._after_loss(group, effects, now_ms)
+            self.lose(group, member_id, effects, now_ms)
 
     # Leaving
 
@@ -432,7 +240,7 @@ class ClassicProtocol:
             if group.state in _UNSTABLE:
                 self.prepare(group, effects, now_ms)
             elif group.state is ClassicState.PREPARING_REBALANCE:
-                self._rebalance(group, effects, now_ms)
+                self.go_on(group, effects, now_ms)
         return LeaveGroupResponse(members=answers)
 
     def _leave(
@@ -466,7 +274,9 @@ class ClassicProtocol:
             effects.timers.append(timers.no_session(group, member_id))
             group.remove(member_id)
 
-    def _after_loss(self, group: ClassicGroup, effects: Effects, now_ms: int) -> None:
+    def lose(self, group: ClassicGroup, member_id: str, effects: Effects, now_ms: int) -> None:
+        """A member is gone without having said so; the others divide the work anew."""
+        self._remove(group, member_id, effects)
         if group.state in _UNSTABLE:
             self.prepare(group, effects, now_ms)
         elif group.state is ClassicState.PREPARING_REBALANCE and group.has_all_joined:

@@ -56,32 +56,32 @@ def no_sync(group: ClassicGroup) -> Timer:
 def _on_session_over(
     group_id: str, member_id: str, coordinator: "GroupCoordinator", now_ms: int
 ) -> CoordinatorDecision[None]:
-    protocol = coordinator.classic
-    return coordinator.with_classic(
-        group_id, lambda group, effects: protocol.on_session_over(group, member_id, effects, now_ms)
+    rebalance = coordinator.members.rebalance
+    return coordinator.members.with_classic(
+        group_id, lambda group, effects: rebalance.on_session_over(group, member_id, effects, now_ms)
     )
 
 
 def _on_barrier_timeout(group_id: str, coordinator: "GroupCoordinator", now_ms: int) -> CoordinatorDecision[None]:
-    protocol = coordinator.classic
-    return coordinator.with_classic(
-        group_id, lambda group, effects: protocol.on_barrier_timeout(group, effects, now_ms)
+    rebalance = coordinator.members.rebalance
+    return coordinator.members.with_classic(
+        group_id, lambda group, effects: rebalance.on_barrier_timeout(group, effects, now_ms)
     )
 
 
 def _on_initial_delay(
     group_id: str, delay_ms: int, left_ms: int, coordinator: "GroupCoordinator", now_ms: int
 ) -> CoordinatorDecision[None]:
-    protocol = coordinator.classic
-    return coordinator.with_classic(
-        group_id, lambda group, effects: protocol.on_initial_delay(group, delay_ms, left_ms, effects, now_ms)
+    rebalance = coordinator.members.rebalance
+    return coordinator.members.with_classic(
+        group_id, lambda group, effects: rebalance.on_initial_delay(group, delay_ms, left_ms, effects, now_ms)
     )
 
 
 def _on_sync_timeout(
     group_id: str, generation: int, coordinator: "GroupCoordinator", now_ms: int
 ) -> CoordinatorDecision[None]:
-    protocol = coordinator.classic
-    return coordinator.with_classic(
-        group_id, lambda group, effects: protocol.on_sync_timeout(group, generation, effects, now_ms)
+    rebalance = coordinator.members.rebalance
+    return coordinator.members.with_classic(
+        group_id, lambda group, effects: rebalance.on_sync_timeout(group, generation, effects, now_ms)
     )

@@ -1,10 +1,11 @@
 """A consumer group as its records have made it: who is in it, who is to have what, and who has what.
 
-`replay_…` alone changes it; two things are not in the log and only say that something is to be looked at again with the
-next heartbeat: `is_metadata_stale`, when topics may have changed, and `are_regexes_stale`, when some came or went.
+`replay_…` alone changes it. Three things are not in the log. Two say that something is to be looked at again with the
+next heartbeat: `is_metadata_stale`, when topics may have changed, and `are_regexes_stale`, when some came or went. And
+`rejoining` are members that speak the classic protocol and have been told to join again: the time for that runs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ottla.base.dataclass import replace
@@ -21,6 +22,7 @@ from ottla.machines.group.consumer.member import (
     classic_metadata,
 )
 from ottla.machines.group.consumer.records import group_tombstones
+from ottla.machines.group.embedded import CONSUMER_PROTOCOL_TYPE
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -32,6 +34,7 @@ from ottla.wire.messages import (
 )
 
 FIRST_EPOCH = 1
+_NO_EPOCH = -1
 _FIRST_COMMIT_WITH_EPOCHS = 9
 
 
@@ -57,6 +60,7 @@ class ConsumerGroup:
         "members",
         "metadata_hash",
         "regexes",
+        "rejoining",
         "static_ids",
         "target",
     )
@@ -72,6 +76,7 @@ class ConsumerGroup:
         self.regexes: dict[str, ResolvedRegex] = {}
         self.is_metadata_stale = True
         self.are_regexes_stale = True
+        self.rejoining: set[str] = set()
         self._owners: dict[tuple[Uuid, int], int] = {}
 
     # Replaying
@@ -144,6 +149,7 @@ class ConsumerGroup:
     def _remove(self, member_id: str) -> None:
         self._disown(member_id)
         member = self.members.pop(member_id, None)
+        self.rejoining.discard(member_id)
         instance_id = member.instance_id if member is not None else None
         if instance_id is not None and self.static_ids.get(instance_id) == member_id:
             del self.static_ids[instance_id]
@@ -158,6 +164,34 @@ class ConsumerGroup:
     def owner_epoch(self, topic_id: Uuid, partition: int) -> int | None:
         """The epoch of the member that has a partition; None: nobody has."""
         return self._owners.get((topic_id, partition))
+
+    def lacks_only_free_partitions(self, member: ConsumerMember) -> bool:
+        """Whether everything that it is to have and does not have is nobody's by now."""
+        return all(
+            partition in member.assigned.get(topic_id, ()) or self.owner_epoch(topic_id, partition) is None
+            for topic_id, partitions in self.target_of(member.member_id).items()
+            for partition in partitions
+        )
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        member_id = self.static_ids.get(instance_id) if instance_id is not None else None
+        return self.members[member_id] if member_id is not None else None
+
+    def check_member(self, member_id: str, instance_id: str | None) -> ConsumerMember | ErrorCode:
+        """The member that this is, by its id, which must be that of its instance if it says one."""
+        if instance_id is None:
+            return self.members.get(member_id) or ErrorCode.UNKNOWN_MEMBER_ID
+        member = self.static_member(instance_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return member if member.member_id == member_id else ErrorCode.FENCED_INSTANCE_ID
+
+    def supports_classic(self, protocol_type: str, protocols: Collection[str]) -> bool:
+        """Whether somebody who speaks the classic protocol and offers these could be a member."""
+        classic = [member.classic for member in self.members.values() if member.classic is not None]
+        return protocol_type == CONSUMER_PROTOCOL_TYPE and any(
+            all(name in of_member.protocol_names for of_member in classic) for name in protocols
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -216,20 +250,18 @@ class ConsumerGroup:
         """A member may commit in an earlier epoch of its own what it has had since then."""
         if epoch < 0 and not self.members:
             return ErrorCode.NONE
+        if is_transactional and epoch == _NO_EPOCH and not member_id and instance_id is None:
+            return ErrorCode.NONE
         member = self.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         if not is_transactional and member.classic is None and api_version < _FIRST_COMMIT_WITH_EPOCHS:
             return ErrorCode.UNSUPPORTED_VERSION
-        if epoch == member.epoch:
+        if epoch == member.epoch or (
+            epoch < member.epoch and all(epoch >= member.has_since(*place) for place in partitions)
+        ):
             return ErrorCode.NONE
-        if member.classic is not None:
-            return ErrorCode.ILLEGAL_GENERATION
-        has_since = epoch < member.epoch and all(
-            epoch >= member.assigned.get(topic_id, {}).get(partition, member.epoch)
-            for topic_id, partition in partitions
-        )
-        return ErrorCode.NONE if has_since and not is_transactional else ErrorCode.STALE_MEMBER_EPOCH
+        return member.wrong_epoch
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
         if member_id is None and epoch < 0:
@@ -237,9 +269,7 @@ class ConsumerGroup:
         member = self.members.get(member_id or "")
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        if epoch == member.epoch:
-            return ErrorCode.NONE
-        return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+        return ErrorCode.NONE if epoch == member.epoch else member.wrong_epoch
 
     def check_deletion_of_offsets(self) -> ErrorCode:
         return ErrorCode.NONE

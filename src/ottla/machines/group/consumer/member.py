@@ -9,8 +9,9 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from ottla.base.dataclass import dataclass, field
+from ottla.base.dataclass import dataclass, field, replace
 from ottla.base.ids import Uuid
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataValue
 
 JOINING: Final = 0
@@ -47,6 +48,10 @@ class ClassicMetadata(NamedTuple):
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
 
+    @property
+    def protocol_names(self) -> list[str]:
+        return [name for name, _ in self.protocols]
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
@@ -56,7 +61,7 @@ class ConsumerMember:
     client_id: str = ""
     client_host: str = ""
     topic_names: frozenset[str] = frozenset()
-    topic_regex: str | None = None
+    topic_regex: str | None = ""
     rebalance_timeout_ms: int = -1
     assignor: str | None = None
     classic: ClassicMetadata | None = None
@@ -68,6 +73,23 @@ class ConsumerMember:
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+    def under(self, member_id: str) -> "ConsumerMember":
+        """A static member that is back under another id, and has all that it had."""
+        return replace(self, member_id=member_id, epoch=JOINING, previous_epoch=JOINING)
+
+    @property
+    def wrong_epoch(self) -> ErrorCode:
+        """What it is told when it comes with another epoch than its own, in the words of its protocol."""
+        return ErrorCode.STALE_MEMBER_EPOCH if self.classic is None else ErrorCode.ILLEGAL_GENERATION
+
+    def has_since(self, topic_id: Uuid, partition: int) -> int:
+        """The epoch in which it was given a partition; one that it has not is taken as given in no past epoch."""
+        for given in (self.assigned, self.revoking):
+            epoch = given.get(topic_id, {}).get(partition)
+            if epoch is not None:
+                return epoch
+        return self.epoch
 
     @property
     def partitions(self) -> Iterable[tuple[Uuid, int]]:

@@ -20,7 +20,7 @@ from ottla.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from ottla.machines.group.coordinator import Group
+    from ottla.machines.group.membership import Group
 
 _OURS = (
     ConsumerGroupMetadataKey,

@@ -1,0 +1,162 @@
+"""A member's turn: it has said what it is and has, and three things happen, each if there is a reason to.
+
+    1. The member is written down as it is now. If the group now reads other topics, the group's epoch rises.
+    2. If the group's epoch is ahead of the target's, a new target is computed for everybody: who is to have what. That
+       is done at most every `consumer.assignment.interval.ms`, so that a crowd of newcomers costs one computation.
+    3. The member takes its next step towards its target (see `reconciling`).
+
+A turn gathers records; they are written if whoever takes it hands them over.
+"""
+
+from typing import NamedTuple
+
+from ottla.machines.coordinator import CoordinatorDecision, CoordinatorRecord
+from ottla.machines.group.consumer.assignors import ASSIGNORS
+from ottla.machines.group.consumer.group import ConsumerGroup
+from ottla.machines.group.consumer.member import ConsumerMember, Target
+from ottla.machines.group.consumer.reconciling import Owned, reconciled
+from ottla.machines.group.consumer.records import (
+    current_written,
+    epoch_written,
+    member_tombstones,
+    member_written,
+    target_epoch_written,
+    target_written,
+)
+from ottla.machines.group.consumer.subscriptions import Subscriptions, resolve
+from ottla.machines.group.effects import Effects
+from ottla.machines.group.settings import GroupSettings
+from ottla.machines.metadata.configs import ResourceType
+from ottla.machines.metadata.image import MetadataImage
+from ottla.wire.errors import ErrorCode
+
+
+class Found(NamedTuple):
+    """The member whose turn it is: as the group has it, or as it would be new; `replaces` is its old id."""
+
+    member: ConsumerMember
+    replaces: str | None = None
+
+
+class ConsumerRules(NamedTuple):
+    """The node's settings, and the cluster: a group may have settings of its own."""
+
+    settings: GroupSettings
+    image: MetadataImage
+
+    def of_group(self, group_id: str, name: str, otherwise: int) -> int:
+        value = self.image.configs.of(ResourceType.GROUP, group_id).get(name)
+        return otherwise if value is None else int(value)
+
+    def assignment_interval_ms(self, group_id: str) -> int:
+        return self.of_group(group_id, "consumer.assignment.interval.ms", self.settings.consumer_assignment_interval_ms)
+
+    def heartbeat_interval_ms(self, group_id: str) -> int:
+        return self.of_group(group_id, "consumer.heartbeat.interval.ms", self.settings.consumer_heartbeat_interval_ms)
+
+    def session_timeout_ms(self, group_id: str) -> int:
+        return self.of_group(group_id, "consumer.session.timeout.ms", self.settings.consumer_session_timeout_ms)
+
+
+class Turn:
+    """`updated` is the member after what it has said. `epoch` is the group's, after the first step."""
+
+    def __init__(
+        self, group: ConsumerGroup, found: Found, updated: ConsumerMember, rules: ConsumerRules, now_ms: int
+    ) -> None:
+        """Takes the first step. Raises `InvalidRegex`."""
+        self._records: list[CoordinatorRecord] = []
+        self._group = group
+        self._found = found
+        self.updated = updated
+        self._rules = rules
+        self._now_ms = now_ms
+        self._members = {id: member for id, member in group.members.items() if id != found.replaces}
+        self._members[updated.member_id] = updated
+        self._target_ids = {} if found.replaces is None else {updated.member_id: found.replaces}
+        self.epoch = self._update_subscriptions()
+        self._target_epoch = group.assignment_epoch
+        self._target = self._known_target(updated.member_id)
+
+    def _update_subscriptions(self) -> int:
+        group, old, updated = self._group, self._found.member, self.updated
+        group_id = group.group_id
+        resolution = resolve(
+            group, self._members.values(), self._rules.image, self._now_ms, again=group.are_regexes_stale
+        )
+        self._subscriptions = Subscriptions(group, self._members, resolution.regexes, self._rules.image)
+        self._replace_member()
+        is_new = self._found.replaces is None and updated.member_id not in group.members
+        if updated != old or is_new:
+            self._records.append(member_written(group_id, updated))
+        self._records += resolution.records
+        has_changed = (
+            updated.topic_names != old.topic_names
+            or (updated.topic_regex or "") != (old.topic_regex or "")
+            or resolution.has_changed
+        )
+        if has_changed or group.is_metadata_stale:
+            metadata_hash = self._subscriptions.metadata_hash
+            if has_changed or metadata_hash != group.metadata_hash:
+                self._records.append(epoch_written(group_id, group.epoch + 1, metadata_hash))
+                return group.epoch + 1
+        return group.epoch
+
+    def _replace_member(self) -> None:
+        """A static member is back under another id, with everything that it had."""
+        (member, replaces), group_id = self._found, self._group.group_id
+        if replaces is not None:
+            self._records += member_tombstones(group_id, replaces)
+            self._records.append(member_written(group_id, member))
+            self._records.append(target_written(group_id, member.member_id, self._group.target_of(replaces)))
+            self._records.append(current_written(group_id, member))
+
+    def update_target(self) -> None:
+        """The second step."""
+        group = self._group
+        if self.epoch <= group.assignment_epoch or not self._may_assign():
+            return
+        candidates = self._subscriptions.candidates(self._target_ids)
+        topic_ids = {topic_id for candidate in candidates for topic_id in candidate.topics}
+        name = group.preferred_assignor(self._members.values()) or self._rules.settings.default_assignor
+        targets = ASSIGNORS[name](candidates, self._subscriptions.partition_counts(topic_ids))
+        for member_id, target in targets.items():
+            if target != self._known_target(member_id) or member_id not in group.target:
+                self._records.append(target_written(group.group_id, member_id, target))
+        self._records.append(target_epoch_written(group.group_id, self.epoch, self._now_ms))
+        self._target_epoch, self._target = self.epoch, targets[self.updated.member_id]
+
+    def _may_assign(self) -> bool:
+        last_ms = self._group.assignment_timestamp_ms
+        return last_ms == 0 or self._now_ms >= last_ms + self._rules.assignment_interval_ms(self._group.group_id)
+
+    def _known_target(self, member_id: str) -> Target:
+        return self._group.target_of(self._target_ids.get(member_id, member_id))
+
+    def reconcile(self, owned: Owned | None) -> ConsumerMember | None:
+        """The third step: the member after it; None if it must begin anew."""
+        reads = self._subscriptions.topic_ids(self.updated)
+        stepped = reconciled(
+            self.updated,
+            self._target,
+            self._target_epoch,
+            owned,
+            self._group.owner_epoch,
+            reads=reads.__contains__,
+        )
+        if stepped is not None and stepped != self.updated:
+            self._records.append(current_written(self._group.group_id, stepped))
+        return stepped
+
+    def hand_over(self, effects: Effects) -> None:
+        """What the turn has led to is to be written; with that the group has been looked at again."""
+        group = self._group
+        effects.records += self._records
+        was_stale = group.is_metadata_stale, group.are_regexes_stale
+        group.is_metadata_stale = group.are_regexes_stale = False
+
+        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
+            group.is_metadata_stale, group.are_regexes_stale = was_stale
+            return CoordinatorDecision(None)
+
+        effects.undo = undo
