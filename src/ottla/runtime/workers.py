@@ -17,15 +17,16 @@ _Job = tuple[Hashable, Callable[[], Any], Callable[[Any], None], Callable[[Excep
 
 
 class Workers:
-    """A fixed number of daemon threads, started when the first job comes."""
+    """Daemon threads, as many as there have been jobs at the same time, up to a limit: an idle node has one or two."""
 
     def __init__(self, loop: AbstractEventLoop, threads: int = 4) -> None:
         self._loop = loop
-        self._wanted = threads
+        self._most_threads = threads
         self._threads: list[threading.Thread] = []
         self._ready: SimpleQueue[_Job | None] = SimpleQueue()
         self._waiting: dict[Hashable, deque[_Job]] = {}
         self._under_way = 0
+        self._given_out = 0
         self._idle_callbacks: list[Callable[[], None]] = []
 
     def run(
@@ -37,17 +38,15 @@ class Workers:
         key: Hashable = None,
     ) -> None:
         """Runs `function` on a thread. Without `failed`, an exception is raised on the loop, where it stops all."""
-        if not self._threads:
-            self._start()
         job: _Job = (key, function, then, failed)
         self._under_way += 1
         if key is None:
-            self._ready.put(job)
+            self._give_out(job)
         elif key in self._waiting:
             self._waiting[key].append(job)
         else:
             self._waiting[key] = deque()
-            self._ready.put(job)
+            self._give_out(job)
 
     def when_idle(self, callback: Callable[[], None]) -> None:
         """Calls back once no job is under way."""
@@ -62,11 +61,13 @@ class Workers:
             self._ready.put(None)
         self._threads.clear()
 
-    def _start(self) -> None:
-        for number in range(self._wanted):
-            thread = threading.Thread(target=self._work, name=f"disk-{number}", daemon=True)
+    def _give_out(self, job: _Job) -> None:
+        self._given_out += 1
+        if len(self._threads) < min(self._given_out, self._most_threads):
+            thread = threading.Thread(target=self._work, name=f"disk-{len(self._threads)}", daemon=True)
             thread.start()
             self._threads.append(thread)
+        self._ready.put(job)
 
     def _work(self) -> None:
         while (job := self._ready.get()) is not None:
@@ -82,9 +83,10 @@ class Workers:
     def _finish(self, job: _Job, result: Any, problem: Exception | None) -> None:
         key, _, then, failed = job
         self._under_way -= 1
+        self._given_out -= 1
         if key is not None:
             if self._waiting[key]:
-                self._ready.put(self._waiting[key].popleft())
+                self._give_out(self._waiting[key].popleft())
             else:
                 del self._waiting[key]
         try:

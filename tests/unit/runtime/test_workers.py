@@ -52,6 +52,25 @@ def test_a_failure_that_nobody_takes_reaches_the_loops_exception_handler() -> No
     run(test)
 
 
+def test_there_are_as_many_threads_as_there_were_jobs_at_once_and_no_more_than_allowed() -> None:
+    before = set(threading.enumerate())
+
+    async def test(workers: Workers) -> None:
+        async def threads_after(jobs: int) -> int:
+            """How many threads there are when so many jobs have been given, of which three can run at once."""
+            together = threading.Barrier(min(jobs, 3))
+            idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            for _ in range(jobs):
+                workers.run(lambda: together.wait(10), lambda _: None)
+            workers.when_idle(lambda: idle.set_result(None))
+            await idle
+            return len(set(threading.enumerate()) - before)
+
+        assert [await threads_after(jobs) for jobs in (1, 1, 2, 1, 6)] == [1, 1, 2, 2, 3]
+
+    run(test)
+
+
 def test_jobs_with_one_key_run_in_order_and_never_together() -> None:
     async def test(workers: Workers) -> None:
         idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
