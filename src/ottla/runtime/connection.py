@@ -89,7 +89,7 @@ class Connection:
         self._received = 0
         self._wants = 0
         self._slots: deque[_Slot] = deque()
-        self._outbox = Outbox()
+        self._outbox = Outbox(server.prefetch)
         self._is_corked = False
         self._is_reading = False
         self._is_writing = False

@@ -2,11 +2,14 @@
 
 A part of a file that is not in the page cache would stop the whole loop in `sendfile`, so it is looked for first (a
 read that may not wait) and, if need be, read ahead on a disk thread while the connection waits and the others go on.
+Whoever is sent a large part will want the next one too: what comes after is brought into memory while it is sent, so
+that a reader of old records waits for the disk once and not at every part.
 """
 
 import os
 import socket
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 from ottla.base.ports import Buffer, File
@@ -15,6 +18,10 @@ _MAX_PARTS = 64
 # Linux reads ahead by about this much: where one byte of it is in memory, the rest is or soon will be.
 _PROBE_STRIDE = 128 << 10
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
+_LARGE_BYTES = 256 << 10
+_AHEAD_BYTES = 4 << 20
+# The kernel takes no more than about this much of one piece of advice.
+_ADVICE_BYTES = 1 << 20
 
 
 class FilePart(Protocol):
@@ -31,7 +38,7 @@ class FilePart(Protocol):
 class Region:
     """What is left to send of a part of a file. The file stays open until it is sent, or released."""
 
-    __slots__ = ("file", "is_warm", "left", "position")
+    __slots__ = ("file", "is_begun", "is_warm", "left", "position")
 
     def __init__(self, part: FilePart) -> None:
         assert part.file is not None, "a part of no file has no bytes, and is not sent as one"
@@ -39,6 +46,7 @@ class Region:
         self.file.pin()
         self.position = part.position
         self.left = part.size
+        self.is_begun = False
         self.is_warm = _NO_WAIT is None
 
     def probe(self) -> bool:
@@ -50,8 +58,20 @@ class Region:
     def read_ahead(self) -> None:
         """Brings it into memory. For a disk thread."""
         position, end = self.position, self.position + self.left
+        _will_need(self.file.fileno(), position, self.left)
         while position < end and self.file.read_at(position, min(_PROBE_STRIDE, end - position)):
             position += _PROBE_STRIDE
+
+    def runs_out(self) -> bool:
+        """Whether a reader who goes on after this part will soon come to what is not in memory."""
+        if self.left < _LARGE_BYTES or _NO_WAIT is None:
+            return False
+        return not _in_page_cache(self.file.fileno(), self.position + self.left + _AHEAD_BYTES // 2, 1)
+
+    def prefetch(self) -> Callable[[], None]:
+        """Work for a disk thread: to have what comes after it brought into memory. The file is to be pinned."""
+        fd, position = self.file.fileno(), self.position + self.left
+        return lambda: _will_need(fd, position, _AHEAD_BYTES)
 
 
 def hold(part: Buffer | FilePart) -> "Buffer | Region":
@@ -66,12 +86,16 @@ def release(part: "Buffer | Region") -> None:
 
 
 class Outbox:
-    """Parts in order, each made safe with `hold`. `send` sends what the socket takes, and says why it stopped."""
+    """Parts in order, each made safe with `hold`. `send` sends what the socket takes, and says why it stopped.
 
-    __slots__ = ("_parts", "buffered", "sent")
+    `prefetch` is told of a part after which there is something to bring into memory.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_parts", "_prefetch", "buffered", "sent")
+
+    def __init__(self, prefetch: Callable[[Region], None]) -> None:
         self._parts: deque[Buffer | Region] = deque()
+        self._prefetch = prefetch
         self.buffered = 0
         self.sent = 0
 
@@ -94,6 +118,10 @@ class Outbox:
         while parts:
             first = parts[0]
             if isinstance(first, Region):
+                if not first.is_begun:
+                    first.is_begun = True
+                    if first.runs_out():
+                        self._prefetch(first)
                 if not first.probe():
                     return first
                 if not self._send_region(sock, first):
@@ -149,6 +177,13 @@ class Outbox:
             release(part)
         self._parts.clear()
         self.buffered = 0
+
+
+def _will_need(fd: int, position: int, size: int) -> None:
+    """Lets the kernel begin to read, in pieces as large as it takes."""
+    if hasattr(os, "posix_fadvise"):
+        for at in range(position, position + size, _ADVICE_BYTES):
+            os.posix_fadvise(fd, at, min(_ADVICE_BYTES, position + size - at), os.POSIX_FADV_WILLNEED)
 
 
 def _in_page_cache(fd: int, position: int, size: int) -> bool:
