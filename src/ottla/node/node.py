@@ -28,6 +28,7 @@ from ottla.broker.cleaner_process import CleanerProcess
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.quorum import RaftQuorum
+from ottla.config.parse import Values
 from ottla.log.directory import lock_directory
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
@@ -35,11 +36,13 @@ from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.controller import Controller
 from ottla.node.clock import SystemClock
 from ottla.node.config import NodeConfig
+from ottla.node.connection_limits import connection_limits, protected_listeners
 from ottla.node.directories import find_storage, new_uuid
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata import open_metadata
 from ottla.node.registration import Membership
 from ottla.node.storage import Storage
+from ottla.runtime.admission import Admission
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
@@ -95,7 +98,7 @@ class Node:
         self._logs.offline.update(storage.failed)
         if config.metadata_log_dir not in config.log_dirs:
             self._metadata_lock = lock_directory(self._disk, config.metadata_log_dir)
-        self._server = Server(self._loop, self._workers, _not_ready, handle_unsupported, self._limits(), self._requests)
+        self._server = self._make_server()
         self._bind()
         self._metadata = await self._on_worker(lambda: self._open_metadata(storage))
         await self._until(self._metadata.start)
@@ -113,6 +116,14 @@ class Node:
         self._timers.every(_METADATA_MAINTENANCE_S, self._metadata.maintain)
         if metrics_port is not None:
             await self._serve_metrics(metrics_port)
+
+    def _make_server(self) -> Server:
+        config = self.config
+        protected = protected_listeners(config.listeners, config.inter_broker_listener)
+        admission = Admission(connection_limits(config.values, config.listeners), protected)
+        return Server(
+            self._loop, self._workers, _not_ready, handle_unsupported, self._limits(), self._requests, admission
+        )
 
     def _bind(self) -> None:
         assert self._server is not None
@@ -171,6 +182,7 @@ class Node:
             timers=self._timers,
             directory_ids={path: storage.directory_ids[path] for path in self._logs.online},
         )
+        broker.node_settings.watch(self._on_settings)
         broker.node_settings.apply(self._metadata.image.configs)
         broker.quorum = RaftQuorum(self._metadata.raft)
         self._metadata.listen(broker.on_metadata)
@@ -213,12 +225,15 @@ class Node:
         self._metrics_server, port = await serve_metrics("127.0.0.1", port, page)
         self._metrics_address = f"http://127.0.0.1:{port}/metrics"
 
+    def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
+        assert self._server is not None
+        if any("max.connections" in key for key in changed):
+            self._server.set_connection_limits(connection_limits(values, self.config.listeners))
+
     def _limits(self) -> Limits:
         values = self.config.values
         return Limits(
             max_request_bytes=values.integer("socket.request.max.bytes"),
-            max_connections=values.integer("max.connections"),
-            max_connections_per_ip=values.integer("max.connections.per.ip"),
             max_idle_ms=values.integer("connections.max.idle.ms"),
             max_queued_bytes=values.integer("queued.max.request.bytes"),
             send_buffer_bytes=values.integer("socket.send.buffer.bytes"),

@@ -8,10 +8,10 @@ import errno
 import logging
 import socket
 from asyncio import AbstractEventLoop
-from collections import Counter
 from typing import Protocol
 
 from ottla.base.dataclass import dataclass
+from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection
 from ottla.runtime.outbox import Region
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
@@ -21,7 +21,6 @@ _log = logging.getLogger(__name__)
 _SCRATCH_BYTES = 1 << 20
 _ACCEPTS_PER_TURN = 64
 _RETRY_ACCEPT_S = 0.1
-_MAX_INT = 0x7FFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,6 @@ class Limits:
     """From the broker's settings; the names in the comments."""
 
     max_request_bytes: int = 104_857_600  # socket.request.max.bytes
-    max_connections: int = _MAX_INT  # max.connections
-    max_connections_per_ip: int = _MAX_INT  # max.connections.per.ip
     max_idle_ms: int = 600_000  # connections.max.idle.ms
     max_queued_bytes: int = -1  # queued.max.request.bytes
     send_buffer_bytes: int = 102_400  # socket.send.buffer.bytes
@@ -74,6 +71,7 @@ class Server:
         handle_unsupported: "UnsupportedHandler",
         limits: Limits | None = None,
         traffic: Traffic | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self.loop = loop
         self.workers = workers
@@ -85,8 +83,9 @@ class Server:
         self.paused: set[Connection] = set()
         self.bytes_sent = 0
         self._traffic = traffic or NoTraffic()
+        self._admission = admission or Admission(ConnectionLimits())
         self._listening: dict[socket.socket, str] = {}
-        self._per_host: Counter[str] = Counter()
+        self._waiting: set[socket.socket] = set()
         self._queued_bytes = 0
         self._now_s = loop.time
         self._next_id = 0
@@ -121,6 +120,9 @@ class Server:
 
     def _on_acceptable(self, listening: socket.socket, listener: str) -> None:
         for _ in range(_ACCEPTS_PER_TURN):
+            if not self._admission.has_place(listener):
+                self._let_wait(listening)
+                return
             try:
                 sock, address = listening.accept()
             except (BlockingIOError, ConnectionAbortedError):
@@ -129,33 +131,50 @@ class Server:
                 if problem.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     raise
                 # No more descriptors: the backlog waits until some connection closes.
-                self.loop.remove_reader(listening.fileno())
-                self.loop.call_later(_RETRY_ACCEPT_S, self._accept_again, listening, listener)
+                self._let_wait(listening)
+                self.loop.call_later(_RETRY_ACCEPT_S, self._accept_waiting)
                 return
             self._accept(sock, str(address[0]), listener)
 
-    def _accept_again(self, listening: socket.socket, listener: str) -> None:
-        if listening in self._listening:
-            self.loop.add_reader(listening.fileno(), self._on_acceptable, listening, listener)
+    def _let_wait(self, listening: socket.socket) -> None:
+        """Whoever comes now stays in the listener's backlog."""
+        self._waiting.add(listening)
+        self.loop.remove_reader(listening.fileno())
+
+    def _accept_waiting(self) -> None:
+        """Something has changed, and there may be a place for those who wait."""
+        waiting, self._waiting = self._waiting, set()
+        for listening in waiting:
+            listener = self._listening.get(listening)
+            if listener is not None:
+                self.loop.add_reader(listening.fileno(), self._on_acceptable, listening, listener)
 
     def _accept(self, sock: socket.socket, host: str, listener: str) -> None:
-        if len(self.connections) >= self.limits.max_connections:
-            self._turn_away(sock, "max.connections")
-        elif self._per_host[host] >= self.limits.max_connections_per_ip:
-            self._turn_away(sock, "max.connections.per.ip")
-        else:
-            sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self.limits.send_buffer_bytes > 0:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.limits.send_buffer_bytes)
-            self._next_id += 1
-            self._per_host[host] += 1
-            self.connections.add(Connection(self, sock, ClientConnection(self._next_id, listener, host)))
-            self._traffic.on_connection(listener, 1)
+        if not self._admission.is_welcome(host):
+            sock.close()
+            self._traffic.on_refused("max.connections.per.ip")
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.limits.send_buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.limits.send_buffer_bytes)
+        self._next_id += 1
+        self._admission.entered(listener, host)
+        self.connections.add(Connection(self, sock, ClientConnection(self._next_id, listener, host)))
+        self._traffic.on_connection(listener, 1)
+        if self._admission.is_crowded:
+            self._close_longest_idle()
 
-    def _turn_away(self, sock: socket.socket, limit: str) -> None:
-        sock.close()
-        self._traffic.on_refused(limit)
+    def _close_longest_idle(self) -> None:
+        """A protected listener has taken one more than there may be."""
+        others = [one for one in self.connections if not self._admission.is_protected(one.info.listener)]
+        if others:
+            min(others, key=lambda one: one.active_s).close()
+
+    def set_connection_limits(self, limits: ConnectionLimits) -> None:
+        """Those who are in stay in."""
+        self._admission.limits = limits
+        self._accept_waiting()
 
     def _close_idle(self) -> None:
         idle_s = self.limits.max_idle_ms / 1000
@@ -199,11 +218,11 @@ class Server:
     def closed(self, connection: Connection) -> None:
         self.connections.discard(connection)
         self.paused.discard(connection)
-        host = connection.info.client_host
-        self._per_host[host] -= 1
-        if not self._per_host[host]:
-            del self._per_host[host]
-        self._traffic.on_connection(connection.info.listener, -1)
+        info = connection.info
+        self._admission.left(info.listener, info.client_host)
+        self._traffic.on_connection(info.listener, -1)
+        if self._waiting:
+            self._accept_waiting()
 
     # The end
 
@@ -212,6 +231,7 @@ class Server:
             self.loop.remove_reader(sock.fileno())
             sock.close()
         self._listening.clear()
+        self._waiting.clear()
 
     def close(self) -> None:
         """Closes everything at once; replies that are not out yet are lost."""

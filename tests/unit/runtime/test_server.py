@@ -11,6 +11,7 @@ import pytest
 
 from ottla.log.disk import OsDisk
 from ottla.log.outcomes import FileSlice
+from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.runtime.server import Limits, Server
 from ottla.runtime.workers import Workers
@@ -75,11 +76,18 @@ def metadata_request(correlation_id: int, topics: int = 0) -> bytes:
 
 @asynccontextmanager
 async def serving(
-    answering: Answering, limits: Limits | None = None
+    answering: Answering, limits: Limits | None = None, admission: Admission | None = None
 ) -> AsyncIterator[tuple[Server, Callable[[], Coroutine[Any, Any, Client]]]]:
     loop = asyncio.get_running_loop()
     workers = Workers(loop)
-    server = Server(loop, workers, lambda *request: answering.handle(*request), answering.handle_unsupported, limits)
+    server = Server(
+        loop,
+        workers,
+        lambda *request: answering.handle(*request),
+        answering.handle_unsupported,
+        limits,
+        admission=admission,
+    )
     host, port = server.listen("127.0.0.1", 0, "PLAINTEXT")
     server.start_accepting()
     clients: list[Client] = []
@@ -423,18 +431,58 @@ def test_a_connection_that_was_closed_while_held_stays_closed() -> None:
     run(test)
 
 
-def test_connections_beyond_a_limit_are_turned_away() -> None:
+def test_connections_from_one_address_beyond_its_limit_are_turned_away() -> None:
     async def test() -> None:
-        for limits in (Limits(max_connections=2), Limits(max_connections_per_ip=2)):
-            async with serving(Answering(), limits) as (server, connect):
-                clients = [await connect() for _ in range(2)]
-                await until(lambda: len(server.connections) == 2)
-                assert await (await connect()).is_closed()
-                clients[0].writer.close()
-                await until(lambda: len(server.connections) == 1)
-                client = await connect()
-                client.writer.write(metadata_request(1))
-                assert (await client.read_reply())[0] == 1
+        admission = Admission(ConnectionLimits(max_per_ip=2))
+        async with serving(Answering(), admission=admission) as (server, connect):
+            clients = [await connect() for _ in range(2)]
+            await until(lambda: len(server.connections) == 2)
+            assert await (await connect()).is_closed()
+            clients[0].writer.close()
+            await until(lambda: len(server.connections) == 1)
+            client = await connect()
+            client.writer.write(metadata_request(1))
+            assert (await client.read_reply())[0] == 1
+
+    run(test)
+
+
+def test_connections_beyond_the_limit_wait_until_another_has_gone_or_the_limit_is_raised() -> None:
+    async def test() -> None:
+        answering = Answering()
+        admission = Admission(ConnectionLimits(max_connections=2))
+        async with serving(answering, admission=admission) as (server, connect):
+            clients = [await connect() for _ in range(4)]
+            for number, client in enumerate(clients):
+                client.writer.write(metadata_request(number))
+            assert [(await client.read_reply())[0] for client in clients[:2]] == [0, 1]
+            await asyncio.sleep(0.01)
+            assert len(answering.asked) == len(server.connections) == 2
+            clients[0].writer.close()
+            assert (await clients[2].read_reply())[0] == 2
+            server.set_connection_limits(ConnectionLimits(max_connections=3))
+            assert (await clients[3].read_reply())[0] == 3
+
+    run(test)
+
+
+def test_a_protected_listener_takes_one_more_and_the_longest_idle_elsewhere_has_to_go() -> None:
+    async def test() -> None:
+        admission = Admission(ConnectionLimits(max_connections=2), protected=frozenset({"BROKERS"}))
+        async with serving(Answering(), admission=admission) as (server, connect):
+            address = server.listen("127.0.0.1", 0, "BROKERS")
+            server.start_accepting()
+            clients = [await connect() for _ in range(2)]
+            for number in (0, 1, 0):
+                clients[number].writer.write(metadata_request(number))
+                await clients[number].read_reply()
+            broker = Client(*await asyncio.open_connection(*address))
+            broker.writer.write(metadata_request(9))
+            assert (await broker.read_reply())[0] == 9
+            assert await clients[1].is_closed()
+            clients[0].writer.write(metadata_request(7))
+            assert (await clients[0].read_reply())[0] == 7
+            broker.writer.close()
 
     run(test)
 

@@ -42,7 +42,7 @@ SETTINGS = (
     Int("max.connections.per.ip", INT_MAX, at_least(0), MEDIUM,
         "Connections from one address; more are closed.", CLUSTER_WIDE, acted_on=True),
     Text("max.connections.per.ip.overrides", "", ANY, MEDIUM,
-         "Other limits for some addresses or host names, as `host:number` pairs.", CLUSTER_WIDE),
+         "Other limits for some addresses or host names, as `host:number` pairs.", CLUSTER_WIDE, acted_on=True),
     Int("max.connection.creation.rate", INT_MAX, at_least(0), MEDIUM,
         "New connections a second; more are delayed.", CLUSTER_WIDE),
     Long("connections.max.idle.ms", 600_000, ANY, MEDIUM,

@@ -1,0 +1,55 @@
+"""The limits on connections, from the settings as they are now."""
+
+import logging
+import socket
+
+from ottla.config.parse import LISTENER_PREFIX, Values
+from ottla.node.listeners import Listener
+from ottla.runtime.admission import ConnectionLimits
+
+_log = logging.getLogger(__name__)
+
+_MAX_CONNECTIONS = "max.connections"
+_OVERRIDES = "max.connections.per.ip.overrides"
+
+
+def connection_limits(values: Values, listeners: list[Listener]) -> ConnectionLimits:
+    return ConnectionLimits(
+        max_connections=values.integer(_MAX_CONNECTIONS),
+        max_per_listener=_of_listeners(values, listeners),
+        max_per_ip=values.integer("max.connections.per.ip"),
+        max_of_ip=_overrides(values.text(_OVERRIDES)),
+    )
+
+
+def protected_listeners(listeners: list[Listener], inter_broker_listener: str) -> frozenset[str]:
+    """Those that clients cannot fill up: the brokers' own, if clients have another, and the controllers'."""
+    of_brokers = [listener for listener in listeners if not listener.for_controllers]
+    protected = {listener.name for listener in listeners if listener.for_controllers}
+    return frozenset(protected | {inter_broker_listener} if len(of_brokers) > 1 else protected)
+
+
+def _of_listeners(values: Values, listeners: list[Listener]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for listener in listeners:
+        limit = values.given.get(f"{LISTENER_PREFIX}{listener.name.lower()}.{_MAX_CONNECTIONS}")
+        if isinstance(limit, int):
+            found[listener.name] = limit
+    return found
+
+
+def _overrides(text: str) -> dict[str, int]:
+    """`host:number` pairs, by address. One that cannot be read or found is named, and passed over."""
+    found: dict[str, int] = {}
+    for pair in filter(None, map(str.strip, text.split(","))):
+        host, _, number = pair.rpartition(":")
+        try:
+            found[_address_of(host.strip())] = int(number)
+        except (OSError, ValueError) as problem:
+            _log.warning("%s: %r is ignored: %s", _OVERRIDES, pair, problem)
+    return found
+
+
+def _address_of(host: str) -> str:
+    address = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)[0][4][0]
+    return str(address)

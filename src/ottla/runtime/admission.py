@@ -1,0 +1,65 @@
+"""Who is let in: how many connections there may be, in all, to one listener, and from one address.
+
+Beyond `max.connections` a client waits, unaccepted, until another has gone. A protected listener (the one between
+brokers, where there are several) is always open: for who comes in there beyond the limit, the connection elsewhere that
+has been idle longest has to go. Beyond `max.connections.per.ip` a client is turned away.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ottla.base.dataclass import dataclass, field
+
+NO_LIMIT = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """From the broker's settings, which may change while it runs; the names in the comments."""
+
+    max_connections: int = NO_LIMIT  # max.connections
+    max_per_listener: Mapping[str, int] = field(default_factory=dict)  # listener.name.….max.connections
+    max_per_ip: int = NO_LIMIT  # max.connections.per.ip
+    max_of_ip: Mapping[str, int] = field(default_factory=dict)  # max.connections.per.ip.overrides
+
+
+class Admission:
+    """Counts who is in, and holds it against the limits."""
+
+    def __init__(self, limits: ConnectionLimits, protected: frozenset[str] = frozenset()) -> None:
+        self.limits = limits
+        self._protected = protected
+        self._total = 0
+        self._per_listener: Counter[str] = Counter()
+        self._per_host: Counter[str] = Counter()
+
+    def is_protected(self, listener: str) -> bool:
+        return listener in self._protected
+
+    def has_place(self, listener: str) -> bool:
+        """Whether the next client may be accepted, or has to wait."""
+        limits = self.limits
+        if self._per_listener[listener] >= limits.max_per_listener.get(listener, NO_LIMIT):
+            return False
+        return listener in self._protected or self._total < limits.max_connections
+
+    def is_welcome(self, host: str) -> bool:
+        """Whether there may be one more from this address."""
+        return self._per_host[host] < self.limits.max_of_ip.get(host, self.limits.max_per_ip)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether someone has to go, because a protected listener took one more."""
+        return self._total > self.limits.max_connections
+
+    def entered(self, listener: str, host: str) -> None:
+        self._total += 1
+        self._per_listener[listener] += 1
+        self._per_host[host] += 1
+
+    def left(self, listener: str, host: str) -> None:
+        self._total -= 1
+        self._per_listener[listener] -= 1
+        self._per_host[host] -= 1
+        if not self._per_host[host]:
+            del self._per_host[host]
