@@ -45,6 +45,7 @@ STANDARD = {
     "pathlib": "brings urllib and ipaddress; os.path will do",
     "shutil": "brings all compression libraries",
     "tempfile": "is for `--ephemeral`",
+    "uuid": "brings platform, and asks it; is for members of groups",
     "multiprocessing": "the cleaner has a process without it",
     "http": "the metrics page is served by a few lines",
 }

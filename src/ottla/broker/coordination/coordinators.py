@@ -1,7 +1,7 @@
 """The coordinators of a broker, told of what happens to their partitions and to the cluster."""
 
+import uuid
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from ottla.base.ids import Uuid, uuid_text
 from ottla.broker.coordination.coordinator import Coordinator
@@ -41,7 +41,7 @@ class Coordinators:
         from ottla.machines.group.settings import group_settings
 
         broker = self._broker
-        new_ids = NewIds(lambda: str(uuid4()), lambda: uuid_text(Uuid(uuid4().bytes)))
+        new_ids = NewIds(lambda: str(uuid.uuid4()), lambda: uuid_text(Uuid(uuid.uuid4().bytes)))
         return GroupCoordinator(group_settings(broker.config), broker.image, new_ids)
 
     def on_leadership(self, partition: Partition) -> None:
