@@ -89,7 +89,7 @@ class Message(NamedTuple):
 @cache
 def message_schema(name: str) -> Message:
     """The schema of one message; raises `KeyError` if there is none of that name."""
-    fact = _facts_by_name()[name]
+    fact = _facts_by_name()[name].parse()
     common = {shared["name"]: shared["fields"] for shared in fact.get("commonStructs", ())}
     structs: dict[str, Struct] = {}
     fields = _fields(fact.get("fields", ()), structs, common)
@@ -106,24 +106,24 @@ def message_schema(name: str) -> Message:
 
 def message_names(file: str | None = None) -> list[str]:
     """Every message's name in the order of the facts, or only those of one fact file."""
-    return [fact["name"] for source in MESSAGE_FACTS if file in (None, source) for fact in facts.load(source)]
+    return [fact.name for source in MESSAGE_FACTS if file in (None, source) for fact in facts.load_messages(source)]
 
 
 @cache
 def request_names() -> dict[int, str]:
     """The name of each API's request message by API key."""
-    return {fact["apiKey"]: fact["name"] for fact in facts.load("messages") if fact["type"] == "request"}
+    return {fact.api_key: fact.name for fact in facts.load_messages("messages") if fact.type == "request"}
 
 
 @cache
 def record_names(file: str, kind: Kind) -> dict[int, str]:
     """The names of one fact file's records of one kind, by the API key that marks them in the log."""
-    return {fact["apiKey"]: fact["name"] for fact in facts.load(file) if fact["type"] == kind}
+    return {fact.api_key: fact.name for fact in facts.load_messages(file) if fact.type == kind}
 
 
 @cache
-def _facts_by_name() -> dict[str, Any]:
-    return {fact["name"]: fact for source in MESSAGE_FACTS for fact in facts.load(source)}
+def _facts_by_name() -> dict[str, facts.MessageFact]:
+    return {fact.name: fact for source in MESSAGE_FACTS for fact in facts.load_messages(source)}
 
 
 def _fields(given: Any, structs: dict[str, Struct], common: dict[str, Any]) -> tuple[Field, ...]:

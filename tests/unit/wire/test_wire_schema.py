@@ -85,3 +85,13 @@ def test_no_element_of_an_array_takes_no_bytes() -> None:
 def test_every_fact_file_is_there() -> None:
     assert len(facts.load("apis")["apis"]) == 93
     assert len(facts.load("errors")["errors"]) == 135
+
+
+@pytest.mark.parametrize("file", schema.MESSAGE_FACTS)
+def test_messages_are_found_by_the_beginnings_of_their_lines(file: str) -> None:
+    whole = facts.load(file)
+    found = facts.load_messages(file)
+    assert [fact.parse() for fact in found] == whole
+    assert [(fact.name, fact.type, fact.api_key) for fact in found] == [
+        (fact["name"], fact["type"], fact.get("apiKey", -1)) for fact in whole
+    ]
