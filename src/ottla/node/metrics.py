@@ -7,15 +7,16 @@ as `_total`, histograms as quantiles with a `_count`. So dashboards that were ma
 
 import os
 import resource
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from ottla.broker.context import Broker
 from ottla.broker.traffic import TopicTraffic
+from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image import MetadataImage
 from ottla.machines.metadata.partition import NO_LEADER, PartitionImage
 from ottla.node.group_metrics import add_groups
-from ottla.runtime.exposition import Exposition, Sample
+from ottla.runtime.exposition import Exposition, Sample, label_text
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.wire.apis import api
 
@@ -33,6 +34,14 @@ _OF_TOPICS = {
 }
 
 
+_OF_LOGS: dict[str, Callable[[PartitionLog], int]] = {
+    "size": lambda log: log.size,
+    "logstartoffset": lambda log: log.log_start_offset,
+    "logendoffset": lambda log: log.log_end_offset,
+    "numlogsegments": lambda log: len(log.segments),
+}
+
+
 class MetadataProgress(Protocol):
     """What the metadata log tells of itself."""
 
@@ -44,17 +53,22 @@ class MetadataProgress(Protocol):
     def last_timestamp_ms(self) -> int: ...
 
 
-def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataProgress) -> str:
+def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataProgress) -> Iterator[str]:
+    """In pieces, none of which takes long: the node has more to do, and a metric of every partition is a lot."""
     page = Exposition()
     _add_traffic(page, broker)
     _add_requests(page, requests)
-    _add_partitions(page, broker)
+    yield page.take()
+    _add_replicas(page, broker)
+    yield page.take()
+    yield from _logs(page, broker)
     _add_cleaner(page, broker)
     _add_controller(page, broker.image, metadata)
+    yield page.take()
     add_groups(page, broker)
     _add_waiting(page, broker)
     _add_process(page)
-    return page.text()
+    yield page.take()
 
 
 def _add_traffic(page: Exposition, broker: Broker) -> None:
@@ -123,7 +137,7 @@ def _api_name(key: int) -> str:
     return api(key).name
 
 
-def _add_partitions(page: Exposition, broker: Broker) -> None:
+def _add_replicas(page: Exposition, broker: Broker) -> None:
     leaders = [partition for partition in broker.partitions.values() if partition.is_leader]
     images = [(partition, broker.image.topics.partition(*partition.name)) for partition in leaders]
     known = [(partition, image) for partition, image in images if image is not None]
@@ -145,19 +159,17 @@ def _add_partitions(page: Exposition, broker: Broker) -> None:
     )
     page.counter("kafka_server_replicamanager_isrshrinks_total", 0)
     page.counter("kafka_server_replicamanager_isrexpands_total", 0)
-    for name, value in (
-        ("size", lambda log: log.size),
-        ("logstartoffset", lambda log: log.log_start_offset),
-        ("logendoffset", lambda log: log.log_end_offset),
-        ("numlogsegments", lambda log: len(log.segments)),
-    ):
-        page.add(f"kafka_log_log_{name}", "gauge", _per_log(broker, value))
     page.gauge("kafka_log_logmanager_offlinelogdirectorycount", len(broker.logs.offline))
 
 
-def _per_log(broker: Broker, value: Any) -> Iterable[Sample]:
-    for (topic, index), partition in broker.partitions.items():
-        yield {"topic": topic, "partition": str(index)}, value(partition.log)
+def _logs(page: Exposition, broker: Broker) -> Iterator[str]:
+    logs = [
+        (label_text({"topic": topic, "partition": str(index)}), partition.log)
+        for (topic, index), partition in broker.partitions.items()
+    ]
+    yield page.take()
+    for name, value in _OF_LOGS.items():
+        yield from page.add_in_pieces(f"kafka_log_log_{name}", "gauge", ((labels, value(log)) for labels, log in logs))
 
 
 def _add_cleaner(page: Exposition, broker: Broker) -> None:

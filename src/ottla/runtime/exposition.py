@@ -1,30 +1,42 @@
 """Prometheus' text format, and just enough HTTP to hand it out."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 
 _MAX_HEAD = 8192
 _TIMEOUT_S = 10.0
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-Sample = tuple[dict[str, str], float]
+_SAMPLES_A_PIECE = 2000
+
+Labels = dict[str, str] | str
+"""By name, or as `label_text` has them, for whoever has many samples with the same labels."""
+Sample = tuple[Labels, float]
 
 
 class Exposition:
-    """A page of metrics in the making."""
+    """A page of metrics in the making. One of thousands of samples is taken piece by piece, with time in between."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._last_name = ""
 
     def add(self, name: str, kind: str, samples: Iterable[Sample]) -> None:
         """One metric with its samples; one without samples is left out."""
-        first = True
         for labels, value in samples:
-            if first:
+            if name != self._last_name:
                 self._lines.append(f"# TYPE {name} {kind}")
-                first = False
-            self._lines.append(f"{name}{_labels(labels)} {_number(value)}")
+                self._last_name = name
+            self._lines.append(f"{name}{label_text(labels)} {_number(value)}")
+
+    def add_in_pieces(self, name: str, kind: str, samples: Iterable[Sample]) -> Iterator[str]:
+        """As `add`, for a metric with very many samples: yields the page so far, again and again."""
+        remaining = iter(samples)
+        while some := list(islice(remaining, _SAMPLES_A_PIECE)):
+            self.add(name, kind, some)
+            yield self.take()
 
     def counter(self, name: str, value: float, **labels: str) -> None:
         self.add(name, "counter", [(labels, value)])
@@ -32,13 +44,15 @@ class Exposition:
     def gauge(self, name: str, value: float, **labels: str) -> None:
         self.add(name, "gauge", [(labels, value)])
 
-    def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
+    def take(self) -> str:
+        """What has been added since the last time."""
+        lines, self._lines = self._lines, []
+        return "".join(f"{line}\n" for line in lines)
 
 
-def _labels(labels: dict[str, str]) -> str:
-    if not labels:
-        return ""
+def label_text(labels: Labels) -> str:
+    if not labels or isinstance(labels, str):
+        return str(labels or "")
     return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
 
 
@@ -50,14 +64,17 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-async def serve_metrics(host: str, port: int, page: Callable[[], str]) -> tuple[asyncio.Server, int]:
-    """Serves `GET /metrics`; returns the server and the port it got."""
+async def serve_metrics(host: str, port: int, page: Callable[[], Iterable[str]]) -> tuple[asyncio.Server, int]:
+    """Serves `GET /metrics`; returns the server and the port it got.
+
+    Between two pieces of a page the loop does whatever else there is to do.
+    """
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # A client that hangs up, dawdles or sends too much gets nothing, and that is all that happens.
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _TIMEOUT_S)
-            writer.write(_reply(head, page))
+            writer.write(await _reply(head, page))
             await asyncio.wait_for(writer.drain(), _TIMEOUT_S)
         writer.close()
 
@@ -65,13 +82,17 @@ async def serve_metrics(host: str, port: int, page: Callable[[], str]) -> tuple[
     return server, server.sockets[0].getsockname()[1]
 
 
-def _reply(head: bytes, page: Callable[[], str]) -> bytes:
+async def _reply(head: bytes, page: Callable[[], Iterable[str]]) -> bytes:
     method, _, rest = head.partition(b" ")
     path = rest.partition(b" ")[0].partition(b"?")[0]
     if method not in (b"GET", b"HEAD"):
         status, body = "405 Method Not Allowed", "only GET is served here\n"
     elif path in (b"/metrics", b"/"):
-        status, body = "200 OK", page()
+        status, pieces = "200 OK", []
+        for piece in page():
+            pieces.append(piece)
+            await asyncio.sleep(0)
+        body = "".join(pieces)
     else:
         status, body = "404 Not Found", "the metrics are at /metrics\n"
     content = body.encode()

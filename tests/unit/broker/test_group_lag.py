@@ -27,7 +27,7 @@ def commit(node: TestNode, group_id: str, offset: int, index: int = 0) -> None:
 def page_of(node: TestNode) -> dict[str, float]:
     page = Exposition()
     add_groups(page, node.broker)
-    lines = [line for line in page.text().splitlines() if line and not line.startswith("#")]
+    lines = [line for line in page.take().splitlines() if line and not line.startswith("#")]
     return {sample: float(value) for sample, _, value in (line.rpartition(" ") for line in lines)}
 
 

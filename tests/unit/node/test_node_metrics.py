@@ -137,7 +137,7 @@ def a_page():
     requests.on_connection("PLAINTEXT", 1)
     requests.on_refused("max.connections")
     metadata = SimpleNamespace(is_active=True, committed_offset=100, last_timestamp_ms=1234)
-    return metrics_page(broker, requests, metadata)
+    return "".join(metrics_page(broker, requests, metadata))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Iterator
 
 from ottla.runtime.exposition import Exposition, serve_metrics
 
@@ -8,13 +9,43 @@ def test_a_page_has_a_type_per_metric_and_a_line_per_sample() -> None:
     page.counter("kafka_server_brokertopicmetrics_bytesin_total", 12)
     page.add("kafka_log_log_size", "gauge", [({"topic": "a", "partition": "0"}, 1.5), ({"topic": 'b"\\\n'}, 2)])
     page.add("never", "gauge", [])
-    assert page.text() == (
+    assert page.take() == (
         "# TYPE kafka_server_brokertopicmetrics_bytesin_total counter\n"
         "kafka_server_brokertopicmetrics_bytesin_total 12\n"
         "# TYPE kafka_log_log_size gauge\n"
         'kafka_log_log_size{topic="a",partition="0"} 1.5\n'
         'kafka_log_log_size{topic="b\\"\\\\\\n"} 2\n'
     )
+
+
+def test_a_metric_of_very_many_samples_comes_in_pieces() -> None:
+    page = Exposition()
+    page.gauge("before", 1)
+    pieces = list(page.add_in_pieces("many", "gauge", (({"number": str(n)}, n) for n in range(5000))))
+    page.gauge("after", 2)
+    text = "".join([*pieces, page.take()])
+    assert len(pieces) == 3
+    assert text.startswith('# TYPE before gauge\nbefore 1\n# TYPE many gauge\nmany{number="0"} 0\n')
+    assert text.endswith('many{number="4999"} 4999\n# TYPE after gauge\nafter 2\n')
+    assert text.count("# TYPE many") == 1
+
+
+def test_other_work_is_done_between_two_pieces() -> None:
+    turns: list[str] = []
+
+    def page() -> Iterator[str]:
+        for number in range(3):
+            turns.append("page")
+            asyncio.get_running_loop().call_soon(turns.append, "other")
+            yield f"{number}\n"
+
+    async def main() -> None:
+        server, port = await serve_metrics("127.0.0.1", 0, page)
+        async with server:
+            assert (await get(port, b"GET /metrics HTTP/1.1\r\n\r\n")).endswith(b"\r\n\r\n0\n1\n2\n")
+
+    asyncio.run(main())
+    assert turns == ["page", "other"] * 3
 
 
 async def get(port: int, request: bytes) -> bytes:
@@ -27,7 +58,7 @@ async def get(port: int, request: bytes) -> bytes:
 
 def test_metrics_are_served_over_http() -> None:
     async def main() -> None:
-        server, port = await serve_metrics("127.0.0.1", 0, lambda: "up 1\n")
+        server, port = await serve_metrics("127.0.0.1", 0, lambda: ["up", " 1\n"])
         async with server:
             reply = await get(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
             assert reply.startswith(b"HTTP/1.1 200 OK\r\n")
