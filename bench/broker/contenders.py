@@ -82,6 +82,8 @@ def _kafka(config: Mapping[str, object]) -> Contender:
 
 
 def _ottla(config: Mapping[str, object]) -> Contender:
+    # As it is installed, with its bytecode beside it, as Kafka has its classes compiled; the first start may write it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     (port,) = free_ports(1)
     return Contender("ottla", RunningNode(config=config, port=port))
 
