@@ -6,11 +6,12 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from contenders import Contender
-from load import LARGE, LARGE_RECORDS, SMALL, SMALL_RECORDS, alternating, fetch, produce
+from load import LARGE, LARGE_RECORDS, SMALL, SMALL_RECORDS, alternating, fetch, produce, run_window
 from report import Row, compared, limited
-from wire_client import WireClient, fetch_request
+from wire_client import WireClient, fetch_request, produce_request
 
 MB = 1 << 20
 STORED_BYTES = 256 * MB
@@ -70,17 +71,50 @@ def _measure_produce(
         with WireClient(node.bootstrap) as client:
             return client.end_offset(topic)
 
-    results = alternating(rounds, [partial(one, node) for node in nodes])
+    with BareAppend(len(produce_request(topic, bytes(batch), acks)), nodes[-1].data) as bare:
+        runs = [partial(one, node) for node in nodes]
+        results = alternating(rounds, [*runs, lambda: bare.rate(in_flight, seconds)])
     for node in nodes:
         with WireClient(node.bootstrap) as client:
             client.delete_topic(topic)
     rate = compared(
         f"produce {size}, {in_flight} in flight, acks={'all' if acks < 0 else acks}",
-        dict(zip([node.name for node in nodes], results, strict=True)),
+        dict(zip([node.name for node in nodes], results, strict=False)),
         lambda rate: f"{rate / 1000:.1f} k/s {rate * len(batch) / 1e6:.0f} MB/s",
         at_least=3.0 if in_flight > 1 else 1.0,
     )
-    return [rate, compared("  processor time of a request", cpu, lambda seconds: f"{seconds * 1e6:.0f} us")]
+    return [
+        rate,
+        compared("  processor time of a request", cpu, lambda seconds: f"{seconds * 1e6:.0f} us"),
+        Row("  receiving and writing alone", "", f"{median(results[-1]) / 1000:.1f} k/s"),
+    ]
+
+
+class BareAppend:
+    """A process that receives requests, writes them to a file and replies, and does nothing else."""
+
+    def __init__(self, size: int, directory: Path) -> None:
+        self.size = size
+        self.directory = directory
+
+    def __enter__(self) -> "BareAppend":
+        script = Path(__file__).with_name("bare_append.py")
+        self.process = subprocess.Popen(
+            [sys.executable, str(script), str(self.size), str(self.directory)], stdout=subprocess.PIPE
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def rate(self, in_flight: int, seconds: float) -> float:
+        with socket.create_connection(("127.0.0.1", self.port), 60) as sock:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            answered, took = run_window(sock, bytes(self.size), in_flight, seconds, (256 << 20) // self.size)
+        return answered / took
 
 
 def fill(node: Contender, topic: str, total: int = STORED_BYTES) -> list[bytes]:
