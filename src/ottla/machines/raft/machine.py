@@ -245,11 +245,10 @@ class Raft:
         self.leader_id = NOBODY
         self.voted_for = self.me.key
         self._granted, self._refused = {self.me.key.id}, set()
-        effects: list[Effect] = [self._save()]
         if len(self._granted) >= self.voters.majority:
-            return effects + self._become_leader()
-        effects += [AskForVote(voter, self.epoch, self.log_end) for voter in self.voters.others(self.me.key)]
-        return [*effects, self._set_timer(Timer.ELECTION)]
+            return self._become_leader()  # What it saves says all that a vote for itself would.
+        asked = [AskForVote(voter, self.epoch, self.log_end) for voter in self.voters.others(self.me.key)]
+        return [self._save(), *asked, self._set_timer(Timer.ELECTION)]
 
     def _become_leader(self) -> list[Effect]:
         self.role = Role.LEADER

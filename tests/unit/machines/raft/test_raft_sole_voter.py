@@ -19,10 +19,9 @@ ME = Voter(ReplicaKey(1, Uuid(b"directory-of-one")), (Endpoint("CONTROLLER", "12
 STATIC = VoterSet([Voter(ReplicaKey(1))])
 
 
-def test_a_sole_voter_votes_for_itself_and_leads_at_once() -> None:
+def test_a_sole_voter_leads_at_once_and_saves_that_once() -> None:
     raft = Raft(ME, STATIC, QuorumState(), LogEnd(0, 0))
     assert raft.step(Started()) == [
-        SaveQuorumState(QuorumState(epoch=1, voted_id=1, voted_directory_id=ME.key.directory_id)),
         SaveQuorumState(QuorumState(epoch=1, leader_id=1)),
         BeginEpoch(1, STATIC, (1,), write_voters=False),
     ]
