@@ -1,7 +1,7 @@
 """From `kill -9` of a member until the one that is left has all partitions: a real client, the same timeouts.
 
-The session ends six seconds after the last heartbeat, so that is what the time mostly is; both nodes are waited for at
-once. The members are those of the tests: librdkafka in processes of their own.
+The session ends six seconds after the last heartbeat, of which there is one every 300 ms, so that is what the time
+mostly is; both nodes are waited for at once. The members are those of the tests: librdkafka in processes of their own.
 """
 
 import sys
