@@ -23,6 +23,20 @@ def test_importing_a_part_does_not_import_what_is_slow(module: str, may_import: 
     assert set(run.stdout.split()) & set(COSTLY) <= set(may_import)
 
 
+@pytest.mark.parametrize(
+    ("command", "may_import"),
+    [
+        ("ottla.cli.start", []),
+        ("ottla.cli.storage", ["json"]),
+        ("ottla.cli.dump_log", ["json"]),
+    ],
+)
+def test_a_command_imports_no_more_than_it_needs_to_say_how_it_is_used(command: str, may_import: list[str]) -> None:
+    program = f"import sys; old = set(sys.modules); import {command}; print(*sorted(set(sys.modules) - old))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(run.stdout.split()) & set(COSTLY) <= set(may_import)
+
+
 def paths() -> dict[str, str]:
     """-S leaves out what site-packages adds at start, editable installs included; so the way to `src` is given."""
     from pathlib import Path
