@@ -35,7 +35,7 @@ class _Suspect(NamedTuple):
 
 def codec_of(records: Buffer) -> int:
     """The number of the codec that a batch says it is compressed with."""
-    return memoryview(records)[_CODEC_POSITION] & COMPRESSION_MASK if len(records) > _CODEC_POSITION else 0
+    return records[_CODEC_POSITION] & COMPRESSION_MASK if len(records) > _CODEC_POSITION else 0
 
 
 def may_take_long(request: ProduceRequest) -> bool:

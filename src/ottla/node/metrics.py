@@ -90,26 +90,27 @@ def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
         "counter",
         [
             ({"request": _api_name(key), "version": str(version)}, count)
-            for (key, version), count in sorted(requests.requests.items())
+            for key, found in sorted(requests.apis.items())
+            for version, count in sorted(found.versions.items())
         ],
     )
     page.add(
         "ottla_network_request_bytes_total",
         "counter",
-        [({"request": _api_name(key)}, count) for key, count in sorted(requests.request_bytes.items())],
+        [({"request": _api_name(key)}, found.bytes) for key, found in sorted(requests.apis.items())],
     )
     page.add("kafka_network_requestmetrics_totaltimems", "gauge", _quantiles(requests))
     page.add(
         "kafka_network_requestmetrics_totaltimems_count",
         "counter",
-        [({"request": _api_name(key)}, times.count) for key, times in sorted(requests.times.items())],
+        [({"request": _api_name(key)}, found.times.count) for key, found in sorted(requests.apis.items())],
     )
     page.add(
         "kafka_network_requestmetrics_totaltimems_sum",
         "counter",
-        [({"request": _api_name(key)}, times.total_s * 1000) for key, times in sorted(requests.times.items())],
+        [({"request": _api_name(key)}, found.times.total_s * 1000) for key, found in sorted(requests.apis.items())],
     )
-    page.gauge("kafka_network_requestchannel_requestqueuesize", requests.unanswered)
+    page.gauge("kafka_network_requestchannel_requestqueuesize", requests.unanswered())
     page.add(
         "kafka_server_socket_server_metrics_connection_count",
         "gauge",

@@ -121,9 +121,11 @@ class Node:
         config = self.config
         protected = protected_listeners(config.listeners, config.inter_broker_listener)
         admission = Admission(connection_limits(config.values, config.listeners), protected)
-        return Server(
+        server = Server(
             self._loop, self._workers, _not_ready, handle_unsupported, self._limits(), self._requests, admission
         )
+        self._requests.unanswered = lambda: server.unanswered
+        return server
 
     def _bind(self) -> None:
         assert self._server is not None

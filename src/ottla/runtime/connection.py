@@ -197,7 +197,7 @@ class Connection:
         # A reply to a version that we do not know can only be of the oldest, which every client understands.
         slot = _Slot(self, context, 0 if message is None else context.api_version, len(frame))
         self._slots.append(slot)
-        server.received(context, len(frame))
+        server.received(len(frame))
         if message is None:
             server.handle_unsupported(context, slot.respond)
         else:
@@ -280,6 +280,10 @@ class Connection:
         if self._is_reading:
             backlog, self._backlog = self._backlog, b""
             self._take(memoryview(backlog))
+
+    @property
+    def unanswered(self) -> int:
+        return len(self._slots)
 
     @property
     def is_idle(self) -> bool:

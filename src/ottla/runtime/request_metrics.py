@@ -73,17 +73,29 @@ def _upper_bound(bucket: int) -> float:
     return microseconds / 1e6
 
 
+class OfApi:
+    """What is known of the requests of one API."""
+
+    __slots__ = ("bytes", "times", "versions")
+
+    def __init__(self) -> None:
+        self.versions: Counter[int] = Counter()
+        self.bytes = 0
+        self.times = Times()
+
+
 class RequestMetrics:
-    """The server's `Traffic`."""
+    """The server's `Traffic`. A request counts once it is answered, as in Kafka.
+
+    `unanswered` tells how many are not yet; it is the server's to say.
+    """
 
     def __init__(self, now_s: Callable[[], float]) -> None:
-        self.requests: Counter[tuple[int, int]] = Counter()
-        self.request_bytes: Counter[int] = Counter()
-        self.times: dict[int, Times] = {}
+        self.unanswered: Callable[[], int] = int
+        self.apis: dict[int, OfApi] = {}
         self.connections: Counter[str] = Counter()
         self.connections_created: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
-        self.unanswered = 0
         self._now_s = now_s
 
     def on_connection(self, listener: str, change: int) -> None:
@@ -91,21 +103,17 @@ class RequestMetrics:
         if change > 0:
             self.connections_created[listener] += change
 
-    def on_request(self, context: RequestContext, size: int) -> None:
-        self.requests[context.api_key, context.api_version] += 1
-        self.request_bytes[context.api_key] += size
-        self.unanswered += 1
-
-    def on_response(self, context: RequestContext, seconds: float) -> None:
-        times = self.times.get(context.api_key)
-        if times is None:
-            times = self.times[context.api_key] = Times()
-        times.note(seconds, context.received_s + seconds)
-        self.unanswered -= 1
+    def on_response(self, context: RequestContext, size: int, seconds: float) -> None:
+        found = self.apis.get(context.api_key)
+        if found is None:
+            found = self.apis[context.api_key] = OfApi()
+        found.versions[context.api_version] += 1
+        found.bytes += size
+        found.times.note(seconds, context.received_s + seconds)
 
     def on_refused(self, reason: str) -> None:
         self.refused[reason] += 1
 
     def quantiles(self) -> dict[int, dict[float, float]]:
         now_s = self._now_s()
-        return {api_key: times.quantiles(now_s) for api_key, times in self.times.items()}
+        return {api_key: found.times.quantiles(now_s) for api_key, found in self.apis.items()}

@@ -39,8 +39,7 @@ class Traffic(Protocol):
     """Who counts. Called for every request, so it must be cheap."""
 
     def on_connection(self, listener: str, change: int) -> None: ...
-    def on_request(self, context: RequestContext, size: int) -> None: ...
-    def on_response(self, context: RequestContext, seconds: float) -> None: ...
+    def on_response(self, context: RequestContext, size: int, seconds: float) -> None: ...
     def on_refused(self, reason: str) -> None: ...
 
 
@@ -50,10 +49,7 @@ class NoTraffic:
     def on_connection(self, listener: str, change: int) -> None:
         """See `Traffic`."""
 
-    def on_request(self, context: RequestContext, size: int) -> None:
-        """See `Traffic`."""
-
-    def on_response(self, context: RequestContext, seconds: float) -> None:
+    def on_response(self, context: RequestContext, size: int, seconds: float) -> None:
         """See `Traffic`."""
 
     def on_refused(self, reason: str) -> None:
@@ -190,14 +186,19 @@ class Server:
         """Whether more requests are waiting for their replies than `queued.max.request.bytes` allows."""
         return 0 <= self.limits.max_queued_bytes < self._queued_bytes
 
-    def received(self, context: RequestContext, size: int) -> None:
+    @property
+    def unanswered(self) -> int:
+        """How many requests wait for their replies."""
+        return sum(connection.unanswered for connection in self.connections)
+
+    def received(self, size: int) -> None:
         self._queued_bytes += size
-        self._traffic.on_request(context, size)
 
     def answered(self, context: RequestContext, size: int) -> None:
+        """`size` is that of the request."""
         was_full = self.is_full
         self._queued_bytes -= size
-        self._traffic.on_response(context, self._now_s() - context.received_s)
+        self._traffic.on_response(context, size, self._now_s() - context.received_s)
         if was_full and not self.is_full:
             for connection in list(self.paused):
                 connection.resume_reading()

@@ -131,9 +131,8 @@ def a_page():
     client = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
     for _ in range(3):
         context = RequestContext(0, 9, 1, "client", client, 0.0)
-        requests.on_request(context, 100)
-        requests.on_response(context, 0.010)
-    requests.on_request(RequestContext(1, 12, 1, "client", client, 0.0), 50)
+        requests.on_response(context, 100, 0.010)
+    requests.unanswered = lambda: 1
     requests.on_connection("PLAINTEXT", 1)
     requests.on_refused("max.connections")
     metadata = SimpleNamespace(is_active=True, committed_offset=100, last_timestamp_ms=1234)

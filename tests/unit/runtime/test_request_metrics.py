@@ -38,12 +38,11 @@ def test_times_beyond_the_last_bucket_are_not_lost() -> None:
 def test_requests_are_counted_by_api_and_version() -> None:
     metrics = RequestMetrics(now_s=lambda: 1.0)
     for request in (context(PRODUCE, 9), context(PRODUCE, 9), context(PRODUCE, 13), context(FETCH, 4)):
-        metrics.on_request(request, size=100)
-        metrics.on_response(request, seconds=0.002)
-    assert metrics.requests == {(PRODUCE, 9): 2, (PRODUCE, 13): 1, (FETCH, 4): 1}
-    assert metrics.request_bytes[PRODUCE] == 300
-    assert metrics.times[PRODUCE].count == 3
-    assert metrics.unanswered == 0
+        metrics.on_response(request, size=100, seconds=0.002)
+    assert metrics.apis[PRODUCE].versions == {9: 2, 13: 1}
+    assert metrics.apis[FETCH].versions == {4: 1}
+    assert metrics.apis[PRODUCE].bytes == 300
+    assert metrics.apis[PRODUCE].times.count == 3
     assert set(metrics.quantiles()) == {PRODUCE, FETCH}
 
 

@@ -134,10 +134,11 @@ def test_replies_leave_in_the_order_of_requests_whatever_the_order_they_are_give
     async def test() -> None:
         answering = Answering()
         answering.answers_now = False
-        async with serving(answering) as (_, connect):
+        async with serving(answering) as (server, connect):
             client = await connect()
             client.writer.write(b"".join(map(metadata_request, range(3))))
             await until(lambda: len(answering.waiting) == 3)
+            assert server.unanswered == 3
             for number in (2, 0, 1):
                 answering.waiting[number](MetadataResponse(cluster_id=f"reply {number}"))
             replies = [await client.read_reply() for _ in range(3)]
