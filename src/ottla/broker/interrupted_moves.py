@@ -4,7 +4,8 @@ A partition may be found in two directories, or in one with a future log in anot
 metadata was made to name the target directory after the copy was whole and before the swap, and the swap is two renames
 that become durable in any order. So:
 
-- in two directories: the one that the metadata names is the partition's, and the other one was to go;
+- in two directories: the one that the metadata names is the partition's, and the other one was to go. If it has records
+  that the first has not, something else has happened, and it is set aside for a person to look at;
 - a future log, and the metadata names its directory: it is the partition's if it has at least what the current log has.
   If it has less, the crash came before the swap, and what was appended last is in the current log alone: the move goes
   on;
@@ -55,9 +56,16 @@ def _settle_double(broker: "Broker", name: TopicPartition, directories: list[Log
         raise CorruptFile(f"{name} is in {' and in '.join(directory.path for directory in directories)}")
     for directory in directories:
         if directory is not home:
-            _log.warning("%s was moving from %s to %s; the old one goes", name, directory.path, home.path)
-            follow_offsets(home.logs[name], directory.logs[name])
-            _retire(broker, name, directory, home)
+            _drop_old(broker, name, directory, home)
+
+
+def _drop_old(broker: "Broker", name: TopicPartition, old: LogDirectory, home: LogDirectory) -> None:
+    if common_end(home.logs[name], old.logs[name]) < old.logs[name].log_end_offset:
+        broker.replicas.set_aside(old, name, old.logs[name])
+        return
+    _log.warning("%s was moving from %s to %s; the old one goes", name, old.path, home.path)
+    follow_offsets(home.logs[name], old.logs[name])
+    _retire(broker, name, old, home)
 
 
 def _settle_future(broker: "Broker", name: TopicPartition, future: PartitionLog, target: LogDirectory) -> bool:

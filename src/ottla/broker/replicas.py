@@ -23,6 +23,7 @@ from ottla.log.directory import LogDirectory
 from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.configs import ResourceType
 from ottla.machines.metadata.delta import MetadataDelta
+from ottla.machines.metadata.directories import is_reserved
 from ottla.machines.metadata.partition import PartitionImage
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Replicas:
                         directory.remember_topic(name, topic.id)
                     self._serve(name, topic.id, log, wanted)
                 else:
-                    self._set_aside(directory, name, log)
+                    self.set_aside(directory, name, log)
             self._remove(directory)  # what was being deleted when the node stopped
         self._make(
             (TopicPartition(topic.name, index), topic.id, partition)
@@ -155,13 +156,24 @@ class Replicas:
         for name, topic_id, image in wanted:
             is_here = name in broker.partitions or name in broker.offline
             is_under_way = name in self._in_making or name in self._leaving
-            if broker.node_id in image.replicas and not is_here and not is_under_way:
+            if broker.node_id not in image.replicas or is_here or is_under_way:
+                continue
+            if self._is_out_of_reach(image):
+                broker.offline.add(name)
+            else:
                 self._in_making.add(name)
                 preferred = broker.replica_moves.preferred.pop(name, "")
                 missing.append((name, topic_id, preferred or self._home_of(image)))
         for start in range(0, len(missing), _LOGS_A_JOB):
             some = missing[start : start + _LOGS_A_JOB]
             broker.workers.run(partial(self._make_logs, some), self._on_made, key=LOG_DIRS)
+
+    def _is_out_of_reach(self, image: PartitionImage) -> bool:
+        """Whether the metadata names a directory that is not online: the log is there, and a new one would hide it."""
+        broker, wanted = self._broker, image.directory(self._broker.node_id)
+        if not broker.logs.offline or wanted is None or is_reserved(wanted):
+            return False
+        return not any(id == wanted and path in broker.logs.online for path, id in broker.directory_ids.items())
 
     def _home_of(self, image: PartitionImage) -> str:
         """The directory that the metadata names for this node's replica; "" if it names none that we have."""
@@ -278,7 +290,7 @@ class Replicas:
             raise problem
         self._broker.on_disk_error(path, problem)
 
-    def _set_aside(self, directory: LogDirectory, name: TopicPartition, log: PartitionLog) -> None:
+    def set_aside(self, directory: LogDirectory, name: TopicPartition, log: PartitionLog) -> None:
         """Renames a log that no topic of the cluster has. Nothing of it is deleted."""
         disk = self._broker.disk
         del directory.logs[name]
