@@ -25,6 +25,8 @@ from ottla.wire.messages import (
     AlterConfigsResponse,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
     DescribeClusterRequest,
     DescribeClusterResponse,
     IncrementalAlterConfigsRequest,
@@ -134,6 +136,18 @@ def handle_incremental_alter_configs(
 
     broker.controller.submit(
         lambda controller, now_ms: controller.incremental_alter_configs(rest, now_ms), decided, failed
+    )
+
+
+def handle_assign_replicas_to_dirs(
+    broker: Broker, context: RequestContext, request: AssignReplicasToDirsRequest, respond: Respond
+) -> None:
+    """AssignReplicasToDirs, version 0, of brokers that do not share a process with the controller (KIP-858)."""
+    forward(
+        broker,
+        lambda controller, now_ms: controller.assign_replicas_to_dirs(request, now_ms),
+        respond,
+        lambda error: AssignReplicasToDirsResponse(error_code=error),
     )
 
 

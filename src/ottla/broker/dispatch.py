@@ -107,6 +107,7 @@ CONTROLLER_ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.DESCRIBE_CLUSTER: Route("controller_listener", "handle_describe_cluster"),
     ApiKey.ALTER_CONFIGS: Route("controller_listener", "handle_alter_configs"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Route("controller_listener", "handle_incremental_alter_configs"),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: Route("controller_listener", "handle_assign_replicas_to_dirs"),
 }
 """What is answered on the listeners of controllers, to tools that go there directly (KIP-919)."""
 

@@ -1,9 +1,10 @@
 """The listeners of controllers (KIP-919), held to what Apache Kafka 4.3.1's answered to the same requests."""
 
 import pytest
-from admin_node import AdminNode
-from brokers import batch, produce_request
+from admin_node import DIRECTORY, AdminNode
+from brokers import NODE_ID, batch, produce_request
 
+from ottla.base.ids import Uuid
 from ottla.broker.dispatch import CONTROLLER_ROUTES, ROUTES, find_handler, served_versions
 from ottla.broker.quorum import QuorumEndpoint
 from ottla.runtime.request import ClientConnection, RefusedRequest
@@ -12,6 +13,8 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     AlterConfigsRequest,
     ApiVersionsRequest,
+    AssignReplicasToDirsRequest,
+    BrokerRegistrationChangeRecord,
     DescribeClusterRequest,
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
@@ -69,7 +72,8 @@ def test_every_row_has_its_handler(key):
 
 def test_what_kafkas_controllers_serve_is_served_as_far_as_we_have_it():
     of_controllers = {key for key, api in all_apis().items() if "controller" in api.listeners}
-    assert set(CONTROLLER_ROUTES) == of_controllers & set(ROUTES) - {ApiKey.FETCH}  # which is Raft's there
+    of_brokers = of_controllers & set(ROUTES) - {ApiKey.FETCH}  # which is Raft's there
+    assert set(CONTROLLER_ROUTES) == of_brokers | {ApiKey.ASSIGN_REPLICAS_TO_DIRS}
 
 
 def test_only_that_is_advertised(node):
@@ -163,3 +167,34 @@ def test_a_lost_controller_is_told(node):
     node.broker.controller = Nobody()
     reply = node.send(change((BROKER, "1", "log.cleaner.threads", "2")), 1)
     assert outcomes(reply) == {(BROKER, "1"): "NOT_CONTROLLER"}
+
+
+# Directories
+
+
+def assign(node, directory, topic_id, broker_epoch=-1):
+    request = AssignReplicasToDirsRequest
+    partitions = [request.PartitionData(partition_index=index) for index in (0, 9)]
+    topics = [request.TopicData(topic_id=topic_id, partitions=partitions)]
+    directories = [request.DirectoryData(id=directory, topics=topics)]
+    return node.send(request(broker_id=NODE_ID, broker_epoch=broker_epoch, directories=directories), 0)
+
+
+def test_a_broker_tells_where_it_has_put_a_replica(node):
+    other = Uuid(b"o" * 16)
+    broker = node.image.brokers.by_id[NODE_ID]
+    node.commit(
+        BrokerRegistrationChangeRecord(broker_id=NODE_ID, broker_epoch=broker.epoch, log_dirs=[DIRECTORY, other])
+    )
+    topic = node.image.topics.by_name["orders"]
+    reply = assign(node, other, topic.id, broker.epoch)
+    (directory,) = reply.directories
+    errors = [partition.error_code for partition in directory.topics[0].partitions]
+    assert errors == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert node.image.topics.by_name["orders"].partitions[0].directory(NODE_ID) == other
+
+
+def test_a_broker_of_another_life_is_not_heard(node):
+    topic = node.image.topics.by_name["orders"]
+    reply = assign(node, DIRECTORY, topic.id, node.image.brokers.by_id[NODE_ID].epoch + 1)
+    assert reply.error_code == ErrorCode.STALE_BROKER_EPOCH
