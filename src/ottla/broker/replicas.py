@@ -8,6 +8,7 @@ disk is held against the metadata once more, which may have moved on: a topic th
 meantime is made when the log of the old one is out of the way.
 """
 
+import gc
 import logging
 from collections import deque
 from collections.abc import Iterable
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 # So many that the loop, which takes up what a job has made, is not held up for long.
-_LOGS_A_JOB = 64
+LOGS_A_JOB = 64
 
 LOG_DIRS = "log-dirs"
 """The key of the disk jobs that change a directory's set of logs, or go through it: one at a time."""
@@ -164,8 +165,8 @@ class Replicas:
                 self._in_making.add(name)
                 preferred = broker.replica_moves.preferred.pop(name, "")
                 missing.append((name, topic_id, preferred or self._home_of(image)))
-        for start in range(0, len(missing), _LOGS_A_JOB):
-            some = missing[start : start + _LOGS_A_JOB]
+        for start in range(0, len(missing), LOGS_A_JOB):
+            some = missing[start : start + LOGS_A_JOB]
             broker.workers.run(partial(self._make_logs, some), self._on_made, key=LOG_DIRS)
 
     def _is_out_of_reach(self, image: PartitionImage) -> bool:
@@ -217,6 +218,9 @@ class Replicas:
                 broker.offline.add(name)
             else:
                 self._serve(name, topic_id, log, image)
+        if len(made.logs) == LOGS_A_JOB:
+            # One of many jobs. What they make stays, and looking for garbage among it would hold up the loop for long.
+            gc.freeze()
 
     def _make_again(self, name: TopicPartition) -> None:
         """A topic of this name may have come while an older one was in the way."""
@@ -248,7 +252,7 @@ class Replicas:
 
     def _delete_some(self) -> None:
         """Closing files takes its time, so that a few logs are deleted in each turn of the loop."""
-        for _ in range(min(len(self._to_delete), _LOGS_A_JOB)):
+        for _ in range(min(len(self._to_delete), LOGS_A_JOB)):
             partition = self._to_delete.popleft()
             self._leaving.discard(partition.name)
             self._delete(partition.name, partition.log, partition.directory)

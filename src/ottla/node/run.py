@@ -8,7 +8,8 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ottla.node.config import NodeConfig
@@ -50,6 +51,17 @@ async def _first(doing: Coroutine[Any, Any, Any], ended: "asyncio.Future[int]") 
     return False
 
 
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Looks for no garbage meanwhile, and later not among what is there by then: with many partitions that is a lot."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 async def _run(
     loop: asyncio.AbstractEventLoop,
     config: NodeConfig,
@@ -77,8 +89,9 @@ async def _run(
     node = Node(loop, config, may_format=may_format, failed=lambda: end(BROKEN))
     with signals_told(loop, {signal.SIGTERM, signal.SIGINT}, on_signal):
         try:
-            if await _first(node.start(metrics_port), ended):
-                gc.freeze()  # What is there now stays: later collections need not look at it.
+            with _no_collections():
+                is_started = await _first(node.start(metrics_port), ended)
+            if is_started:
                 on_ready(node)
                 if await _first(stopping.wait(), ended) and await _first(node.stop(), ended):
                     end(0)

@@ -1,11 +1,14 @@
 """Partitions follow the metadata: made, led, given up, deleted, found again after a restart."""
 
 import errno
+import gc
+import weakref
 from random import Random
 
 import pytest
 from brokers import TestNode, batch, fetch_request, only, produce_request, produced, topic_id_of, values_in
 
+from ottla.broker.replicas import LOGS_A_JOB
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
 
@@ -86,6 +89,23 @@ def test_a_deleted_topic_is_gone_at_once_and_its_files_after_a_while(node):
     assert left.endswith("-delete")
     node.timers.advance(FILE_DELETE_DELAY_MS)
     assert directories(node) == []
+
+
+def test_a_deleted_partition_is_forgotten_without_a_collection_of_garbage(node):
+    """Partitions that were made by the thousand are kept out of the collector's sight."""
+    node.create_topic("orders", partitions=LOGS_A_JOB)
+    gc.collect()
+    node.produce(batch())
+    node.fetch()
+    log = weakref.ref(node.partition().log)
+    gc.disable()
+    try:
+        node.delete_topic()
+        node.timers.advance(FILE_DELETE_DELAY_MS)
+        assert log() is None
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def test_a_topic_can_be_made_again_while_the_old_one_goes(node):
