@@ -96,7 +96,7 @@ class _Commit:
         request = self._request
         self._broker.coordinators.groups.submit(
             request.group_id,
-            lambda machine, now_ms: machine.commit_offsets_in_transaction(request, now_ms),
+            lambda machine, now_ms: machine.commit_offsets_in_transaction(request, now_ms, api_version=self._version),
             lambda outcome: self._fail(outcome) if isinstance(outcome, ErrorCode) else self._reply(outcome),
             self._fail,
         )
