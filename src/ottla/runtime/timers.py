@@ -48,6 +48,10 @@ class Timers:
     def __len__(self) -> int:
         return len(self._set)
 
+    def now_s(self) -> float:
+        """The time that delays are counted in: it never jumps, and says nothing of the hour."""
+        return self.loop.time()
+
     def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
         timer = Timer(self, callback, None)
         timer._arm(delay_s)

@@ -61,6 +61,9 @@ class StepTimers:
     def __len__(self) -> int:
         return sum(not timer.is_cancelled for _, _, timer in self._queue)
 
+    def now_s(self) -> float:
+        return self._clock.now_ms() / 1000
+
     def after(self, delay_s: float, callback: Callable[[], None]) -> "StepTimer":
         return self._set(StepTimer(callback, None), delay_s)
 

@@ -409,6 +409,41 @@ def test_a_timer_that_is_set_again_is_moved() -> None:
     assert bench.made[0].fired == ["second"]
 
 
+def test_a_timer_that_is_moved_to_earlier_fires_then_and_once() -> None:
+    bench = Bench()
+    bench.put("a", 1, timers=[Timer("t", 1000, fires("late"))])
+    bench.put("a", 1, timers=[Timer("t", 100, fires("early"))])
+    bench.node.timers.advance(100)
+    assert bench.made[0].fired == ["early"]
+    bench.node.timers.advance(2000)
+    assert bench.made[0].fired == ["early"]
+
+
+def test_moving_a_timer_to_later_again_and_again_costs_the_loop_nothing() -> None:
+    bench = Bench()
+    bench.put("a", 1, timers=[Timer("t", 1000, fires("first"))])
+    on_the_loop = len(bench.node.timers)
+    for _ in range(50):
+        bench.node.timers.advance(300)
+        bench.put("a", 1, timers=[Timer("t", 1000, fires("last"))])
+        assert len(bench.node.timers) == on_the_loop
+    assert bench.made[0].fired == []
+    bench.node.timers.advance(1000)
+    assert bench.made[0].fired == ["last"]
+
+
+def test_a_timer_that_is_set_as_it_fires_is_a_new_one() -> None:
+    bench = Bench()
+
+    def again(machine: Numbers, now_ms: int) -> CoordinatorDecision[None]:
+        machine.fired.append("again")
+        return CoordinatorDecision(None, timers=[Timer("t", 1000, again)])
+
+    bench.put("a", 1, timers=[Timer("t", 1000, again)])
+    bench.node.timers.advance(3500)
+    assert bench.made[0].fired == ["again"] * 3
+
+
 def test_a_timer_can_be_dropped() -> None:
     bench = Bench()
     bench.put("a", 1, timers=[Timer("t", 1000, fires("never"))])

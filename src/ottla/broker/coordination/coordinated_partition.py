@@ -10,22 +10,22 @@ coordinator is not available: what they asked for may or may not have happened, 
 """
 
 import logging
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ottla.broker.coordination.batches import coordinator_batches
 from ottla.broker.coordination.loading import Loading
+from ottla.broker.coordination.named_timers import NamedTimers
 from ottla.broker.flushing import flush
 from ottla.broker.partition import Partition
 from ottla.broker.purgatory import Operation, Place
 from ottla.log.errors import CorruptFile
 from ottla.log.producer_state import AppendOrigin
-from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorMachine, Timer, TransactionStamp
+from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorMachine, TransactionStamp
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.records.header import NO_SEQUENCE, CorruptBatch
 from ottla.runtime.request import ClientConnection
-from ottla.runtime.timers import Timer as LoopTimer
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
@@ -77,7 +77,7 @@ class CoordinatedPartition(Generic[MachineT]):
         self._compression = compression
         self._base_sequence = NO_SEQUENCE if topic is CoordinatorTopic.TRANSACTION_STATE else 0
         self._commit_timeout_ms = commit_timeout_ms
-        self._timers: dict[Hashable, LoopTimer] = {}
+        self._timers = NamedTimers(broker.timers, lambda expire: self.submit(expire, _nothing, _nothing))
         self._loading = Loading(broker, partition, topic, machine, self._become_active, self._on_unreadable)
 
     def load(self) -> None:
@@ -99,9 +99,7 @@ class CoordinatedPartition(Generic[MachineT]):
             return
         self.state = State.CLOSED
         self._loading.cancel()
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self._timers.close()
         self._broker.purgatory.wake(self.partition)
         for waiter in self.machine.on_unloaded():
             waiter.failed(ErrorCode.NOT_COORDINATOR)
@@ -149,7 +147,7 @@ class CoordinatedPartition(Generic[MachineT]):
             else:
                 _fail(decision.answers, error)
             return
-        self._set_timers(decision.timers)
+        self._timers.set(decision.timers)
         self._when_committed(decision, then, failed)
         if decision.records:
             self._on_grown()
@@ -237,40 +235,9 @@ class CoordinatedPartition(Generic[MachineT]):
         waiting = _Uncommitted(self, log.log_end_offset, decision, then, failed)
         self._broker.purgatory.hold(waiting, [self.partition], self._commit_timeout_ms)
 
-    # Timers
-
-    def _set_timers(self, timers: Sequence[Timer]) -> None:
-        for name, delay_ms, expire in timers:
-            old = self._timers.pop(name, None)
-            if old is not None:
-                old.cancel()
-            if expire is not None:
-                fire = _Firing(self, name, expire)
-                self._timers[name] = self._broker.timers.after(max(delay_ms, 0) / 1000, fire)
-
-    def on_timer(self, name: Hashable, expire: Callable[[Any, int], CoordinatorDecision[Any]]) -> None:
-        del self._timers[name]
-        self.submit(expire, _nothing, _nothing)
-
     @property
     def timer_count(self) -> int:
         return len(self._timers)
-
-
-class _Firing:
-    """What a loop's timer calls; smaller than a closure, as every member of every group has one."""
-
-    __slots__ = ("_expire", "_name", "_place")
-
-    def __init__(
-        self, place: CoordinatedPartition[Any], name: Hashable, expire: Callable[[Any, int], CoordinatorDecision[Any]]
-    ) -> None:
-        self._place = place
-        self._name = name
-        self._expire = expire
-
-    def __call__(self) -> None:
-        self._place.on_timer(self._name, self._expire)
 
 
 class _Uncommitted(Operation):
