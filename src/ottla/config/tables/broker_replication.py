@@ -23,7 +23,7 @@ SETTINGS = (
     Int("num.replica.fetchers", 1, at_least(1), HIGH,
         "Fetching threads a follower has for each leader it follows.", CLUSTER_WIDE),
     Int("num.replica.alter.log.dirs.threads", None, ANY, HIGH,
-        "Threads that move replicas between this node's directories. Not given, one a directory."),
+        "Threads that move replicas between this node's directories. Not given, one a directory.", acted_on=True),
     Long("replica.high.watermark.checkpoint.interval.ms", 5000, ANY, HIGH,
          "Time between two writes of the high watermarks to disk.", acted_on=True),
     Text("replica.selector.class", None, ANY, MEDIUM,
