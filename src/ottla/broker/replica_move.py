@@ -27,7 +27,15 @@ from ottla.broker.flushing import flush
 from ottla.broker.partition import Partition
 from ottla.broker.replicas import LOG_DIRS
 from ottla.log.directory import LogDirectory
-from ottla.log.future_logs import bytes_left, copy_batches, follow_offsets, is_part_of, start_of_copy, take_over
+from ottla.log.future_logs import (
+    bytes_left,
+    copy_batches,
+    follow_offsets,
+    is_part_of,
+    reach_end,
+    start_of_copy,
+    take_over,
+)
 from ottla.log.outcomes import FileSlice
 from ottla.log.partition_log import PartitionLog
 
@@ -109,6 +117,7 @@ class ReplicaMove:
         """The current log begins after the copy ends, or has been cut: what was copied is no part of it."""
         self.future = None
         self.stage = Stage.COPYING
+        self.partition.is_changing_log = False
         self._run(lambda: self.target.drop_future(self.partition.name), lambda _: self._on_dropped(), key=LOG_DIRS)
 
     def _on_dropped(self) -> None:
@@ -145,9 +154,10 @@ class ReplicaMove:
         future = self.future
         assert future is not None
         part = self._next_part(self._moves.part_bytes)
-        if part is None or part.file is None:
+        if part is None:
             return
         file = part.file
+        assert file is not None, "there is something left to copy"
         file.pin()  # Retention may take the segment out of the log meanwhile.
         self._unsynced_bytes += part.size
         is_long_unsynced = self._unsynced_bytes >= _SYNC_EVERY_BYTES
@@ -220,16 +230,22 @@ class ReplicaMove:
             return
         current, future = self.partition.log, self.future
         assert future is not None
-        if future.log_end_offset < current.log_end_offset:
-            part = self._next_part(_LAST_PART_BYTES)
-            if part is None:
-                return
-            try:
+        try:
+            is_part = is_part_of(future, current)
+            if is_part and bytes_left(future, current):
+                part = self._next_part(_LAST_PART_BYTES)
+                if part is None:
+                    return
                 _copied(future, part)
-            except (OSError, StorageError, ProtocolError, _CannotRead) as problem:
-                self._on_problem(problem)
-                return
-        if future.log_end_offset < current.log_end_offset:
+            is_behind = is_part and bytes_left(future, current) > 0
+            if is_part and not is_behind:
+                reach_end(future, current)
+        except (OSError, StorageError, ProtocolError, _CannotRead) as problem:
+            self._on_problem(problem)
+            return
+        if not is_part:
+            self._begin_anew()
+        elif is_behind:
             self._copy(lambda _: self.partition.when_idle(self._finish))
         elif future.recovery_point < current.recovery_point:
             self._sync(lambda: self.partition.when_idle(self._finish))

@@ -113,6 +113,13 @@ def copy_batches(future: PartitionLog, data: bytes) -> int:
     return size
 
 
+def reach_end(future: PartitionLog, current: PartitionLog) -> None:
+    """Nothing is left to copy. Offsets at the end may still be nobody's: compaction has taken what was there."""
+    if future.log_end_offset < current.log_end_offset:
+        future.roll(current.log_end_offset)
+        future.log_end_offset = current.log_end_offset
+
+
 def follow_offsets(future: PartitionLog, current: PartitionLog) -> None:
     """Raises the high watermark and the log start offset to the current log's, as far as the copy reaches."""
     future.advance_high_watermark(max(future.high_watermark, min(current.high_watermark, future.log_end_offset)))

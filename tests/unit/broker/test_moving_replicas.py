@@ -161,6 +161,18 @@ def test_a_log_that_begins_in_the_middle_of_a_batch():
     assert numbers(node, offset=2) == [0, 1, 2], "the whole batch, as before"
 
 
+def test_a_log_that_ends_with_offsets_of_which_compaction_has_left_nothing(node):
+    log = node.partition().log
+    log.roll(15)
+    log.log_end_offset = 15
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    assert arrived(node)
+    assert node.produce(batch(b"15")).base_offset == 15
+    assert numbers(node) == list(range(10))
+    assert numbers(node, offset=10) == [15]
+
+
 def test_what_the_cleaner_has_done_is_known_in_the_new_directory(node):
     one, two = node.broker.logs.online.values()
     one.save_cleaner_offset(node.partition().name, 7)
@@ -196,6 +208,20 @@ def test_records_are_deleted_beyond_what_was_copied(node):
     node.timers.advance(FILE_DELETE_DELAY_MS)
     assert arrived(node)
     assert (node.partition().log.log_start_offset, numbers(node, offset=9)) == (9, [9])
+
+
+def test_records_are_deleted_right_before_the_swap(node):
+    move(node)
+    node.partition().begin_job()
+    node.timers.advance(ENOUGH_MS)
+    assert node.partition().is_changing_log
+    for number in range(10, 16):
+        node.produce(batch(b"%d" % number))
+    delete_records(node, 14)
+    node.partition().end_job()
+    node.timers.advance(ENOUGH_MS + FILE_DELETE_DELAY_MS)
+    assert arrived(node)
+    assert (node.partition().log.log_start_offset, numbers(node, offset=14)) == (14, [14, 15])
 
 
 def test_retention_takes_segments_away_that_are_being_copied(node):
