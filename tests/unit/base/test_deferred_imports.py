@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from types import ModuleType
 
 import pytest
@@ -97,16 +97,23 @@ def test_a_load_that_fails_is_tried_again(place: Path, loads: list[str], monkeyp
     assert late.answer == 42
 
 
-def test_threads_that_look_at_the_same_time_load_it_once(place: Path, loads: list[str]) -> None:
-    (place / "late.py").write_text("import threading; threading.Event().wait(0.05)\n" + LATE)
+def test_threads_that_look_while_it_is_loading_wait_until_it_is_whole(
+    place: Path, loads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = Event(), Event()
+    monkeypatch.setattr("builtins.pause", lambda: (begun.set(), go_on.wait(10)), raising=False)
+    (place / "late.py").write_text("pause()\n" + LATE)
     defer("late")
     import late
 
     answers: list[int] = []
-    threads = [Thread(target=lambda: answers.append(late.answer)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+    first, *others = [Thread(target=lambda: answers.append(late.answer)) for _ in range(4)]
+    first.start()
+    assert begun.wait(10)
+    for other in others:
+        other.start()
+    go_on.set()
+    for thread in (first, *others):
         thread.join()
     assert (answers, loads) == ([42] * 4, ["late"])
 
