@@ -87,7 +87,7 @@ class ClassicConsumer:
         self.has = set()
         self._waits: Call | None = None
         self._must_join = True
-        self._leads: list[tuple[str, tuple[str, ...]]] = []
+        self._leads: dict[str, ConsumerProtocolSubscription] = {}
 
     def step(self) -> None:
         if self._waits is not None:
@@ -123,12 +123,15 @@ class ClassicConsumer:
         )
 
     def _divided(self) -> dict[str, bytes]:
-        """The leader's work: each partition goes to one of those who read it, in turn."""
-        given: dict[str, set[Place]] = {member_id: set() for member_id, _ in self._leads}
+        """The leader's work: each partition goes to one of those who read it, in turn, unless another still has it."""
+        given: dict[str, set[Place]] = {member_id: set() for member_id in self._leads}
+        owners = {place: member_id for member_id, said in self._leads.items() for place in _owned(said)}
         for topic in self._groups.image.topics.by_name.values():
-            readers = [member_id for member_id, topics in self._leads if topic.name in topics]
+            readers = [member_id for member_id, said in self._leads.items() if topic.name in said.topics]
             for index in topic.partitions if readers else ():
-                given[readers[index % len(readers)]].add((topic.name, index))
+                place, reader = (topic.name, index), readers[index % len(readers)]
+                if owners.get(place, reader) == reader:
+                    given[reader].add(place)
         return {member_id: assignment(places) for member_id, places in given.items()}
 
     def _wait(self, call: Call) -> None:
@@ -148,7 +151,10 @@ class ClassicConsumer:
         elif hasattr(call.reply, "generation_id"):
             self.member_id, self.generation = call.member_id, call.generation
             self._must_join = False
-            self._leads = [(member.member_id, _topics(member.metadata)) for member in call.reply.members]
+            self._leads = {
+                member.member_id: decode_versioned(ConsumerProtocolSubscription, member.metadata)
+                for member in call.reply.members
+            }
             self._sync()
         else:
             self._on_assigned(call.reply.assignment)
@@ -181,8 +187,8 @@ def partitions_in(data: bytes) -> set[Place]:
     return {(topic.topic, index) for topic in decoded.assigned_partitions for index in topic.partitions}
 
 
-def _topics(metadata: bytes) -> tuple[str, ...]:
-    return tuple(decode_versioned(ConsumerProtocolSubscription, metadata).topics)
+def _owned(said: ConsumerProtocolSubscription) -> set[Place]:
+    return {(topic.topic, index) for topic in said.owned_partitions for index in topic.partitions}
 
 
 def _by_topic(message: Any, places: set[Place]) -> list[Any]:

@@ -276,7 +276,17 @@ def test_a_classic_member_that_does_not_join_again_in_time_is_lost() -> None:
         groups.advance(HEARTBEAT_MS)  # Its session goes on; the time to join runs from the first heartbeat.
     bob.beat()
     assert set(groups.group().members) == {"bob"}
+    assert groups.group().rejoining == set()
     assert bob.partitions == ALL
+
+
+def test_a_classic_member_that_has_joined_again_has_no_time_running_against_it() -> None:
+    groups, ann, bob = mixed()
+    assert groups.timers == {("session", GROUP, ann.member_id), ("session", GROUP, "bob")}
+    for _ in range(15):
+        groups.advance(HEARTBEAT_MS)
+        bob.beat()
+        assert ann.heartbeat() is ErrorCode.NONE
 
 
 def test_a_classic_member_that_does_not_ask_for_its_assignment_in_time_is_lost() -> None:
@@ -370,6 +380,16 @@ def test_a_group_without_consumer_members_is_a_classic_group_again() -> None:
     assert groups.group().generation == 3
 
 
+def test_what_timers_ran_for_a_consumer_group_are_of_no_account_in_a_classic_one() -> None:
+    groups, ann = settled()
+    bob = Member(groups, "bob", "orders")
+    bob.beat()
+    assert ann.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert ("join", GROUP, ann.member_id) in groups.timers
+    bob.leave()
+    assert groups.timers == {("session", GROUP, ann.member_id), ("join", GROUP)}
+
+
 def test_a_consumer_that_falls_silent_leaves_a_classic_group() -> None:
     groups, ann, _ = mixed()
     for _ in range(12):
@@ -431,6 +451,7 @@ def test_a_downgrade_that_cannot_be_written_is_tried_again() -> None:
     groups.fails_with = ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert bob.leave() is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert isinstance(groups.group(), ConsumerGroup)
+    assert groups.machine.members.migration.converted == {}
     assert ann.heartbeat() is ErrorCode.NONE
     for _ in range(8):
         groups.advance(HEARTBEAT_MS)
