@@ -23,6 +23,7 @@ PARTITIONS = 500
 HEARTBEATS_PER_S = 5000
 CLASSIC_PAUSE_S = 0.005  # between heartbeats; of those that have settled before the last has joined there are few
 WARM_UPS = 6
+CPU_TICK_S = 0.01
 TOPIC = "joined"
 
 _numbers = count()
@@ -39,11 +40,20 @@ def measure_joining(nodes: list[Contender], rounds: int) -> list[Row]:
     rows = []
     for protocol, settle in PROTOCOLS.items():
         for members in COUNTS:
-            runs = [lambda node=node, settle=settle, members=members: settle(node, members) for node in nodes]
-            results = alternating(rounds, runs)
+            cpu: dict[str, list[float]] = {node.name: [] for node in nodes}
+
+            def one(node: Contender, settle=settle, members=members, cpu=cpu) -> float:
+                before = node.cpu_s()
+                took = settle(node, members)
+                cpu[node.name].append(max(node.cpu_s() - before, CPU_TICK_S))
+                return took
+
+            results = alternating(rounds, [lambda node=node, one=one: one(node) for node in nodes])
             named = dict(zip([node.name for node in nodes], results, strict=True))
             what = f"{protocol} protocol, {members} member{'s' if members > 1 else ''} joining"
             rows.append(compared(what, named, lambda s: f"{s * 1000:.1f} ms", at_most=1.0))
+            if members > 1:
+                rows.append(compared("  processor time, leaving included", cpu, lambda s: f"{s * 1000:.0f} ms"))
     return rows
 
 
