@@ -89,6 +89,15 @@ class EncodedOffsets:
         self._places.clear()
         return {topic: _decoded(partitions) for topic, partitions in self.by_group.pop(group_id).items()}
 
+    def oldest_commit_ms(self, group_id: str) -> int | None:
+        """None: the group is not here."""
+        topics = self.by_group.get(group_id)
+        if topics is None:
+            return None
+        # Times since 1970 have the order of their bytes.
+        oldest = min(value[15:23] for partitions in topics.values() for value in partitions.values())
+        return int.from_bytes(oldest, "big", signed=True)
+
     def groups_of_topic(self, topic: str) -> Iterator[str]:
         return (group_id for group_id, topics in self.by_group.items() if topic in topics)
 

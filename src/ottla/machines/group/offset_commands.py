@@ -200,6 +200,9 @@ def expire(
     offsets: Offsets, group_id: str, group: Subscriber, settings: GroupSettings, now_ms: int
 ) -> tuple[list[CoordinatorRecord], bool]:
     """Tombstones for what is too old, and whether nothing is left that would keep the group."""
+    oldest_ms = offsets.encoded.oldest_commit_ms(group_id)
+    if oldest_ms is not None and not _may_have_expired(oldest_ms, group, settings, now_ms):
+        return [], False  # None of them has, and they need not be decoded to know.
     records: list[CoordinatorRecord] = []
     is_all = True
     for topic, partitions in offsets.of_group(group_id).items():
@@ -215,3 +218,8 @@ def expire(
             else:
                 is_all = False
     return records, is_all and not offsets.has_open_transaction(group_id)
+
+
+def _may_have_expired(oldest_ms: int, group: Subscriber, settings: GroupSettings, now_ms: int) -> bool:
+    since_ms = group.offsets_run_since(oldest_ms)
+    return since_ms is not None and now_ms - since_ms >= settings.offsets_retention_ms

@@ -21,6 +21,7 @@ from ottla.records.kernel import Record
 from ottla.wire.record_values import CoordinatorTopic
 
 NOW_MS = 1_700_000_000_000
+DAY_MS = 24 * 60 * 60 * 1000
 TOPIC_IDS = {"t": Uuid(bytes(range(16))), "u": Uuid(bytes(range(16, 32)))}
 # As long as no metadata and a topic's id, and with the same bytes where the id is announced.
 LIKE_A_TOPIC_ID = "12345678\x01\x00\x101234567"
@@ -127,6 +128,16 @@ def test_a_commit_within_a_transaction_counts_over_an_earlier_one() -> None:
     assert list(machine.offsets.each()) == [("g", "t", 0, 2)]
 
 
+def test_looking_for_old_offsets_leaves_young_ones_encoded() -> None:
+    machine = load(coordinator(), batch_of(commit("old", "t", 0, 1), commit("young", "t", 0, DAY_MS)))
+    after_retention_ms = NOW_MS + machine.settings.offsets_retention_ms + 1
+
+    decision = machine.expire_offsets(after_retention_ms)
+
+    assert [record.key.group for record in decision.records] == ["old", "old"], "its offset, and itself"
+    assert list(machine.offsets.encoded.by_group) == ["young"]
+
+
 places = st.tuples(st.sampled_from("gh"), st.sampled_from("tu"), st.integers(0, 2))
 more = st.sampled_from(
     [
@@ -138,7 +149,7 @@ more = st.sampled_from(
         {"topic_id": Uuid(bytes(16))},
     ]
 )
-commits = st.builds(lambda place, offset, more: commit(*place, offset, **more), places, st.integers(0, 1 << 40), more)
+commits = st.builds(lambda place, offset, more: commit(*place, offset, **more), places, st.integers(-9, 9), more)
 records = st.one_of(
     commits,
     commits,
@@ -164,5 +175,9 @@ entries = st.one_of(
 def test_any_log_loads_to_what_decoding_it_gives(log: Sequence[bytes], later: Sequence[bytes]) -> None:
     """What comes later is replayed after somebody has asked after everything."""
     loaded, decoded = load(coordinator(), *log), load(coordinator(Decoding), *log)
+    later_ms = NOW_MS + loaded.settings.offsets_retention_ms
+    assert sorted(map(str, loaded.expire_offsets(later_ms).records)) == sorted(
+        map(str, decoded.expire_offsets(later_ms).records)
+    )
     assert state(loaded) == state(decoded)
     assert state(load(loaded, *later)) == state(load(decoded, *later))
