@@ -5,7 +5,7 @@ A plain object on the loop's thread. Handlers read and call; what belongs togeth
 
 import logging
 from collections.abc import Callable, Iterable
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.base.ids import TopicPartition, Uuid
@@ -44,6 +44,7 @@ _log = logging.getLogger(__name__)
 ReplyT = TypeVar("ReplyT")
 
 DISK_IS_FULL = frozenset({ENOSPC, EDQUOT})
+OUT_OF_DESCRIPTORS = frozenset({EMFILE, ENFILE})
 
 STORAGE_PROBLEMS = (OSError, CorruptFile, CorruptBatch)
 """What a log may raise because of its disk, or of what is on it."""
@@ -187,9 +188,14 @@ class Broker:
         return ErrorCode.CORRUPT_MESSAGE
 
     def on_disk_error(self, directory: str, problem: OSError) -> None:
-        """A disk that is full still serves reads, and may have room again; any other error takes the directory away."""
+        """A disk that is full still serves reads, and may have room again; other errors mostly take the directory away.
+
+        That a file could not be opened because too many are is no word about the disk.
+        """
         if problem.errno in DISK_IS_FULL:
             _log.error("%s is full: %s", directory, problem)
+        elif problem.errno in OUT_OF_DESCRIPTORS:
+            _log.error("no file of %s can be opened; allow the node more than now (ulimit -n): %s", directory, problem)
         else:
             self.fail_directory(directory, problem)
 

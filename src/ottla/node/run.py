@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ottla.node.config import NodeConfig
+from ottla.node.descriptors import raise_descriptor_limit
 from ottla.node.node import Node
 from ottla.node.signals import signals_told
 from ottla.runtime.selector import EagerSelector
@@ -31,6 +32,7 @@ def run_node(
     on_ready: Callable[[Node], None],
 ) -> int:
     """Returns the exit status. Raises `OttlaError` or `OSError` when the node cannot start."""
+    raise_descriptor_limit()
     loop = asyncio.SelectorEventLoop(EagerSelector())
     try:
         return loop.run_until_complete(_run(loop, config, may_format, metrics_port, on_ready))

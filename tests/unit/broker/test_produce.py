@@ -330,6 +330,17 @@ def test_a_full_disk_refuses_writes_and_serves_reads():
     assert values_in(node.fetch()) == [b"kept", b"more"]
 
 
+def test_a_node_that_may_open_no_more_files_keeps_its_directories():
+    disk = MemoryDisk()
+    node = TestNode(disk)
+    node.create_topic()
+    disk.fail_from(disk.calls + 1, errno.EMFILE)
+    assert node.produce(batch(b"lost")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    disk.repair()
+    assert node.produce(batch(b"kept")).base_offset == 0
+    assert values_in(node.fetch()) == [b"kept"]
+
+
 def test_a_failing_disk_takes_its_directory_offline_and_the_others_go_on():
     disk = MemoryDisk()
     node = TestNode(disk, log_dirs=("/one", "/two"))
