@@ -20,6 +20,7 @@ import logging
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
+from time import thread_time
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla.base.errors import ProtocolError, StorageError
@@ -48,6 +49,10 @@ ResultT = TypeVar("ResultT")
 
 # What the loop copies itself, right before the swap, so that nothing can be appended in between.
 _LAST_PART_BYTES = 128 << 10
+# Small batches keep the interpreter busy, and the loop waits for it after each call to the system. So parts get smaller
+# until one takes so long, and as much time is the loop's alone before the next. Large batches cost next to nothing.
+_BUSY_S = 0.01
+_LEAST_PART_BYTES = 128 << 10
 # So that the sync at the end is a short one.
 _SYNC_EVERY_BYTES = 64 << 20
 
@@ -88,6 +93,7 @@ class ReplicaMove:
         self._broker = broker
         self._moves = moves
         self._is_busy = False
+        self._part_bytes = _LEAST_PART_BYTES
         self._unsynced_bytes = 0
         self._let_go: Callable[[], None] | None = None
 
@@ -150,10 +156,11 @@ class ReplicaMove:
         elif self.stage is Stage.ACCEPTED:
             self._come_to_the_end()
 
-    def _copy(self, then: Callable[[int], None]) -> None:
+    def _copy(self, then: Callable[[tuple[int, float]], None]) -> None:
+        """`then` is given how many bytes were copied, and for how many seconds that kept the interpreter busy."""
         future = self.future
         assert future is not None
-        part = self._next_part(self._moves.part_bytes)
+        part = self._next_part(min(self._part_bytes, self._moves.part_bytes))
         if part is None:
             return
         file = part.file
@@ -164,11 +171,13 @@ class ReplicaMove:
         if is_long_unsynced:
             self._unsynced_bytes = 0
 
-        def copy() -> int:
+        def copy() -> tuple[int, float]:
+            began_s = thread_time()
             size = _copied(future, part)
+            busy_s = thread_time() - began_s
             if is_long_unsynced:
                 future.flush()
-            return size
+            return size, busy_s
 
         self._run(copy, then, over=file.unpin)
 
@@ -185,11 +194,14 @@ class ReplicaMove:
             self._on_problem(_CannotRead(problem))
             return None
 
-    def _on_copied(self, size: int) -> None:
+    def _on_copied(self, copied: tuple[int, float]) -> None:
         assert self.future is not None
+        size, busy_s = copied
         follow_offsets(self.future, self.partition.log)
         self._broker.has_news_for_checkpoints = True
-        self._go_on(self._moves.wait_after(size))
+        wanted_bytes = self._part_bytes // 2 if busy_s > _BUSY_S else self._part_bytes * 2
+        self._part_bytes = max(min(wanted_bytes, self._moves.part_bytes), _LEAST_PART_BYTES)
+        self._go_on(max(self._moves.wait_after(size), busy_s))
 
     # 3. Written down
 
