@@ -13,8 +13,8 @@ Records:
 Partitions:
 
     replicas             from metadata to open logs; directory_assignments tells the controller where they are
-    replica_moves        those on their way to another directory; replica_move is one of them, interrupted_moves
-                         puts right what a stop in the middle has left
+    replica_moves        those on their way to another directory; replica_move is one of them, replica_copy its copy,
+                         and interrupted_moves puts right what a stop in the middle has left
     partition            one of them: its log, its leader's state, who waits for it
     topic_settings       the settings it lives by
     flushing, background what happens on disk threads and without being asked

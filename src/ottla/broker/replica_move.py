@@ -20,24 +20,14 @@ import logging
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from time import thread_time
 from typing import TYPE_CHECKING, TypeVar
 
-from ottla.base.errors import ProtocolError, StorageError
 from ottla.broker.flushing import flush
 from ottla.broker.partition import Partition
+from ottla.broker.replica_copy import LAST_PART_BYTES, PROBLEMS, CannotRead, Copied, ReplicaCopy
 from ottla.broker.replicas import LOG_DIRS
 from ottla.log.directory import LogDirectory
-from ottla.log.future_logs import (
-    bytes_left,
-    copy_batches,
-    follow_offsets,
-    is_part_of,
-    reach_end,
-    start_of_copy,
-    take_over,
-)
-from ottla.log.outcomes import FileSlice
+from ottla.log.future_logs import start_of_copy, take_over
 from ottla.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:
@@ -46,15 +36,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
-
-# What the loop copies itself, right before the swap, so that nothing can be appended in between.
-_LAST_PART_BYTES = 128 << 10
-# Small batches keep the interpreter busy, and the loop waits for it after each call to the system. So parts get smaller
-# until one takes so long, and as much time is the loop's alone before the next. Large batches cost next to nothing.
-_BUSY_S = 0.01
-_LEAST_PART_BYTES = 128 << 10
-# So that the sync at the end is a short one.
-_SYNC_EVERY_BYTES = 64 << 20
 
 
 class Stage(Enum):
@@ -65,16 +46,8 @@ class Stage(Enum):
     ENDED = "ended"
 
 
-class _CannotRead(Exception):
-    """The current log's disk is to blame, or what is on it."""
-
-    def __init__(self, problem: Exception) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
-
-
 class ReplicaMove:
-    """`future` is None until it is begun. `moves` is told when the move has ended, and again when it has let go."""
+    """`moves` is told when the move has ended, and again when it has let go. `future` is what a stop has left of it."""
 
     def __init__(
         self,
@@ -87,19 +60,17 @@ class ReplicaMove:
         self.partition = partition
         self.source = broker.logs.online[partition.directory]
         self.target = target
-        self.future = future
         self.stage = Stage.COPYING
         self.is_started = False
         self._broker = broker
         self._moves = moves
+        self._copy = ReplicaCopy(partition, future) if future is not None else None
         self._is_busy = False
-        self._part_bytes = _LEAST_PART_BYTES
-        self._unsynced_bytes = 0
         self._let_go: Callable[[], None] | None = None
 
     def start(self) -> None:
         self.is_started = True
-        if self.future is None:
+        if self._copy is None:
             self._begin()
         else:
             self._go_on()
@@ -110,18 +81,18 @@ class ReplicaMove:
         name, topic_id = self.partition.name, self.partition.topic_id
         try:
             start_offset = start_of_copy(self.partition.log)
-        except (OSError, StorageError, ProtocolError) as problem:
-            self._on_problem(_CannotRead(problem))
+        except PROBLEMS as problem:
+            self._on_problem(CannotRead(problem))
             return
         self._run(lambda: self.target.begin_future(name, topic_id, start_offset), self._on_begun, key=LOG_DIRS)
 
     def _on_begun(self, future: PartitionLog) -> None:
-        self.future = future
+        self._copy = ReplicaCopy(self.partition, future)
         self._go_on()
 
     def _begin_anew(self) -> None:
         """The current log begins after the copy ends, or has been cut: what was copied is no part of it."""
-        self.future = None
+        self._copy = None
         self.stage = Stage.COPYING
         self.partition.is_changing_log = False
         self._run(lambda: self.target.drop_future(self.partition.name), lambda _: self._on_dropped(), key=LOG_DIRS)
@@ -138,76 +109,39 @@ class ReplicaMove:
     def _step(self) -> None:
         if self._is_busy or self.stage is Stage.ENDED or self._moves.is_stopped:
             return
-        current, future = self.partition.log, self.future
-        assert future is not None
+        assert self._copy is not None
         try:
-            is_part = is_part_of(future, current)
-            is_behind = is_part and bytes_left(future, current) > _LAST_PART_BYTES
-        except (OSError, StorageError, ProtocolError) as problem:
-            self._on_problem(_CannotRead(problem))
-            return
-        if not is_part:
-            self._begin_anew()
-        elif is_behind:
-            self._copy(self._on_copied)
-        elif self.stage is Stage.COPYING:
-            self.stage = Stage.ASKING
-            self._sync(self._save_cleaner_offset)
-        elif self.stage is Stage.ACCEPTED:
-            self._come_to_the_end()
+            left = self._copy.bytes_left()
+            if left is None:
+                self._begin_anew()
+            elif left > LAST_PART_BYTES:
+                self._copy_part(self._copy, self._on_copied)
+            elif self.stage is Stage.COPYING:
+                self.stage = Stage.ASKING
+                self._sync(self._save_cleaner_offset)
+            elif self.stage is Stage.ACCEPTED:
+                self._come_to_the_end()
+        except CannotRead as problem:
+            self._on_problem(problem)
 
-    def _copy(self, then: Callable[[tuple[int, float]], None]) -> None:
-        """`then` is given how many bytes were copied, and for how many seconds that kept the interpreter busy."""
-        future = self.future
-        assert future is not None
-        part = self._next_part(min(self._part_bytes, self._moves.part_bytes))
-        if part is None:
-            return
+    def _copy_part(self, copy: ReplicaCopy, then: Callable[[Copied], None]) -> None:
+        part = copy.next_part(self._moves.part_bytes)
         file = part.file
         assert file is not None, "there is something left to copy"
         file.pin()  # Retention may take the segment out of the log meanwhile.
-        self._unsynced_bytes += part.size
-        is_long_unsynced = self._unsynced_bytes >= _SYNC_EVERY_BYTES
-        if is_long_unsynced:
-            self._unsynced_bytes = 0
+        self._run(lambda: copy.copy(part), then, over=file.unpin)
 
-        def copy() -> tuple[int, float]:
-            began_s = thread_time()
-            size = _copied(future, part)
-            busy_s = thread_time() - began_s
-            if is_long_unsynced:
-                future.flush()
-            return size, busy_s
-
-        self._run(copy, then, over=file.unpin)
-
-    def _next_part(self, max_bytes: int) -> FileSlice | None:
-        """What comes next in the current log. None if it cannot be read; then the move has ended."""
-        current, future = self.partition.log, self.future
-        assert future is not None
-        future.config = current.config
-        max_bytes = min(max_bytes, current.config.segment_bytes)
-        offset = max(future.log_end_offset, current.log_start_offset)
-        try:
-            return current.read(offset, max_bytes, current.log_end_offset, min_one_batch=True)
-        except (OSError, StorageError, ProtocolError) as problem:
-            self._on_problem(_CannotRead(problem))
-            return None
-
-    def _on_copied(self, copied: tuple[int, float]) -> None:
-        assert self.future is not None
-        size, busy_s = copied
-        follow_offsets(self.future, self.partition.log)
+    def _on_copied(self, copied: Copied) -> None:
+        assert self._copy is not None
+        rest_s = self._copy.on_copied(copied, self._moves.part_bytes)
         self._broker.has_news_for_checkpoints = True
-        wanted_bytes = self._part_bytes // 2 if busy_s > _BUSY_S else self._part_bytes * 2
-        self._part_bytes = max(min(wanted_bytes, self._moves.part_bytes), _LEAST_PART_BYTES)
-        self._go_on(max(self._moves.wait_after(size), busy_s))
+        self._go_on(max(self._moves.wait_after(copied.size), rest_s))
 
     # 3. Written down
 
     def _sync(self, then: Callable[[], None]) -> None:
-        assert self.future is not None
-        self._run(self.future.flush, lambda _: then())
+        assert self._copy is not None
+        self._run(self._copy.sync, lambda _: then())
 
     def _save_cleaner_offset(self) -> None:
         """Nothing cleans a log that moves: what is clean of the one is clean of the other."""
@@ -240,29 +174,19 @@ class ReplicaMove:
         """Nothing works on the partition now, and no flush can begin: each turn leaves less to be done."""
         if self.stage is Stage.ENDED or self._moves.is_stopped:
             return
-        current, future = self.partition.log, self.future
-        assert future is not None
+        copy = self._copy
+        assert copy is not None
         try:
-            is_part = is_part_of(future, current)
-            if is_part and bytes_left(future, current):
-                part = self._next_part(_LAST_PART_BYTES)
-                if part is None:
-                    return
-                _copied(future, part)
-            is_behind = is_part and bytes_left(future, current) > 0
-            if is_part and not is_behind:
-                reach_end(future, current)
-        except (OSError, StorageError, ProtocolError, _CannotRead) as problem:
+            if copy.bytes_left() is None:
+                self._begin_anew()
+            elif not copy.copy_last_part():
+                self._copy_part(copy, lambda _: self.partition.when_idle(self._finish))
+            elif not copy.is_as_durable:
+                self._sync(lambda: self.partition.when_idle(self._finish))
+            else:
+                self._swap(self.partition.log, copy.future)
+        except (*PROBLEMS, CannotRead) as problem:
             self._on_problem(problem)
-            return
-        if not is_part:
-            self._begin_anew()
-        elif is_behind:
-            self._copy(lambda _: self.partition.when_idle(self._finish))
-        elif future.recovery_point < current.recovery_point:
-            self._sync(lambda: self.partition.when_idle(self._finish))
-        else:
-            self._swap(current, future)
 
     def _swap(self, current: PartitionLog, future: PartitionLog) -> None:
         broker, partition = self._broker, self.partition
@@ -295,7 +219,7 @@ class ReplicaMove:
         try:
             self.source.bury(old)
         except OSError as problem:
-            raise _CannotRead(problem) from problem
+            raise CannotRead(problem) from problem
 
     def _on_settled(self) -> None:
         self._broker.has_news_for_checkpoints = True
@@ -325,8 +249,8 @@ class ReplicaMove:
         self._end(self._release_future)
 
     def _release_future(self) -> None:
-        if self.future is not None:
-            self.future.release()
+        if self._copy is not None:
+            self._copy.future.release()
         self._moves.on_over(self)
 
     def _run_last(self, work: Callable[[], None]) -> None:
@@ -393,21 +317,9 @@ class ReplicaMove:
 
     def _blame(self, problem: Exception) -> None:
         blamed = self.target.path
-        if isinstance(problem, _CannotRead):
+        if isinstance(problem, CannotRead):
             problem, blamed = problem.problem, self.source.path
         if isinstance(problem, OSError):
             self._broker.on_disk_error(blamed, problem)
-        elif not isinstance(problem, (StorageError, ProtocolError)):
+        elif not isinstance(problem, PROBLEMS):
             raise problem
-
-
-def _copied(future: PartitionLog, part: FileSlice) -> int:
-    """As `copy_batches`, telling problems of the one log from those of the other."""
-    try:
-        data = part.read()
-    except OSError as problem:
-        raise _CannotRead(problem) from problem
-    try:
-        return copy_batches(future, data)
-    except ProtocolError as problem:
-        raise _CannotRead(problem) from problem

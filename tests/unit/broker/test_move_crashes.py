@@ -12,7 +12,7 @@ import pytest
 from brokers import TestNode, batch, produced, values_in
 from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, in_one, move, moving_node, names_in
 
-from ottla.broker import replica_move, replica_moves
+from ottla.broker import replica_copy, replica_move, replica_moves
 from ottla.machines.metadata.image import MetadataImage
 from ottla.testing.memory_disk import Crashed, MemoryDisk
 from ottla.wire.errors import ErrorCode
@@ -24,7 +24,8 @@ LIVES = 3
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica_moves, "_PART_BYTES", 3 * SIZE)
-    monkeypatch.setattr(replica_move, "_LAST_PART_BYTES", SIZE)
+    monkeypatch.setattr(replica_copy, "LAST_PART_BYTES", SIZE)
+    monkeypatch.setattr(replica_move, "LAST_PART_BYTES", SIZE)
 
 
 class Writer:

@@ -6,7 +6,7 @@ import pytest
 from brokers import TestNode, batch, broker_settings, produce_request, produced, values_in
 from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, described, in_one, move, moving_node, names_in
 
-from ottla.broker import replica_move, replica_moves
+from ottla.broker import replica_copy, replica_move, replica_moves
 from ottla.broker.background import Background
 from ottla.machines.metadata.directories import UNASSIGNED
 from ottla.wire.errors import ErrorCode
@@ -20,7 +20,8 @@ SIZE = len(batch(b"0"))
 def node(monkeypatch: pytest.MonkeyPatch) -> TestNode:
     """With ten records in /one, of which two fit into a part."""
     monkeypatch.setattr(replica_moves, "_PART_BYTES", 2 * SIZE)
-    monkeypatch.setattr(replica_move, "_LAST_PART_BYTES", SIZE)
+    monkeypatch.setattr(replica_copy, "LAST_PART_BYTES", SIZE)
+    monkeypatch.setattr(replica_move, "LAST_PART_BYTES", SIZE)
     node = moving_node()
     in_one(node)
     for number in range(10):
