@@ -14,7 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from contenders import Contender, contenders
-from footprint import measure_connections, measure_memory, measure_partitions, measure_starting
+from footprint import measure_connections, measure_memory, measure_starting
+from many_partitions import measure_partitions
 from report import Row, print_rows, summed_up
 from response_times import measure_latency
 from stalls import measure_stalls
@@ -44,7 +45,7 @@ def main() -> int:
     if "starting" in options.only:
         show("starting", measure_starting(options.nodes, 3))
     if "connections" in options.only:
-        show("connections", measure_connections(options.nodes, 9000))
+        show("connections", measure_connections(options.nodes, 10_000))
     if "partitions" in options.only:
         for count in (1000, 10_000) if options.long else (1000,):
             show("partitions", measure_partitions(options.nodes, count))

@@ -1,4 +1,4 @@
-"""Starting, memory, and many partitions. Each measurement has nodes of its own."""
+"""Starting, and memory. Each measurement has nodes of its own."""
 
 import time
 from contextlib import ExitStack
@@ -8,6 +8,7 @@ from load import LARGE, LARGE_RECORDS, SMALL, SMALL_RECORDS, fetch, produce
 from report import Row, compared, limited
 from wire_client import WireClient, fetch_request
 
+from ottla.node.descriptors import raise_descriptor_limit
 from ottla.wire.messages import ApiVersionsRequest
 
 
@@ -45,6 +46,8 @@ def measure_starting(names: list[str], rounds: int) -> list[Row]:
 
 def measure_connections(names: list[str], count: int) -> list[Row]:
     """Connections that have asked for the versions once, and then say nothing."""
+    if raise_descriptor_limit() < count + 100:
+        raise RuntimeError(f"{count:,} connections need more descriptors than this process may have (ulimit -Hn)")
     found = {}
     with contenders(names) as nodes:
         for node in nodes:
@@ -80,39 +83,3 @@ def _load(node: Contender) -> None:
         for batch, records in ((SMALL, SMALL_RECORDS), (LARGE, LARGE_RECORDS)):
             produce(node.bootstrap, "load", batch, records, acks=-1, in_flight=5, seconds=3)
         fetch(client.socket, [fetch_request("load", 0, 1 << 20)] * 500)
-
-
-def measure_partitions(names: list[str], count: int) -> list[Row]:
-    figures: dict[str, dict[str, list[float]]] = {what: {name: [] for name in names} for what in PARTITION_FIGURES}
-    with contenders(names) as nodes:
-        for node in nodes:
-            node.start_timed()
-            before = node.rss_mb()
-            started = time.perf_counter()
-            with WireClient(node.bootstrap) as client:
-                client.create_topic("many", count)
-            figures["create"][node.name].append(time.perf_counter() - started)
-            figures["memory for them"][node.name].append(max(node.rss_mb() - before, 0.1))
-            started = time.perf_counter()
-            node.node.stop()
-            figures["stop"][node.name].append(time.perf_counter() - started)
-            started = time.perf_counter()
-            node.start_timed()
-            with WireClient(node.bootstrap) as client:
-                client.wait_for_leaders("many", count)
-            figures["restart until all have leaders"][node.name].append(time.perf_counter() - started)
-            figures["memory after the restart"][node.name].append(node.rss_mb())
-            node.node.kill()
-    return [
-        compared(f"{count:,} partitions: {what}", figures[what], show, at_most=bound)
-        for what, (show, bound) in PARTITION_FIGURES.items()
-    ]
-
-
-PARTITION_FIGURES = {
-    "create": (lambda s: f"{s:.2f} s", None),
-    "memory for them": (lambda mb: f"{mb:.0f} MB", None),
-    "stop": (lambda s: f"{s:.2f} s", None),
-    "restart until all have leaders": (lambda s: f"{s:.2f} s", None),
-    "memory after the restart": (lambda mb: f"{mb:.0f} MB", 0.125),
-}

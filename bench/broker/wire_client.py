@@ -79,6 +79,25 @@ class WireClient:
             raise RuntimeError(f"error {made.error_code} for topic {name}: {made.error_message}")
         self.wait_for_leaders(name, partitions)
 
+    def create_topics(self, names: list[str], partitions: int) -> None:
+        """Returns once the controller has decided on them."""
+        topics = [
+            CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+            for name in names
+        ]
+        for made in self.ask(CreateTopicsRequest(topics=topics, timeout_ms=60_000), 7).topics:
+            if made.error_code:
+                raise RuntimeError(f"error {made.error_code} for topic {made.name}: {made.error_message}")
+
+    def produce_to_all(self, name: str, partitions: int, batch: bytes) -> None:
+        """The same batch to each partition of a topic, in one request."""
+        wanted = [ProduceRequest.PartitionProduceData(index=index, records=batch) for index in range(partitions)]
+        data = ProduceRequest.TopicProduceData(name=name, partition_data=wanted)
+        (answered,) = self.ask(ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[data]), 9).responses
+        for partition in answered.partition_responses:
+            if partition.error_code:
+                raise RuntimeError(f"error {partition.error_code} for {name}-{partition.index}")
+
     def wait_for_leaders(self, name: str, partitions: int) -> None:
         """Until the node answers for every partition. That it says that it leads them comes a little earlier."""
         deadline = time.monotonic() + TIMEOUT_S
