@@ -46,7 +46,7 @@ def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
 
     The bytes are a view of a buffer that the next step reuses: whoever keeps them copies them.
     """
-    buffer = bytearray(_WINDOW)
+    buffer = bytearray(min(_WINDOW, max(end - position, 0)))
     filled, start = 0, position
     while position < end:
         at = position - start
