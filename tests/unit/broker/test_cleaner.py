@@ -4,6 +4,7 @@ import errno
 
 import pytest
 from brokers import NOW_MS, TestNode
+from moving_nodes import move
 
 from ottla.broker.background import Background
 from ottla.broker.cleaner import LogCleaner
@@ -340,3 +341,27 @@ def test_nothing_is_left_running_after_a_stop(node):
     jobs = len(node.jobs)
     node.wait()
     assert len(node.jobs) == jobs
+
+
+def test_a_log_that_moves_to_another_directory_is_cleaned_when_it_is_there():
+    node = Cleaned(log_dirs=("/one", "/two"))
+    node.broker.cleaner = node.cleaner
+    compacted(node)
+    for number in range(3):
+        node.write((b"a", b"%d" % number))
+    node.is_held = True
+    node.wait()
+    (runner,) = node.runners
+    node.workers.hold()
+    assert move(node, {"/one": "/two", "/two": "/one"}[node.partition().directory]) == 0
+    assert runner.stops == 1
+    runner.is_held = node.is_held = False
+    node.wait()
+    assert len(node.jobs) == 1, "not while it moves"
+    node.workers.let_go()
+    node.wait(100)
+    node.partition().log.roll()  # A copy has the records, and not the segments.
+    node.wait()
+    assert len(node.jobs) == 2
+    assert node.jobs[1].directory == node.partition().log.directory != node.jobs[0].directory
+    assert node.offsets()[0] == [0, 3]
