@@ -3,6 +3,7 @@
 from ottla.broker.context import Broker
 from ottla.broker.coordination.waiters import ParkedRequest
 from ottla.machines.group.classic.joining import JoiningClient
+from ottla.machines.group.classic.replies import write_error
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -33,7 +34,7 @@ def handle_join_group(broker: Broker, context: RequestContext, request: JoinGrou
         request.group_id,
         lambda machine, now_ms: machine.members.join(request, client, waiter, now_ms),
         lambda _: None,
-        waiter.failed,
+        lambda error: waiter.failed(write_error(error)),
     )
 
 

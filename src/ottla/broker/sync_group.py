@@ -2,6 +2,7 @@
 
 from ottla.broker.context import Broker
 from ottla.broker.coordination.waiters import ParkedRequest
+from ottla.machines.group.classic.replies import write_error
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import SyncGroupRequest, SyncGroupResponse
@@ -22,5 +23,5 @@ def handle_sync_group(broker: Broker, context: RequestContext, request: SyncGrou
         request.group_id,
         lambda machine, now_ms: machine.members.sync(request, waiter, now_ms),
         lambda _: None,
-        waiter.failed,
+        lambda error: waiter.failed(write_error(error)),
     )

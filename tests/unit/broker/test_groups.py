@@ -295,6 +295,27 @@ def test_a_commit_that_does_not_fit_into_a_batch_is_refused() -> None:
     assert node.send(request, 9).topics[0].partitions[0].error_code == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
 
 
+def test_a_generation_that_does_not_fit_into_a_batch_is_told_once_to_who_brought_it() -> None:
+    node = coordinating()
+    member_id, generation = joined(node)
+    node.configure_topic(GROUPS, max_message_bytes="1000")
+    rejoined = node.ask(join(member_id), 9, "ann")
+    node.timers.advance(0)
+    assert rejoined.message.generation_id == generation + 1
+    assignment = SyncGroupRequest.SyncGroupRequestAssignment(member_id=member_id, assignment=b"x" * 2000)
+    request = SyncGroupRequest(
+        group_id=GROUP, member_id=member_id, generation_id=generation + 1, assignments=[assignment]
+    )
+    assert node.send(request, 4, "ann").error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_new_group_that_does_not_fit_into_a_batch_is_refused_once() -> None:
+    node = coordinating()
+    node.configure_topic(GROUPS, max_message_bytes="60")
+    assert node.send(join(), 9, "ann").error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert node.send(ListGroupsRequest(), 5).groups == []
+
+
 def test_a_commit_waits_for_the_replicas_of_its_partition() -> None:
     node = TestNode()
     node.create_topic(GROUPS, replicas=(NODE_ID, 2), isr=(NODE_ID, 2))

@@ -9,19 +9,24 @@ from ottla.wire.message import Message
 
 
 class ParkedRequest:
-    """Answers a request with a reply, or with what `refuse` makes of an error."""
+    """Answers a request with a reply, or with what `refuse` makes of an error.
+
+    Once: a write that fails is told to who asked for it, and to all whom it would have answered, who may be the same.
+    """
 
     __slots__ = ("_refuse", "_respond")
 
     def __init__(self, respond: Respond, refuse: Callable[[ErrorCode], Message]) -> None:
-        self._respond = respond
+        self._respond: Respond | None = respond
         self._refuse = refuse
 
     def then(self, reply: Any, /) -> None:
-        self._respond(reply)
+        respond, self._respond = self._respond, None
+        if respond is not None:
+            respond(reply)
 
     def failed(self, error: ErrorCode, /) -> None:
-        self._respond(self._refuse(error))
+        self.then(self._refuse(error))
 
 
 class Gathered:
