@@ -43,25 +43,11 @@ def commit(
     """The group takes the commit: what each partition is answered, and the records of those that are taken."""
     expires_ms = -1 if request.retention_time_ms == _DEFAULT_RETENTION else now_ms + request.retention_time_ms
     response, records = OffsetCommitResponse(), list[CoordinatorRecord]()
+    of_partition = OffsetCommitResponse.OffsetCommitResponsePartition
     for topic in request.topics:
-        answers: list[OffsetCommitResponse.OffsetCommitResponsePartition] = []
-        for partition in topic.partitions:
-            error = _metadata_error(partition.committed_metadata, settings)
-            answers.append(
-                OffsetCommitResponse.OffsetCommitResponsePartition(
-                    partition_index=partition.partition_index, error_code=error
-                )
-            )
-            if not error:
-                committed = CommittedOffset(
-                    partition.committed_offset,
-                    partition.committed_leader_epoch,
-                    partition.committed_metadata or "",
-                    now_ms,
-                    expires_ms,
-                    topic.topic_id,
-                )
-                records.append(offset_committed(request.group_id, topic.name, partition.partition_index, committed))
+        place = request.group_id, topic.name
+        errors = _take(place, topic.partitions, settings, records, now_ms, expires_ms, topic.topic_id)
+        answers = [of_partition(partition_index=index, error_code=error) for index, error in errors]
         response.topics.append(
             OffsetCommitResponse.OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers)
         )
@@ -72,31 +58,41 @@ def commit_in_transaction(
     request: TxnOffsetCommitRequest, settings: GroupSettings, now_ms: int
 ) -> tuple[TxnOffsetCommitResponse, list[CoordinatorRecord]]:
     response, records = TxnOffsetCommitResponse(), list[CoordinatorRecord]()
+    of_partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
     for topic in request.topics:
-        answers: list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition] = []
-        for partition in topic.partitions:
-            error = _metadata_error(partition.committed_metadata, settings)
-            answers.append(
-                TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
-                    partition_index=partition.partition_index, error_code=error
-                )
-            )
-            if not error:
-                committed = CommittedOffset(
-                    partition.committed_offset,
-                    partition.committed_leader_epoch,
-                    partition.committed_metadata or "",
-                    now_ms,
-                )
-                records.append(offset_committed(request.group_id, topic.name, partition.partition_index, committed))
+        errors = _take((request.group_id, topic.name), topic.partitions, settings, records, now_ms)
+        answers = [of_partition(partition_index=index, error_code=error) for index, error in errors]
         response.topics.append(
             TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers)
         )
     return response, records
 
 
-def _metadata_error(metadata: str | None, settings: GroupSettings) -> ErrorCode:
-    is_long = metadata is not None and len(metadata) > settings.offset_metadata_max_bytes
+_Asked = OffsetCommitRequest.OffsetCommitRequestPartition | TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
+
+
+def _take(
+    place: tuple[str, str],
+    asked: Iterable[_Asked],
+    settings: GroupSettings,
+    records: list[CoordinatorRecord],
+    now_ms: int,
+    expires_ms: int = -1,
+    topic_id: Uuid = ZERO_UUID,
+) -> Iterator[tuple[int, ErrorCode]]:
+    """Writes the offsets of a group in a topic down, and tells of each partition what is wrong with it."""
+    for partition in asked:
+        metadata = partition.committed_metadata or ""
+        error = _metadata_error(metadata, settings)
+        if not error:
+            offset, leader_epoch = partition.committed_offset, partition.committed_leader_epoch
+            committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expires_ms, topic_id)
+            records.append(offset_committed(*place, partition.partition_index, committed))
+        yield partition.partition_index, error
+
+
+def _metadata_error(metadata: str, settings: GroupSettings) -> ErrorCode:
+    is_long = len(metadata) > settings.offset_metadata_max_bytes
     return ErrorCode.OFFSET_METADATA_TOO_LARGE if is_long else ErrorCode.NONE
 
 
