@@ -1,6 +1,6 @@
 """The commit log on disk: segments, indexes, producer state, leader epochs, recovery, and the directories they are in.
 
-partition_log     one partition's log: append, roll, retain, truncate
+partition_log     one partition's log: append, roll, retain, truncate; `readable_log` is what readers see of it
 reading, flush    finding records across segments; making them durable; `closing` does it for many logs at once
 recovery          from whatever a stop has left to a log that is whole
 segment           a file of batches, with its `index` and `transaction_index`

@@ -1,17 +1,15 @@
 """The log of one partition: a row of segments that is appended to at one end and deleted from at the other.
 
-Offsets, in the order in which they always are:
-
-    log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset
-                        recovery_point <= log_end_offset: all before it survives a power cut
+What readers see of it, its offsets included, is `ReadableLog`; here is all that changes it. Beside those offsets there
+is the `recovery_point`, never past the end: all before it survives a power cut.
 
 Threads: one thread owns the log and calls everything. Only what a `Flush` does in `run` may be done elsewhere, beside
 appends and reads. A failing disk raises `OSError` and leaves the log as it was before the call, as far as it is known;
 whoever owns the directory takes it offline, or goes on if the disk was only full. What could be neither done nor undone
 then, of a roll or a truncation, is done before anything else is built on it (`_finish`).
 
-One file because all of these operations keep the same two things in order, the offsets above and the row of segments,
-and whoever changes one must see the others.
+One file because all of these operations keep the same two things in order, the offsets and the row of segments, and
+whoever changes one must see the others.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,18 +23,17 @@ from ottla.log.errors import OffsetOutOfRange
 from ottla.log.files import make_dirs, sync_file
 from ottla.log.flush import Flush
 from ottla.log.index import MAX_RELATIVE_OFFSET
-from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.log_config import LogConfig
-from ottla.log.outcomes import Appended, FileSlice, TimestampAndOffset
+from ottla.log.outcomes import Appended
 from ottla.log.producer_rebuild import rebuild_producers
 from ottla.log.producer_snapshots import ProducerSnapshots
-from ottla.log.producer_state import AppendOrigin, ProducerState
-from ottla.log.reading import aborted_transactions, end_of, first_at, latest, read, slot_of
+from ottla.log.producer_state import AppendOrigin
+from ottla.log.readable_log import ReadableLog
+from ottla.log.reading import end_of, slot_of
 from ottla.log.recovery import Recovery
 from ottla.log.retention import beyond_size, beyond_start, beyond_time
 from ottla.log.retired_files import RetiredFiles
 from ottla.log.segment import Segment
-from ottla.log.transaction_index import AbortedTransaction
 from ottla.records.batch import BatchHeader, assign, batches
 from ottla.records.control import parse_end_transaction_marker
 from ottla.wire.errors import ErrorCode
@@ -50,7 +47,7 @@ def _nothing_to_lower(_offset: int) -> None:
     """A log on its own has no checkpoints."""
 
 
-class PartitionLog:
+class PartitionLog(ReadableLog):
     """See the module. Made by `PartitionLog.open`; `close` leaves what a clean stop leaves."""
 
     def __init__(
@@ -64,16 +61,11 @@ class PartitionLog:
         before_truncation: Callable[[int], None],
         producer_expiration_ms: int,
     ) -> None:
+        super().__init__(loaded.segments, loaded.epochs, loaded.state, loaded.log_start_offset, loaded.log_end_offset)
         self.partition = partition
         self.directory = directory
         self.config = config
-        self.segments = loaded.segments
-        self.epochs: LeaderEpochs = loaded.epochs
-        self.producers: ProducerState = loaded.state
-        self.log_start_offset = loaded.log_start_offset
-        self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
-        self.high_watermark = loaded.log_start_offset
         self._disk = disk
         self._clock = clock
         self._snapshots: ProducerSnapshots = loaded.snapshots
@@ -134,14 +126,6 @@ class PartitionLog:
             loaded.release()
             raise
         return cls(disk, directory, partition, config, clock, loaded, before_truncation, producer_expiration_ms)
-
-    @property
-    def active(self) -> Segment:
-        return self.segments[-1]
-
-    @property
-    def size(self) -> int:
-        return sum(segment.size for segment in self.segments)
 
     # Appending
 
@@ -283,58 +267,6 @@ class PartitionLog:
             created_ms=self._clock.now_ms(),
             suffix=suffix,
         )
-
-    # Reading
-
-    def read(self, offset: int, max_bytes: int, upper_bound: int, *, min_one_batch: bool = False) -> FileSlice:
-        """At most `max_bytes` of batches from the one that holds `offset`, none of them at or after `upper_bound`.
-
-        With `min_one_batch` the first batch is whole even if it is larger than `max_bytes` (KIP-74).
-        """
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
-        return read(self.segments, self.log_end_offset, offset, max_bytes, upper_bound, min_one_batch=min_one_batch)
-
-    def aborted_transactions(self, from_offset: int, upper_bound: int) -> list[AbortedTransaction]:
-        """The aborted transactions that a reader of [from_offset, upper_bound) must leave out."""
-        return aborted_transactions(self.segments, from_offset, upper_bound)
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """The first record at or after `timestamp` (offsetsForTimes)."""
-        return self._with_epoch(first_at(self.segments, timestamp, self.log_start_offset))
-
-    def offset_of_max_timestamp(self) -> TimestampAndOffset | None:
-        """The first of the records with the largest timestamp (KIP-734)."""
-        return self._with_epoch(latest(self.segments, self.log_start_offset))
-
-    def _with_epoch(self, found: tuple[int, int] | None) -> TimestampAndOffset | None:
-        return TimestampAndOffset(found[0], found[1], self.epochs.epoch_at(found[1])) if found else None
-
-    # Watermarks
-
-    def advance_high_watermark(self, high_watermark: int) -> None:
-        assert high_watermark <= self.log_end_offset, "the high watermark cannot pass the end of the log"
-        self.high_watermark = high_watermark
-        self.producers.on_high_watermark(high_watermark)
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Up to here every transaction is decided, and the decision replicated."""
-        unstable = self.producers.first_unstable_offset
-        if unstable is None or unstable >= self.high_watermark:
-            return self.high_watermark
-        return max(unstable, self.log_start_offset)
-
-    def advance_log_start_offset(self, offset: int) -> bool:
-        """DeleteRecords and retention: what is before `offset` is gone. Files follow with `apply_retention`."""
-        if offset > self.high_watermark:
-            raise OffsetOutOfRange(offset, self.log_start_offset, self.high_watermark)
-        if offset <= self.log_start_offset:
-            return False
-        self.log_start_offset = offset
-        self.epochs.truncate_from_start(offset)
-        self.producers.on_high_watermark(offset)
-        return True
 
     # Deleting
 

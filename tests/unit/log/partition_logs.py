@@ -8,7 +8,8 @@ from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
 from ottla.log.directory import LogDirectory
 from ottla.log.log_config import LogConfig
-from ottla.log.partition_log import FileSlice, PartitionLog
+from ottla.log.outcomes import FileSlice
+from ottla.log.partition_log import PartitionLog
 from ottla.log.scan import scan_batches
 from ottla.records.batch import BatchHeader, assign, complete_batches, read_header
 from ottla.records.builder import BatchBuilder
