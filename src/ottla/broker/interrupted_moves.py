@@ -94,6 +94,7 @@ def _settle_future(broker: "Broker", name: TopicPartition, future: PartitionLog,
     end_offset = common_end(future, source.logs[name])
     if end_offset < future.log_end_offset:
         future.truncate_to(end_offset)
+        future.remove_deleted(at_once=True)  # Nobody reads what was cut away.
     _log.info("%s goes on moving to %s", name, target.path)
     return True
 

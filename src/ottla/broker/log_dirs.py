@@ -134,5 +134,5 @@ def _move(broker: Broker, name: TopicPartition, path: str) -> ErrorCode:
     partition = broker.partitions.get(name)
     if partition is not None:
         return broker.replica_moves.ask(partition, path)
-    broker.replica_moves.preferred[name] = path  # When it is made, it will be made there.
+    broker.replica_moves.prefer(name, path)
     return ErrorCode.REPLICA_NOT_AVAILABLE if broker.knows(*name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -199,6 +199,10 @@ class Partition:
 
     # Work on other threads
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._jobs
+
     def begin_job(self) -> None:
         """A disk thread is about to work on the log's files, which must stay."""
         self._jobs += 1

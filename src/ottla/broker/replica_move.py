@@ -174,6 +174,9 @@ class ReplicaMove:
         """Nothing works on the partition now, and no flush can begin: each turn leaves less to be done."""
         if self.stage is Stage.ENDED or self._moves.is_stopped:
             return
+        if not self.partition.is_idle:
+            self.partition.when_idle(self._finish)  # Somebody else who waited was quicker.
+            return
         copy = self._copy
         assert copy is not None
         try:

@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 
 RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _PART_BYTES = 1 << 20
+_MOST_PREFERRED = 10_000  # Anybody may name topics that never come.
 
 
 class ReplicaMoves:
-    """`preferred` are directories of replicas to come. After `stop` nothing more is begun."""
+    """After `stop` nothing more is begun."""
 
     def __init__(self, broker: "Broker", elapsed_s: Callable[[], float] = monotonic) -> None:
-        self.preferred: dict[TopicPartition, str] = {}
         self.is_stopped = False
         self._broker = broker
         self._elapsed_s = elapsed_s
         self._moves: dict[TopicPartition, ReplicaMove] = {}
         self._leaving: set[TopicPartition] = set()
+        self._preferred: dict[TopicPartition, str] = {}
         self._paid_until_s = 0.0
 
     def __len__(self) -> int:
@@ -59,6 +60,16 @@ class ReplicaMoves:
             return ErrorCode.KAFKA_STORAGE_ERROR
         self._add(ReplicaMove(broker, self, partition, broker.logs.online[path]))
         return ErrorCode.NONE
+
+    def prefer(self, name: TopicPartition, path: str) -> None:
+        """A replica that does not exist is to be made in this directory."""
+        self._preferred[name] = path
+        if len(self._preferred) > _MOST_PREFERRED:
+            del self._preferred[next(iter(self._preferred))]
+
+    def take_preferred(self, name: TopicPartition) -> str:
+        """Where a replica that is about to be made is to be; "" if nobody has said."""
+        return self._preferred.pop(name, "")
 
     def resume(self, partition: Partition, target: LogDirectory) -> None:
         """Goes on with a move that a stop has interrupted."""

@@ -163,7 +163,7 @@ class Replicas:
                 broker.offline.add(name)
             else:
                 self._in_making.add(name)
-                preferred = broker.replica_moves.preferred.pop(name, "")
+                preferred = broker.replica_moves.take_preferred(name)
                 missing.append((name, topic_id, preferred or self._home_of(image)))
         for start in range(0, len(missing), LOGS_A_JOB):
             some = missing[start : start + LOGS_A_JOB]

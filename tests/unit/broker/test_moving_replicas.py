@@ -5,6 +5,7 @@ import errno
 import pytest
 from brokers import TestNode, batch, broker_settings, produce_request, produced, values_in
 from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, described, in_one, move, moving_node, names_in
+from transactional_nodes import NEW, READ_COMMITTED, TransactionalNode
 
 from ottla.broker import replica_copy, replica_move, replica_moves
 from ottla.broker.background import Background
@@ -160,6 +161,24 @@ def test_a_log_that_begins_in_the_middle_of_a_batch():
     assert arrived(node)
     assert node.partition().log.log_start_offset == 2
     assert numbers(node, offset=2) == [0, 1, 2], "the whole batch, as before"
+
+
+def test_aborted_transactions_are_known_and_open_ones_stay_open():
+    producer, another = (1000, 0), (1001, 0)
+    node = TransactionalNode(NEW, log_dirs=tuple(IDS))
+    node.init("x")
+    node.init("y")
+    node.write(producer, 0, b"aborted")
+    node.end(producer, False)
+    node.write(another, 0, b"open", name="y")
+    before = node.fetch(isolation_level=READ_COMMITTED)
+    path = {"/one": "/two", "/two": "/one"}[node.partition().directory]
+    assert move(node, path) == ErrorCode.NONE
+    node.timers.advance(ENOUGH_MS)
+    assert node.partition().directory == path
+    assert node.fetch(isolation_level=READ_COMMITTED) == before
+    node.end(another, True, name="y")
+    assert node.committed() == [b"open"]
 
 
 def test_a_log_that_ends_with_offsets_of_which_compaction_has_left_nothing(node):
