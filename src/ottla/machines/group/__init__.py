@@ -5,7 +5,8 @@
     classic, consumer    the two protocols, each with its members, its group and its transitions
     migration            from one to the other, while a group has members
     embedded             what consumers say to each other inside the classic protocol
-    offsets              what was committed; offset_commands what may be done with it, committed one of them
+    offsets              what was committed; offset_commands what may be done with it, committed one of them,
+                         encoded_offsets those that were loaded and not asked after yet
     effects              what a command has led to so far
     settings, records
 

@@ -8,14 +8,14 @@ A key is a kind, a group, a topic and, in its last four bytes, a partition (`Off
 the same group and topic: where these keep their offsets is remembered under the key without its partition, and a key is
 taken apart only when it is the first of its like.
 
-Taken are values of one shape, the one that commits without metadata have in Kafka 4.1 and later. Of others it is known
+Taken are values of three shapes, those that commits without metadata have had since Kafka 2.1. Of others it is known
 only after decoding whether they can be.
 """
 
 from collections.abc import Callable, Iterator
 from struct import Struct
 
-from ottla.base.ids import Uuid
+from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.group.committed import CommittedOffset, Partitions, Topics
 from ottla.records.kernel import Record
 from ottla.wire.messages import OffsetCommitKey
@@ -25,11 +25,13 @@ EncodedTopics = dict[str, dict[int, bytes]]
 
 _KINDS = (b"\0\0", b"\0\1")
 _int32 = Struct(">i").unpack
-# Version, offset, leader epoch, metadata's length (1 is none), commit timestamp; then one tagged field, with its tag
-# and size: the topic's id.
-_VALUE = Struct(">hqiBqBBB16s")
-_VALUE_SIZE = _VALUE.size
-_VERSION_4, _NO_METADATA, _TOPIC_ID_ALONE = b"\0\4", 1, b"\1\0\x10"
+# Version, offset, leader epoch, metadata's length (of none), commit timestamp; in version 4 then the number of tagged
+# fields, of which there is at most one, the topic's id, after its tag and size.
+_LATEST = Struct(">hqiBqBBB16s")
+_WITHOUT_ID = Struct(">hqiBqB")
+_VERSION_3 = Struct(">hqihq")
+_LATEST_SIZE = _LATEST.size
+_4, _NO_METADATA, _TOPIC_ID_ALONE = b"\0\4", 1, b"\1\0\x10"
 
 
 class EncodedOffsets:
@@ -53,11 +55,16 @@ class EncodedOffsets:
             key, value = record.key, record.value
             if (
                 value is not None
-                and len(value) == _VALUE_SIZE
-                and value[:2] == _VERSION_4
-                and value[14] == _NO_METADATA
-                and value[23:26] == _TOPIC_ID_ALONE
                 and key is not None
+                and (
+                    (
+                        len(value) == _LATEST_SIZE
+                        and value[:2] == _4
+                        and value[14] == _NO_METADATA
+                        and value[23:26] == _TOPIC_ID_ALONE
+                    )
+                    or _has_older_shape(value)
+                )
             ):
                 partitions = places.get(key[:-4])
                 if partitions is None:
@@ -75,7 +82,7 @@ class EncodedOffsets:
         commit = decode_key(CoordinatorTopic.CONSUMER_OFFSETS, key) if key[:2] in _KINDS else None
         if not isinstance(commit, OffsetCommitKey) or not may_keep(commit.group):
             return None
-        open_group(commit.group, _VALUE.unpack(value)[4])
+        open_group(commit.group, _decoded(value).commit_timestamp_ms)
         place = self.by_group.setdefault(commit.group, {}).setdefault(commit.topic, {})
         self._places[key[:-4]] = place
         return place
@@ -87,15 +94,16 @@ class EncodedOffsets:
     def take_up(self, group_id: str) -> Topics:
         """The group's offsets, to be kept elsewhere from now on."""
         self._places.clear()
-        return {topic: _decoded(partitions) for topic, partitions in self.by_group.pop(group_id).items()}
+        return {topic: _all_decoded(partitions) for topic, partitions in self.by_group.pop(group_id).items()}
 
     def oldest_commit_ms(self, group_id: str) -> int | None:
         """None: the group is not here."""
         topics = self.by_group.get(group_id)
         if topics is None:
             return None
-        # Times since 1970 have the order of their bytes.
-        oldest = min(value[15:23] for partitions in topics.values() for value in partitions.values())
+        # Times since 1970 have the order of their bytes, which come a byte later in version 3.
+        values = (value for partitions in topics.values() for value in partitions.values())
+        oldest = min(value[15:23] if value[1] == 4 else value[16:24] for value in values)
         return int.from_bytes(oldest, "big", signed=True)
 
     def groups_of_topic(self, topic: str) -> Iterator[str]:
@@ -109,12 +117,31 @@ class EncodedOffsets:
                     yield group_id, topic, partition, int.from_bytes(value[2:10], "big", signed=True)
 
 
-def _decoded(partitions: dict[int, bytes]) -> Partitions:
-    decoded: Partitions = {}
-    topic_id = Uuid(b"")
-    for partition, value in partitions.items():
-        _, offset, leader_epoch, _, timestamp_ms, _, _, _, found_id = _VALUE.unpack(value)
+def _has_older_shape(value: bytes) -> bool:
+    """Without a topic's id: as Kafka wrote it before 4.1, or for a topic that was gone."""
+    return len(value) == _WITHOUT_ID.size and (
+        (value[:2] == b"\0\3" and value[14:16] == b"\0\0")
+        or (value[:2] == _4 and value[14] == _NO_METADATA and value[23] == 0)
+    )
+
+
+def _decoded(value: bytes, topic_id: Uuid = ZERO_UUID) -> CommittedOffset:
+    """With the `topic_id` that is given if it is the one, so that many offsets have one object for it."""
+    if len(value) == _LATEST_SIZE:
+        _, offset, leader_epoch, _, timestamp_ms, _, _, _, found_id = _LATEST.unpack(value)
         if found_id != topic_id:
-            topic_id = found_id  # one object for all
-        decoded[partition] = CommittedOffset(offset, leader_epoch, "", timestamp_ms, -1, topic_id)
+            topic_id = found_id
+    else:
+        shape = _WITHOUT_ID if value[1] == 4 else _VERSION_3
+        _, offset, leader_epoch, _, timestamp_ms, *_ = shape.unpack(value)
+        topic_id = ZERO_UUID
+    return CommittedOffset(offset, leader_epoch, "", timestamp_ms, -1, topic_id)
+
+
+def _all_decoded(partitions: dict[int, bytes]) -> Partitions:
+    decoded: Partitions = {}
+    topic_id = ZERO_UUID
+    for partition, value in partitions.items():
+        committed = decoded[partition] = _decoded(value, topic_id)
+        topic_id = committed.topic_id
     return decoded

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.base.ids import Uuid
+from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.broker.coordination.batches import coordinator_batches
 from ottla.broker.coordination.loading import replay_batch
 from ottla.machines.coordinator import CoordinatorRecord, TransactionStamp
@@ -55,6 +56,11 @@ def commit(group: str, topic: str, partition: int, offset: int, **more: object) 
     return offset_committed(group, topic, partition, committed._replace(**more))
 
 
+def in_version_3(record: CoordinatorRecord) -> CoordinatorRecord:
+    """As Kafka wrote it before 4.1."""
+    return record._replace(version=3)
+
+
 def marker(producer_id: int, *, committed: bool) -> bytes:
     return bytes(build_end_transaction_marker(EndTransactionMarker(committed, 0), producer_id, 0, NOW_MS))
 
@@ -81,6 +87,16 @@ def test_a_loaded_commit_is_found_by_who_asks() -> None:
     assert machine.groups["g"].state_timestamp_ms == NOW_MS + 7
 
 
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_commit_without_the_id_of_its_topic_is_found(version: int) -> None:
+    record = commit("g", "t", 0, 7, leader_epoch=5, topic_id=ZERO_UUID)._replace(version=version)
+    machine = load(coordinator(), batch_of(record))
+
+    assert machine.offsets.by_group == {}
+    assert machine.offsets.encoded.oldest_commit_ms("g") == NOW_MS + 7
+    assert machine.offsets.get("g", "t", 0) == CommittedOffset(7, 5, commit_timestamp_ms=NOW_MS + 7)
+
+
 def test_the_later_of_two_loaded_commits_counts() -> None:
     machine = load(coordinator(), batch_of(commit("g", "t", 0, 7)), batch_of(commit("g", "t", 0, 3)))
 
@@ -88,7 +104,7 @@ def test_the_later_of_two_loaded_commits_counts() -> None:
 
 
 def test_metadata_that_looks_like_the_id_of_a_topic_is_kept() -> None:
-    record = commit("g", "t", 0, 7, metadata=LIKE_A_TOPIC_ID, topic_id=Uuid(bytes(16)))
+    record = commit("g", "t", 0, 7, metadata=LIKE_A_TOPIC_ID, topic_id=ZERO_UUID)
     found = load(coordinator(), batch_of(record)).offsets.get("g", "t", 0)
 
     assert found is not None
@@ -144,12 +160,16 @@ more = st.sampled_from(
         {},
         {},
         {"metadata": "a note"},
-        {"metadata": LIKE_A_TOPIC_ID, "topic_id": Uuid(bytes(16))},
+        {"metadata": LIKE_A_TOPIC_ID, "topic_id": ZERO_UUID},
         {"expire_timestamp_ms": NOW_MS * 2},
-        {"topic_id": Uuid(bytes(16))},
+        {"topic_id": ZERO_UUID},
     ]
 )
-commits = st.builds(lambda place, offset, more: commit(*place, offset, **more), places, st.integers(-9, 9), more)
+latest_commits = st.builds(lambda place, offset, more: commit(*place, offset, **more), places, st.integers(-9, 9), more)
+commits = st.one_of(
+    latest_commits,
+    st.builds(lambda place, offset: in_version_3(commit(*place, offset)), places, st.integers(-9, 9)),
+)
 records = st.one_of(
     commits,
     commits,
