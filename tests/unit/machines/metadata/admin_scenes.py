@@ -159,6 +159,8 @@ def scenes(ids: Mapping[str, Uuid]) -> Iterator[Scene]:
     yield Scene("create, replication factors", create(*(topic(f"factor{n}", 1, n) for n in (0, -2, -1, 2, 100))))
     yield Scene("create, too many", create(topic("many", 10_001)))
     yield Scene("create, too many together", create(topic("many1", 5_000), topic("many2", 5_001)))
+    yield Scene("create, too many records", create(topic("large1", 5_000), topic("large2", 4_999), topic("plain")))
+    yield Scene("create, too many records to validate", create(topic("large", 10_000), validate_only=True))
     yield Scene("create, by hand", create(assigned("hand", (1,), (1,))))
     yield Scene(
         "create, by hand and counts", create(assigned("h1", (1,), partitions=1), assigned("h2", (1,), replicas=1))

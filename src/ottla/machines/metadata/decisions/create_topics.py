@@ -4,7 +4,7 @@ The records of one request are one batch, so that a crash leaves all of its topi
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.configs import ConfigResource, ResourceType
@@ -19,6 +19,8 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse, TopicRecord
 
 MOST_PARTITIONS = 10_000
+MOST_RECORDS = 10_000
+"""Of one request: they are one batch of the metadata log, and the controller does nothing else meanwhile."""
 DEFAULT_COUNT = -1
 
 Topic = CreateTopicsRequest.CreatableTopic
@@ -30,9 +32,7 @@ def create_topics(context: ControllerContext, request: CreateTopicsRequest) -> D
     times = Counter(topic.name for topic in request.topics)
     wanted = [topic for topic in request.topics if times[topic.name] == 1 and topic.name != CLUSTER_METADATA]
     if sum(_partition_count(context, topic) for topic in wanted) > MOST_PARTITIONS:
-        too_many = Refusal(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-        reply.topics = [_refused(name, too_many) for name in times]
-        return Decision(reply)
+        return _too_much(times, "Excessively large number of partitions per request.")
     records: list[VersionedRecord] = []
     for topic in wanted:
         created = _create(context, topic)
@@ -42,6 +42,8 @@ def create_topics(context: ControllerContext, request: CreateTopicsRequest) -> D
             result, topic_records = created
             reply.topics.append(result)
             records += topic_records
+        if len(records) > MOST_RECORDS:
+            return _too_much(times, "Unable to perform excessively large batch operation.")
     for name in times:
         if times[name] > 1:
             reply.topics.append(_refused(name, Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")))
@@ -49,6 +51,11 @@ def create_topics(context: ControllerContext, request: CreateTopicsRequest) -> D
             prohibited = f"Creation of internal topic {CLUSTER_METADATA} is prohibited."
             reply.topics.append(_refused(name, Refusal(ErrorCode.INVALID_REQUEST, prohibited)))
     return Decision(reply, [] if request.validate_only else records)
+
+
+def _too_much(names: Iterable[str], problem: str) -> Decision[CreateTopicsResponse]:
+    refusal = Refusal(ErrorCode.POLICY_VIOLATION, problem)
+    return Decision(CreateTopicsResponse(topics=[_refused(name, refusal) for name in names]))
 
 
 def _partition_count(context: ControllerContext, topic: Topic) -> int:
