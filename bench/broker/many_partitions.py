@@ -15,6 +15,7 @@ from wire_client import WireClient
 
 PARTITIONS_A_TOPIC = 100
 TOPICS_A_REQUEST = 10
+TIMEOUT_S = 300.0
 
 # What is measured: how it is shown, and what ottla's may be of Apache Kafka's at most.
 FIGURES: dict[str, tuple[Callable[[float], str], float | None]] = {
@@ -34,6 +35,7 @@ def measure_partitions(names: list[str], count: int) -> list[Row]:
     figures: dict[str, dict[str, list[float]]] = {what: {name: [] for name in names} for what in FIGURES}
     for name in names:
         with contenders([name]) as (node,):
+            node.node.start_timeout_s = node.node.stop_timeout_s = TIMEOUT_S
             for what, value in _life_of(node, count):
                 figures[what][name].append(value)
     return [

@@ -129,6 +129,10 @@ class ApacheKafka:
     `config` overrides or adds settings, and None takes one away. A given `directory` outlives the node.
     """
 
+    # One with thousands of partitions may be given more.
+    start_timeout_s: float = START_TIMEOUT_S
+    stop_timeout_s: float = STOP_TIMEOUT_S
+
     def __init__(
         self,
         directory: Path | None = None,
@@ -205,7 +209,7 @@ class ApacheKafka:
             self._process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(self._properties)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + self.start_timeout_s
         while not self._accepts_connections():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise ApacheKafkaError(f"the node did not start\n{self._end_of_log()}")
@@ -252,7 +256,7 @@ class ApacheKafka:
         assert self._process is not None, "the node is not running"
         self._process.send_signal(how)
         try:
-            self._process.wait(STOP_TIMEOUT_S)
+            self._process.wait(self.stop_timeout_s)
         except subprocess.TimeoutExpired as expired:
             self._process.kill()
             self._process.wait()

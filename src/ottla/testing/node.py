@@ -48,6 +48,10 @@ class RunningNode:
     A `directory` that is given outlives the node. Port 0 lets the node choose.
     """
 
+    # One with thousands of partitions may be given more.
+    start_timeout_s: float = START_TIMEOUT_S
+    stop_timeout_s: float = STOP_TIMEOUT_S
+
     def __init__(
         self,
         directory: Path | None = None,
@@ -108,7 +112,7 @@ class RunningNode:
             self._process = subprocess.Popen(
                 self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._environment()
             )
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + self.start_timeout_s
         while not self._answers(printed_before):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise NodeError(f"the node did not start\n{self.end_of_log()}")
@@ -172,7 +176,7 @@ class RunningNode:
         assert self._process is not None, "the node is not running"
         self._process.send_signal(how)
         try:
-            self._process.wait(STOP_TIMEOUT_S)
+            self._process.wait(self.stop_timeout_s)
         except subprocess.TimeoutExpired as expired:
             self._process.kill()
             self._process.wait()
