@@ -8,6 +8,7 @@
 A turn gathers records; they are written if whoever takes it hands them over.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.machines.coordinator import CoordinatorDecision, CoordinatorRecord
@@ -71,12 +72,24 @@ class Turn:
         self.updated = updated
         self._rules = rules
         self._now_ms = now_ms
-        self._members = {id: member for id, member in group.members.items() if id != found.replaces}
-        self._members[updated.member_id] = updated
         self._target_ids = {} if found.replaces is None else {updated.member_id: found.replaces}
-        self.epoch = self._update_subscriptions()
+        self._is_new = found.replaces is None and updated.member_id not in group.members
+        self._members: Mapping[str, ConsumerMember] = group.members
+        self.epoch = group.epoch
+        if self._has_news():
+            others = {id: member for id, member in group.members.items() if id != found.replaces}
+            self._members = {**others, updated.member_id: updated}
+            self.epoch = self._update_subscriptions()
+        else:
+            self._subscriptions = Subscriptions(group, group.members, group.regexes, rules.image)
         self._target_epoch = group.assignment_epoch
         self._target = self._known_target(updated.member_id)
+
+    def _has_news(self) -> bool:
+        """Most heartbeats have none, and are not to cost more in a larger group."""
+        group, found = self._group, self._found
+        is_stale = group.is_metadata_stale or group.are_regexes_stale
+        return is_stale or self._is_new or found.replaces is not None or self.updated != found.member
 
     def _update_subscriptions(self) -> int:
         group, old, updated = self._group, self._found.member, self.updated
@@ -86,8 +99,7 @@ class Turn:
         )
         self._subscriptions = Subscriptions(group, self._members, resolution.regexes, self._rules.image)
         self._replace_member()
-        is_new = self._found.replaces is None and updated.member_id not in group.members
-        if updated != old or is_new:
+        if updated != old or self._is_new:
             self._records.append(member_written(group_id, updated))
         self._records += resolution.records
         has_changed = (
