@@ -16,6 +16,7 @@ from struct import Struct
 
 from ottla.base.ports import Disk, File
 from ottla.log.errors import CorruptFile
+from ottla.log.files import size_if_there
 
 MAX_RELATIVE_OFFSET = 0x7FFFFFFF
 _TAIL_BYTES = 4096
@@ -35,7 +36,7 @@ class _SparseIndex:
         self._path = path
         self._base_offset = base_offset
         self._file: File | None = None
-        self._stored = disk.size(path) if disk.exists(path) else 0
+        self._stored = size_if_there(disk, path)
         self._tail = bytearray()
         if self._stored % self._entry.size:
             raise CorruptFile(f"{path}: {self._stored} bytes are not a whole number of {self._entry.size}-byte entries")

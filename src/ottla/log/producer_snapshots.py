@@ -1,6 +1,7 @@
 """The snapshot files of a partition: taking them, finding the newest that is sound, throwing them away."""
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 
 from ottla.base.ports import Disk
 from ottla.log import names
@@ -15,11 +16,15 @@ class ProducerSnapshots:
 
     __slots__ = ("_directory", "_disk", "_offsets", "_unsynced")
 
-    def __init__(self, disk: Disk, directory: str) -> None:
+    def __init__(self, disk: Disk, directory: str, found: Sequence[str] | None = None) -> None:
+        """`found` are the names in the directory, if somebody has looked already."""
         self._disk = disk
         self._directory = directory
-        found = (names.offset_of(name, names.PRODUCER_SNAPSHOT) for name in disk.list_dir(directory))
-        self._offsets = sorted(offset for offset in found if offset is not None)
+        offsets = (
+            names.offset_of(name, names.PRODUCER_SNAPSHOT)
+            for name in (disk.list_dir(directory) if found is None else found)
+        )
+        self._offsets = sorted(offset for offset in offsets if offset is not None)
         self._unsynced: list[int] = []
 
     @property

@@ -14,7 +14,7 @@ Theory of operation. After a clean stop everything is as it was closed, and is t
 Nothing here advances the recovery point: only a flush does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ottla.base.ids import TopicPartition
@@ -67,11 +67,11 @@ class Recovery:
         self.unsynced: list[str] = []
 
     def load(self) -> None:
-        self._finish_swaps()
+        found = self._finish_swaps()
         self.epochs = LeaderEpochs(self._disk, self._directory)
-        self.snapshots = ProducerSnapshots(self._disk, self._directory)
+        self.snapshots = ProducerSnapshots(self._disk, self._directory, found)
         self.state = ProducerState()
-        damaged = self._open_segments()
+        damaged = self._open_segments(set(found))
         opened, trusted = len(self.segments), self._trusted_segments(damaged)
         self._load_producers(trusted)
         self._recover_from(trusted)
@@ -93,15 +93,18 @@ class Recovery:
 
     # 1. What was under way
 
-    def _finish_swaps(self) -> None:
+    def _finish_swaps(self) -> Sequence[str]:
+        """Returns the names in the directory afterwards."""
         found = self._disk.list_dir(self._directory)
         unfinished = min((_base(name) for name in found if name.endswith(names.CLEANED)), default=None)
         swaps: list[str] = []
+        removed = False
         for name in found:
             leaving = name.endswith(names.DELETED) and ".checkpoint" not in name
             stale = name.endswith(names.SWAP) and unfinished is not None and _base(name) >= unfinished
             if leaving or stale or name.endswith(names.CLEANED):
                 self._disk.remove(f"{self._directory}/{name}")
+                removed = True
             elif name.endswith(names.SWAP):
                 swaps.append(name)
         if swaps:
@@ -110,6 +113,7 @@ class Recovery:
                 path = f"{self._directory}/{name}"
                 self._disk.rename(path, path.removesuffix(names.SWAP))
             self._disk.sync_dir(self._directory)
+        return self._disk.list_dir(self._directory) if swaps or removed else found
 
     def _drop_replaced(self, swaps: list[str]) -> None:
         """Removes the segments that the swapped-in ones stand for."""
@@ -129,9 +133,8 @@ class Recovery:
 
     # 2. The segments
 
-    def _open_segments(self) -> set[int]:
+    def _open_segments(self, found: set[str]) -> set[int]:
         """Opens every segment; returns the base offsets of those whose indexes are missing or cannot be read."""
-        found = set(self._disk.list_dir(self._directory))
         bases = sorted(base for name in found if (base := names.offset_of(name, names.LOG)) is not None)
         for name in found:
             base = names.leading_offset(name)

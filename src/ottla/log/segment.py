@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ottla.base.ports import Buffer, Disk, File
 from ottla.log import names
+from ottla.log.files import size_if_there
 from ottla.log.index import MAX_RELATIVE_OFFSET, OffsetIndex, TimeIndex
 from ottla.log.log_config import LogConfig
 from ottla.log.scan import scan_headers
@@ -72,8 +73,7 @@ class Segment:
         self._room: _Room | None = None
         self.base_offset = base_offset
         self.created_ms = created_ms
-        path = self.path(names.LOG)
-        self.size = disk.size(path) if disk.exists(path) else 0
+        self.size = size_if_there(disk, self.path(names.LOG))
         self.offset_index = OffsetIndex(disk, self.path(names.INDEX), base_offset)
         self.time_index = TimeIndex(disk, self.path(names.TIME_INDEX), base_offset)
         self.transaction_index = TransactionIndex(disk, self.path(names.TRANSACTION_INDEX))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ottla.base.ports import Disk, File
 from ottla.log.errors import CorruptFile
+from ottla.log.files import size_if_there
 
 _ENTRY = Struct(">hqqqq")
 _VERSION = 0
@@ -45,7 +46,7 @@ class TransactionIndex:
         self._path = path
         self._file: File | None = None
         self._unwritten = bytearray()
-        self._size = disk.size(path) if disk.exists(path) else 0
+        self._size = size_if_there(disk, path)
         if self._size % _ENTRY.size:
             raise CorruptFile(f"{path}: {self._size} bytes are not a whole number of {_ENTRY.size}-byte entries")
 
