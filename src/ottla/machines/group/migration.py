@@ -10,7 +10,7 @@ classic one. The group's epoch becomes the generation, and what members were to 
 Both are a few records, in one batch: the old group's tombstones and the new group. So there is never half of one.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorRecord
 from ottla.machines.group.classic import timers
@@ -164,15 +164,17 @@ class Migration:
     ) -> None:
         """Without those who leave; `joining` comes in the place of the static member of its instance."""
         group_id = group.group_id
-        replaced = group.static_member(joining.instance_id) if joining is not None else None
-        member_ids = [
-            joining.member_id if joining is not None and member is replaced else member_id
-            for member_id, member in group.members.items()
-        ]
-        gone = {member.member_id for member in leaving} | ({replaced.member_id} if replaced is not None else set())
-        stay = [member for member in group.members.values() if member.member_id not in gone]
-        classic = self._downgraded(group, stay, joining, replaced, now_ms)
-        effects.records += group_tombstones(group_id, member_ids, group.regexes)
+        gone = {member.member_id for member in leaving}
+        new_ids: dict[str, str] = {}
+        if joining is not None:
+            replaced = group.static_member(joining.instance_id)
+            assert replaced is not None, "who joins comes in the place of a static member"
+            gone.add(replaced.member_id)
+            new_ids[replaced.member_id] = joining.member_id
+        members = [member for member in group.members.values() if member.member_id not in gone]
+        members += [joining] if joining is not None else []
+        classic = self._downgraded(group, members, {new: old for old, new in new_ids.items()}, now_ms)
+        effects.records += group_tombstones(group_id, [new_ids.get(id, id) for id in group.members], group.regexes)
         given = {member.member_id: member.assignment for member in classic.members.values()}
         effects.records.append(group_written(group_id, classic.record(given)))
         for member in classic.members.values():
@@ -189,23 +191,18 @@ class Migration:
         effects.undo = undo
 
     def _downgraded(
-        self,
-        group: ConsumerGroup,
-        stay: Iterable[ConsumerMember],
-        joining: ConsumerMember | None,
-        replaced: ConsumerMember | None,
-        now_ms: int,
+        self, group: ConsumerGroup, members: Iterable[ConsumerMember], target_ids: Mapping[str, str], now_ms: int
     ) -> ClassicGroup:
+        """`target_ids` says under which id a member's target is found, if not under its own."""
         classic = ClassicGroup(group.group_id, now_ms)
         classic.state = ClassicState.STABLE
         classic.generation = group.epoch
-        for member in (*stay, *((joining,) if joining is not None else ())):
+        for member in members:
             classic.add(_downgraded_member(member))
         classic.protocol = classic.select_protocol()
         classic.subscribed = classic.find_subscribed_topics()
         for member_id, given in classic.members.items():
-            is_joining = joining is not None and replaced is not None and member_id == joining.member_id
-            target = group.target_of(replaced.member_id if is_joining and replaced is not None else member_id)
+            target = group.target_of(target_ids.get(member_id, member_id))
             given.assignment = written_assignment(target, self._image, version_of(given.metadata(classic.protocol)))
         return classic
 
