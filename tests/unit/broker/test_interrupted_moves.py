@@ -6,12 +6,20 @@ import pytest
 from brokers import TestNode, batch, topic_id_of, values_in
 from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, in_one, move, moving_node, names_in
 
+from ottla.broker import replica_copy, replica_move
 from ottla.log.errors import CorruptFile
 from ottla.machines.metadata.directories import UNASSIGNED
 from ottla.wire.errors import ErrorCode
 
 UNIQUE = "0123456789abcdef" * 2
 ONE, TWO = IDS["/one"], IDS["/two"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are whole when the controller is asked."""
+    for module in (replica_copy, replica_move):
+        monkeypatch.setattr(module, "LAST_PART_BYTES", 0)
 
 
 def written(count: int = 5) -> TestNode:
@@ -109,6 +117,7 @@ def test_a_copy_that_has_more_than_the_log_is_cut():
     node.controller.hold()
     move(node)
     node.timers.advance(ENOUGH_MS)
+    assert node.broker.logs.online["/two"].futures.logs[node.partition().name].log_end_offset == 3
     node.partition().log.truncate_to(2)
     node = killed(node)
     node.change_partition(leader=1)
@@ -192,14 +201,13 @@ def test_two_logs_of_which_the_one_has_records_that_the_other_has_not():
 
 def test_what_the_checkpoints_said_of_an_earlier_stay_is_not_believed_of_the_copy():
     node = written()
-    node.partition().log.flush()
+    name, log = node.partition().name, node.partition().log
     one = node.broker.logs.online["/one"]
+    log.flush()
+    log.advance_log_start_offset(3)
     one.checkpoint()
-    name = node.partition().name
-    assert one.saved_recovery_point(name) == 5
-    one.retire(name)  # And the crash comes before it is buried.
-    node = killed(node)
-    one = node.broker.logs.online["/one"]
-    one.retire(name)
-    one.begin_future(name, topic_id_of("orders"), 0)
-    assert one.saved_recovery_point(name) == 0
+    one.save_cleaner_offset(name, 4)
+    one.retire(name)  # And nobody buries it.
+    future = one.begin_future(name, topic_id_of("orders"), 0)
+    assert (future.log_start_offset, future.log_end_offset, future.high_watermark) == (0, 0, 0)
+    assert (one.saved_recovery_point(name), one.cleaner_offset(name)) == (0, None)
