@@ -92,7 +92,8 @@ class Migration:
         return None
 
     def _upgrade_records(self, group: ClassicGroup) -> list[CoordinatorRecord]:
-        # While a group gathers, whoever came last need not have the protocol of the generation before.
+        # While a group gathers, whoever came last need not have the protocol of the generation before; and while it
+        # gathers for the first time there is none, which Kafka fails at.
         is_chosen = group.protocol is not None and group.state is not ClassicState.PREPARING_REBALANCE
         protocol = group.protocol if is_chosen else group.select_protocol()
         members = [self._upgraded(member, group.generation, protocol) for member in group.members.values()]
