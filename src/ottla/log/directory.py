@@ -10,7 +10,7 @@ back, and that before the fact: the recovery point of a log that is about to be 
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk, Lock
@@ -128,6 +128,7 @@ class LogDirectory:
     def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
         """Begins a partition. It costs no sync: a crash leaves it empty, or takes it away, until its first flush."""
         assert partition not in self.logs
+        self._forget(partition)  # There may have been another one of that name.
         directory = self._dir(partition)
         is_new = not self._disk.is_dir(directory)
         self._disk.make_dirs(directory)
@@ -136,19 +137,18 @@ class LogDirectory:
         self._lower_recovery_points({partition: log})
         return log
 
-    def delete(self, partition: TopicPartition) -> None:
-        """Takes a partition out. Its directory is renamed at once, and removed by `remove_condemned`."""
-        log = self.logs.pop(partition)
-        self.topic_ids.pop(partition, None)
-        self._recovery_points.pop(partition, None)
-        self._log_start_offsets.pop(partition, None)
-        self._high_watermarks.pop(partition, None)
-        self._forget_cleaner_offset(partition)
-        log.release()
-        condemned = self._file(names.marked_dir(partition, self._unique_name(), names.DELETE_DIR))
-        self._disk.rename(log.directory, condemned)
+    def delete(self, *partitions: TopicPartition) -> None:
+        """Takes partitions out. Their directories are renamed at once, and removed by `remove_condemned`."""
+        self._forget_cleaner_offsets(*partitions)
+        condemned: list[str] = []
+        for partition in partitions:
+            log = self.logs.pop(partition)
+            self.topic_ids.pop(partition, None)
+            log.release()
+            condemned.append(self._file(names.marked_dir(partition, self._unique_name(), names.DELETE_DIR)))
+            self._disk.rename(log.directory, condemned[-1])
         self._disk.sync_dir(self.path)
-        self._condemned.append(condemned)
+        self._condemned += condemned
 
     def remove_condemned(self) -> None:
         """Removes the directories of deleted partitions."""
@@ -266,14 +266,14 @@ class LogDirectory:
     def _forget(self, partition: TopicPartition) -> None:
         """Makes the checkpoints say nothing of a partition, durably."""
         self.topic_ids.pop(partition, None)
-        self._forget_cleaner_offset(partition)
+        self._forget_cleaner_offsets(partition)
         if partition in self._recovery_points:
-            self._write_recovery_points(_without(partition, self._recovery_points))
+            self._write_recovery_points(_without((partition,), self._recovery_points))
         if partition in self._log_start_offsets:
-            self._log_start_offsets = _without(partition, self._log_start_offsets)
+            self._log_start_offsets = _without((partition,), self._log_start_offsets)
             write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), self._log_start_offsets)
         if partition in self._high_watermarks:
-            self._high_watermarks = _without(partition, self._high_watermarks)
+            self._high_watermarks = _without((partition,), self._high_watermarks)
             write_offsets(self._disk, self._file(names.HIGH_WATERMARKS), self._high_watermarks)
 
     # Checkpoints
@@ -316,10 +316,10 @@ class LogDirectory:
     def save_cleaner_offset(self, partition: TopicPartition, offset: int) -> None:
         self._write_cleaner_offsets({**self._cleaner_offsets, partition: offset})
 
-    def _forget_cleaner_offset(self, partition: TopicPartition) -> None:
-        """Before the partition goes: one of the same name that is made later is not clean because of it."""
-        if partition in self._cleaner_offsets:
-            self._write_cleaner_offsets(_without(partition, self._cleaner_offsets))
+    def _forget_cleaner_offsets(self, *partitions: TopicPartition) -> None:
+        """Before the partitions go: one of the same name that is made later is not clean because of it."""
+        if not self._cleaner_offsets.keys().isdisjoint(partitions):
+            self._write_cleaner_offsets(_without(partitions, self._cleaner_offsets))
 
     def _write_cleaner_offsets(self, offsets: dict[TopicPartition, int]) -> None:
         write_offsets(self._disk, self._file(names.CLEANER_OFFSETS), offsets)
@@ -355,8 +355,8 @@ class LogDirectory:
         self._lock.release()
 
 
-def _without(partition: TopicPartition, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-    return {other: offset for other, offset in offsets.items() if other != partition}
+def _without(partitions: Collection[TopicPartition], offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+    return {partition: offset for partition, offset in offsets.items() if partition not in partitions}
 
 
 def _broker_epoch(content: bytes) -> int:

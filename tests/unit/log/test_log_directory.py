@@ -2,6 +2,7 @@
 
 import json
 from contextlib import AbstractContextManager
+from random import Random
 
 import pytest
 from partition_logs import (
@@ -137,6 +138,33 @@ class TestPartitions:
         assert directory.create(PARTITION, TOPIC_ID).log_end_offset == 0
         directory.remove_condemned()
         assert files_in(disk, ".log") == [f"{0:020d}.log"]
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_one_that_is_created_again_is_not_taken_for_the_old_one_after_a_crash(
+        self, disk: MemoryDisk, seed: int
+    ) -> None:
+        directory = open_directory(disk)
+        old = directory.create(PARTITION, TOPIC_ID)
+        append(old, *(batch() for _ in range(5)))
+        old.advance_log_start_offset(3)
+        directory.flush()
+        directory.delete(PARTITION)
+        new = directory.create(PARTITION, TOPIC_ID)
+        append(new, batch())
+        new.flush()
+        recovered = open_directory(disk.survivor(Random(seed))).logs[PARTITION]
+        assert (recovered.log_start_offset, recovered.log_end_offset) == (0, 1)
+
+    def test_many_are_deleted_with_one_sync(self) -> None:
+        disk = SyncCountingDisk()
+        directory = open_directory(disk)
+        partitions = [TopicPartition("orders", number) for number in range(10)]
+        for partition in partitions:
+            append(directory.create(partition, TOPIC_ID), batch())
+        disk.syncs = 0
+        directory.delete(*partitions)
+        assert disk.syncs == 1
+        assert directory.logs == {}
 
     def test_what_a_kill_left_of_a_deletion_is_removed(self, disk: MemoryDisk) -> None:
         directory = open_directory(disk)
