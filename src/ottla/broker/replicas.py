@@ -212,7 +212,7 @@ class Replicas:
             image = topic.partitions.get(name.partition) if topic else None
             if image is None or broker.node_id not in image.replicas:
                 if log is not None:
-                    self._delete(name, log, directory)
+                    self._delete([log], directory)
                 self._make_again(name)
             elif log is None or directory not in broker.logs.online:
                 broker.offline.add(name)
@@ -252,23 +252,26 @@ class Replicas:
 
     def _delete_some(self) -> None:
         """Closing files takes its time, so that a few logs are deleted in each turn of the loop."""
-        for _ in range(min(len(self._to_delete), LOGS_A_JOB)):
-            partition = self._to_delete.popleft()
+        leaving = [self._to_delete.popleft() for _ in range(min(len(self._to_delete), LOGS_A_JOB))]
+        for path in {partition.directory for partition in leaving}:
+            self._delete([partition.log for partition in leaving if partition.directory == path], path)
+        for partition in leaving:
             self._leaving.discard(partition.name)
-            self._delete(partition.name, partition.log, partition.directory)
             self._make_again(partition.name)
         if self._to_delete:
             self._broker.timers.after(0, self._delete_some)
 
-    def _delete(self, name: TopicPartition, log: PartitionLog, path: str) -> None:
+    def _delete(self, logs: list[PartitionLog], path: str) -> None:
         broker = self._broker
         directory = broker.logs.online.get(path)
         if directory is None:
             return
-        log.release()
-        delay_s = log.config.file_delete_delay_ms / 1000
+        for log in logs:
+            log.release()
+        wanted = [log.partition for log in logs]
+        delay_s = max(log.config.file_delete_delay_ms for log in logs) / 1000
         broker.workers.run(
-            lambda: directory.delete(name) if name in directory.logs else None,
+            lambda: directory.delete(*(name for name in wanted if name in directory.logs)),
             lambda _: self.remove_later(directory, delay_s),
             lambda problem: self._on_problem(path, problem),
             key=LOG_DIRS,
