@@ -38,6 +38,16 @@ class TransactionMarkers:
     def __len__(self) -> int:
         return len(self._under_way)
 
+    @property
+    def unwritten(self) -> int:
+        """Ends of which some partition could not take the marker, and will be tried again."""
+        return sum(ending.is_put_off and ending.has_unmarked for ending in self._under_way.values())
+
+    @property
+    def uncompleted(self) -> int:
+        """Ends whose markers are all written, and whose coordinator's log has not taken that yet."""
+        return sum(ending.is_put_off and not ending.has_unmarked for ending in self._under_way.values())
+
     def then(self, end: "DecidedEnd", /) -> None:
         coordinator = self._transactions.find(end.transactional_id)
         under_way = self._under_way.get(end.transactional_id)
@@ -62,7 +72,7 @@ class TransactionMarkers:
 class _Ending:
     """One decided end on its way to its partitions, on behalf of a coordinator that may be replaced meanwhile."""
 
-    __slots__ = ("_coordinator", "_markers", "_remaining", "end")
+    __slots__ = ("_coordinator", "_markers", "_remaining", "end", "is_put_off")
 
     def __init__(
         self,
@@ -74,12 +84,18 @@ class _Ending:
         self._markers = markers
         self._coordinator = coordinator
         self._remaining = set(end.partitions)
+        self.is_put_off = False
+
+    @property
+    def has_unmarked(self) -> bool:
+        return bool(self._remaining)
 
     def is_of(self, end: "DecidedEnd", coordinator: "CoordinatedPartition[TransactionCoordinator]") -> bool:
         return self.end == end and self._coordinator is coordinator
 
     def write(self) -> None:
         """Goes on with what remains."""
+        self.is_put_off = False
         if not self._markers.is_current(self):
             return
         if self._coordinator.state is State.CLOSED:
@@ -118,4 +134,5 @@ class _Ending:
             self.write()
 
     def _try_again(self) -> None:
+        self.is_put_off = True
         self._markers.broker.timers.after(_RETRY_S, self.write)

@@ -38,7 +38,7 @@ class Transactions(Coordinator["TransactionCoordinator"]):
         )
         self.settings = TransactionSettings()
         self.verifications = Verifications()
-        self._markers = TransactionMarkers(broker, self)
+        self.markers = TransactionMarkers(broker, self)
         self._spare_id = _NONE
         self._is_taking = False
         self._waiting_for_id: list[Callable[[], None]] = []
@@ -57,7 +57,7 @@ class Transactions(Coordinator["TransactionCoordinator"]):
         from ottla.machines.transaction.coordinator import TransactionCoordinator
 
         self.refresh_settings()
-        return TransactionCoordinator(self.settings, self._take_producer_id, self._markers)
+        return TransactionCoordinator(self.settings, self._take_producer_id, self.markers)
 
     # Producer ids
 

@@ -16,6 +16,7 @@ from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image import MetadataImage
 from ottla.machines.metadata.partition import NO_LEADER, PartitionImage
 from ottla.node.group_metrics import add_groups
+from ottla.node.transaction_metrics import add_transactions
 from ottla.runtime.exposition import Exposition, Sample, label_text
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.wire.apis import api
@@ -66,6 +67,7 @@ def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataPro
     _add_controller(page, broker.image, metadata)
     yield page.take()
     add_groups(page, broker)
+    add_transactions(page, broker)
     _add_waiting(page, broker)
     _add_process(page)
     yield page.take()
@@ -171,6 +173,8 @@ def _logs(page: Exposition, broker: Broker) -> Iterator[str]:
     yield page.take()
     for name, value in _OF_LOGS.items():
         yield from page.add_in_pieces(f"kafka_log_log_{name}", "gauge", ((labels, value(log)) for labels, log in logs))
+    lags = ((labels, log.high_watermark - log.last_stable_offset) for labels, log in logs)
+    yield from page.add_in_pieces("kafka_cluster_partition_laststableoffsetlag", "gauge", lags)
 
 
 def _add_cleaner(page: Exposition, broker: Broker) -> None:

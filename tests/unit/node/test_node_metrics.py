@@ -7,6 +7,7 @@ import pytest
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.traffic import Traffic
+from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image import MetadataImage
 from ottla.node.metrics import metrics_page
 from ottla.runtime.request import ClientConnection, RequestContext
@@ -59,6 +60,13 @@ GAUGED_BEANS = [
             "LastCommittedRecordOffset",
         )
     ),
+    *(
+        f"kafka.coordinator.transaction:type=TransactionMarkerChannelManager,name={name}"
+        for name in ("UnknownDestinationQueueSize", "LogAppendRetryQueueSize")
+    ),
+    "kafka.server:type=ReplicaManager,name=ProducerIdCount",
+    "kafka.server:type=ReplicaManager,name=PartitionsWithLateTransactionsCount",
+    "kafka.cluster:type=Partition,name=LastStableOffsetLag",
     *(f"kafka.log:type=Log,name={name}" for name in ("Size", "LogStartOffset", "LogEndOffset", "NumLogSegments")),
     "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
     "kafka.network:type=RequestChannel,name=RequestQueueSize",
@@ -76,6 +84,9 @@ def exported(bean: str) -> str:
     return f"{domain.replace('.', '_')}_{type}_{name}".lower()
 
 
+NO_PRODUCERS = ProducerState()
+
+
 class Sessions:
     partition_count = 5
 
@@ -84,7 +95,15 @@ class Sessions:
 
 
 def partition(name, *, leads=True, min_insync_replicas=1):
-    log = SimpleNamespace(size=1000, log_start_offset=5, log_end_offset=15, segments=[1, 2, 3])
+    log = SimpleNamespace(
+        size=1000,
+        log_start_offset=5,
+        last_stable_offset=11,
+        high_watermark=14,
+        log_end_offset=15,
+        segments=[1, 2, 3],
+        producers=NO_PRODUCERS,
+    )
     settings = SimpleNamespace(min_insync_replicas=min_insync_replicas)
     return SimpleNamespace(name=name, is_leader=leads, log=log, settings=settings)
 
@@ -124,7 +143,11 @@ def a_page():
         logs=SimpleNamespace(online={"/a": None}, offline={"/b": "gone"}),
         cleaner=None,
         fetch_sessions=Sessions(),
-        coordinators=SimpleNamespace(groups=SimpleNamespace(active=(), partitions={})),
+        coordinators=SimpleNamespace(
+            groups=SimpleNamespace(active=(), partitions={}),
+            transactions=SimpleNamespace(active=(), markers=SimpleNamespace(unwritten=0, uncompleted=0)),
+        ),
+        config=SimpleNamespace(integer=lambda name: 900_000),
         clock=SimpleNamespace(now_ms=lambda: 0),
     )
     requests = RequestMetrics(now_s=lambda: 1.0)
@@ -190,6 +213,7 @@ def test_every_line_is_a_sample_or_its_type(page):
         ('kafka_log_log_size{topic="orders",partition="0"}', 1000),
         ('kafka_log_log_logendoffset{topic="orders",partition="1"}', 15),
         ('kafka_log_log_numlogsegments{topic="orders",partition="1"}', 3),
+        ('kafka_cluster_partition_laststableoffsetlag{topic="orders",partition="1"}', 3),
         ("kafka_controller_kafkacontroller_activecontrollercount", 1),
         ("kafka_controller_kafkacontroller_activebrokercount", 1),
         ("kafka_controller_kafkacontroller_fencedbrokercount", 1),

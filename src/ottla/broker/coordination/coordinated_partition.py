@@ -73,6 +73,7 @@ class CoordinatedPartition(Generic[MachineT]):
         self.leader_epoch = partition.leader_epoch
         self.machine = machine
         self.state = State.LOADING
+        self.load_time_ms = 0
         self._broker = broker
         self._compression = compression
         self._base_sequence = NO_SEQUENCE if topic is CoordinatorTopic.TRANSACTION_STATE else 0
@@ -81,11 +82,14 @@ class CoordinatedPartition(Generic[MachineT]):
         self._loading = Loading(broker, partition, topic, machine, self._become_active, self._on_unreadable)
 
     def load(self) -> None:
+        self._began_ms = self._broker.clock.now_ms()
         self._loading.read_on()
 
     def _become_active(self) -> None:
+        now_ms = self._broker.clock.now_ms()
+        self.load_time_ms = now_ms - self._began_ms
         self.state = State.ACTIVE
-        self._carry_out(self.machine.on_loaded(self._broker.clock.now_ms()), _nothing, _nothing)
+        self._carry_out(self.machine.on_loaded(now_ms), _nothing, _nothing)
 
     def _on_unreadable(self, problem: Exception) -> None:
         _log.error("%s cannot be loaded, and is not coordinated: %s", self.partition.name, problem)
