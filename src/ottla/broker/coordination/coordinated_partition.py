@@ -4,9 +4,11 @@
        └───────────(the log cannot be read, or leadership is lost)───────────────────────────^
 
 A decision's records are appended and replayed in the turn in which it was made, so that the machine is always exactly
-what its log says. Its answers wait until the high watermark has passed the records; a decision without records waits
-for what was written before it. If that takes longer than `offsets.commit.timeout.ms`, those who wait are told that the
-coordinator is not available: what they asked for may or may not have happened, and is safe to ask for again.
+what its log says; nothing is gathered first (Kafka's `group.coordinator.append.linger.ms`), and so nothing has to be
+taken back when an append fails. Its answers wait until the high watermark has passed the records; a decision without
+records waits for what was written before it. If that takes longer than `offsets.commit.timeout.ms`, those who wait are
+told that the coordinator is not available: what they asked for may or may not have happened, and is safe to ask for
+again.
 """
 
 import logging
