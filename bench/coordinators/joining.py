@@ -48,7 +48,8 @@ def measure_joining(nodes: list[Contender], rounds: int) -> list[Row]:
                 cpu[node.name].append(max(node.cpu_s() - before, CPU_TICK_S))
                 return took
 
-            results = alternating(rounds, [lambda node=node, one=one: one(node) for node in nodes])
+            several = rounds if members == max(COUNTS) else 3 * rounds  # of what is over soon
+            results = alternating(several, [lambda node=node, one=one: one(node) for node in nodes])
             named = dict(zip([node.name for node in nodes], results, strict=True))
             what = f"{protocol} protocol, {members} member{'s' if members > 1 else ''} joining"
             rows.append(compared(what, named, lambda s: f"{s * 1000:.1f} ms", at_most=1.0))
