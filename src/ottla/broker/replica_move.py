@@ -61,23 +61,23 @@ class ReplicaMove:
         self.source = broker.logs.online[partition.directory]
         self.target = target
         self.stage = Stage.COPYING
-        self.is_started = False
+        self.may_copy = False
         self._broker = broker
         self._moves = moves
         self._copy = ReplicaCopy(partition, future) if future is not None else None
+        self._is_begun = future is not None
         self._is_busy = False
         self._let_go: Callable[[], None] | None = None
 
-    def start(self) -> None:
-        self.is_started = True
-        if self._copy is None:
-            self._begin()
-        else:
-            self._go_on()
-
     # 1. Begun
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Makes the future log, unless there is one. Nothing is copied into it before its turn."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._make_future()
+
+    def _make_future(self) -> None:
         name, topic_id = self.partition.name, self.partition.topic_id
         try:
             start_offset = start_of_copy(self.partition.log)
@@ -88,7 +88,8 @@ class ReplicaMove:
 
     def _on_begun(self, future: PartitionLog) -> None:
         self._copy = ReplicaCopy(self.partition, future)
-        self._go_on()
+        if self.may_copy:
+            self._go_on()
 
     def _begin_anew(self) -> None:
         """The current log begins after the copy ends, or has been cut: what was copied is no part of it."""
@@ -99,9 +100,14 @@ class ReplicaMove:
 
     def _on_dropped(self) -> None:
         self._remove_later(self.target)
-        self._begin()
+        self._make_future()
 
     # 2. Copied
+
+    def start_copying(self) -> None:
+        self.may_copy = True
+        if self._copy is not None:
+            self._go_on()
 
     def _go_on(self, delay_s: float = 0) -> None:
         self._broker.timers.after(delay_s, self._step)
@@ -252,8 +258,9 @@ class ReplicaMove:
         self._end(self._release_future)
 
     def _release_future(self) -> None:
-        if self._copy is not None:
-            self._copy.future.release()
+        future = self._copy.future if self._copy else self.target.futures.logs.get(self.partition.name)
+        if future is not None:
+            future.release()
         self._moves.on_over(self)
 
     def _run_last(self, work: Callable[[], None]) -> None:

@@ -1,9 +1,10 @@
 """The moves of replicas between this node's log directories: which are asked for, under way, or interrupted.
 
 Theory of operation. AlterReplicaLogDirs asks for a move, and the answer is that it has begun; how far it is can be seen
-in DescribeLogDirs. At most `num.replica.alter.log.dirs.threads` copy at the same time, in the order in which they were
-asked for; together they copy no faster than `replica.alter.log.dirs.io.max.bytes.per.second`, which is given at run
-time. Asking for the directory that the replica is in ends a move, asking for a third one begins another.
+in DescribeLogDirs. All that are asked for are begun, and in that order they copy: at most as many at the same time as
+`num.replica.alter.log.dirs.threads` says and leave disk threads for others, and together no faster than
+`replica.alter.log.dirs.io.max.bytes.per.second`, which is given at run time. Asking for the directory that the replica
+is in ends a move, asking for a third one begins another.
 
 A replica that does not exist yet will be made where it is asked to be.
 """
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _PART_BYTES = 1 << 20
+_MOST_AT_A_TIME = 2  # Half of the disk threads, which everything else needs too.
 _MOST_PREFERRED = 10_000  # Anybody may name topics that never come.
 
 
@@ -103,17 +105,17 @@ class ReplicaMoves:
     def _start_some(self) -> None:
         if self.is_stopped:
             return
-        started = sum(move.is_started for move in self._moves.values())
-        for name, move in list(self._moves.items()):
-            if started >= self._threads():
-                return
-            if not move.is_started and name not in self._leaving:
-                started += 1
-                move.start()
+        waiting = [move for name, move in self._moves.items() if not move.may_copy and name not in self._leaving]
+        copying = sum(move.may_copy for move in self._moves.values())
+        for move in waiting:
+            move.begin()
+        for move in waiting[: max(self._threads() - copying, 0)]:
+            move.start_copying()
 
     def _threads(self) -> int:
         threads = self._broker.config["num.replica.alter.log.dirs.threads"]
-        return max(threads, 1) if isinstance(threads, int) else len(self._broker.logs.online)
+        wanted = threads if isinstance(threads, int) else len(self._broker.logs.online)
+        return max(min(wanted, _MOST_AT_A_TIME), 1)
 
     def on_ended(self, move: ReplicaMove) -> None:
         name = move.partition.name
