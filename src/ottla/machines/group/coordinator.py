@@ -108,6 +108,7 @@ class GroupCoordinator(CoordinatorMachine):
 
     def on_loaded(self, now_ms: int) -> CoordinatorDecision[None]:
         self._is_loaded = True
+        self.offsets.encoded.close_places()
         effects = Effects()
         self.members.on_loaded(effects, now_ms)
         effects.timers.append(self._expiration_timer())

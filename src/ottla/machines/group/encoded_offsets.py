@@ -88,7 +88,7 @@ class EncodedOffsets:
         return place
 
     def close_places(self) -> None:
-        """What is replayed next may end groups."""
+        """What is replayed next may end groups, or nothing more is."""
         self._places.clear()
 
     def take_up(self, group_id: str) -> Topics:
