@@ -48,6 +48,13 @@ class TestPowerCut:
         disk.sync_dir("/data")
         assert survivors(disk, "/data/file") == {b"content"}
 
+    def test_files_and_directories_may_be_synced_together(self, disk: MemoryDisk) -> None:
+        put(disk, "/data/one", b"1")
+        put(disk, "/data/two", b"2")
+        disk.sync_all(["/data/one", "/data"])
+        assert survivors(disk, "/data/one") == {b"1"}
+        assert survivors(disk, "/data/two") == {b"", b"2"}
+
     def test_a_synced_file_may_lose_its_name(self, disk: MemoryDisk) -> None:
         put(disk, "/data/file", b"content", sync=True)
         assert survivors(disk, "/data/file") == {None, b"content"}
@@ -156,6 +163,22 @@ class TestCrash:
                 file.write_at(0, b"abc")
             left.add(get(disk.survivor_of_kill(), "/file"))
         assert left == {b"", b"a", b"ab", b"abc"}
+
+    def test_of_many_that_were_being_synced_any_may_be_done(self) -> None:
+        left = set()
+        for seed in SEEDS:
+            disk = MemoryDisk(Random(seed))
+            disk.make_dirs("/data")
+            for name in ("one", "two"):
+                put(disk, f"/data/{name}", b"x")
+            disk.sync_dir("/data")
+            disk.sync_dir("/")
+            disk.crash_at(disk.calls + 1)
+            with pytest.raises(Crashed):
+                disk.sync_all(["/data/one", "/data/two"])
+            survivor = disk.survivor(Random(seed))
+            left.add((get(survivor, "/data/one"), get(survivor, "/data/two")))
+        assert left == {(b"", b""), (b"x", b""), (b"", b"x"), (b"x", b"x")}
 
     def test_a_killed_process_loses_nothing_and_holds_no_lock(self, disk: MemoryDisk) -> None:
         disk.lock("/data/.lock")
