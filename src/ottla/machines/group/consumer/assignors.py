@@ -51,53 +51,58 @@ def _range_order(member: Candidate) -> tuple[bool, str]:
 
 
 def assign_uniformly(members: Sequence[Candidate], partition_counts: Mapping[Uuid, int]) -> dict[str, Target]:
+    """Whoever keeps what it had, and gets nothing else, gets the same object: most of a large group does."""
     if not members:
         return {}
-    is_homogeneous = all(member.topics == members[0].topics for member in members)
-    divide = _divide_evenly if is_homogeneous else _balance
-    has = divide(members, partition_counts, _kept(members, partition_counts))
-    return {member_id: _target(places) for member_id, places in has.items()}
+    if all(member.topics is members[0].topics or member.topics == members[0].topics for member in members):
+        return _divide_evenly(members, partition_counts)
+    return {member_id: _target(places) for member_id, places in _balance(members, partition_counts).items()}
 
 
-def _kept(members: Sequence[Candidate], partition_counts: Mapping[Uuid, int]) -> dict[str, list[_Place]]:
-    """What members had and may keep, each partition once."""
-    taken: set[_Place] = set()
-    kept: dict[str, list[_Place]] = {}
-    for member in members:
-        places = [
-            (topic_id, index)
-            for topic_id, partitions in member.target.items()
-            if topic_id in member.topics
-            for index in sorted(partitions)
-            if index < partition_counts.get(topic_id, 0) and (topic_id, index) not in taken
-        ]
-        taken.update(places)
-        kept[member.member_id] = places
+def _divide_evenly(members: Sequence[Candidate], partition_counts: Mapping[Uuid, int]) -> dict[str, Target]:
+    free = {topic_id: set(range(partition_counts.get(topic_id, 0))) for topic_id in sorted(members[0].topics)}
+    share, extra = divmod(sum(map(len, free.values())), len(members))
+    kept = {member.member_id: _take_kept(member.target, free) for member in members}
+    sizes = {member_id: sum(map(len, own.values())) for member_id, own in kept.items()}
+    # Who has most is the first to have one more than others, so that least is taken away.
+    more = set(sorted(sizes, key=lambda member_id: -sizes[member_id])[:extra])
+    for member_id, own in kept.items():
+        surplus = sizes[member_id] - share - (member_id in more)
+        if surplus > 0:
+            for topic_id, index in _places(own)[-surplus:]:
+                own[topic_id] = own[topic_id] - {index}
+                free[topic_id].add(index)
+    left = iter([(topic_id, index) for topic_id, indexes in free.items() for index in sorted(indexes)])
+    for member_id, own in kept.items():
+        for _ in range(share + (member_id in more) - sizes[member_id]):
+            topic_id, index = next(left)
+            own[topic_id] = own.get(topic_id, frozenset()) | {index}
+    return {member.member_id: _same_or(member.target, kept[member.member_id]) for member in members}
+
+
+def _take_kept(target: Target, free: dict[Uuid, set[int]]) -> dict[Uuid, frozenset[int]]:
+    """What a member had and nobody before it has kept, taken out of what is free."""
+    kept: dict[Uuid, frozenset[int]] = {}
+    for topic_id, indexes in target.items():
+        if own := indexes & free.get(topic_id, frozenset()):
+            kept[topic_id] = own
+            free[topic_id] -= own
     return kept
 
 
-def _divide_evenly(
-    members: Sequence[Candidate], partition_counts: Mapping[Uuid, int], has: dict[str, list[_Place]]
-) -> dict[str, list[_Place]]:
-    places = [(id, index) for id in sorted(members[0].topics) for index in range(partition_counts.get(id, 0))]
-    share, extra = divmod(len(places), len(members))
-    # Who has most is the first to have one more than others, so that least is taken away.
-    quota = {
-        member_id: share + (position < extra)
-        for position, member_id in enumerate(sorted(has, key=lambda member_id: -len(has[member_id])))
-    }
-    for member_id, own in has.items():
-        del own[quota[member_id] :]
-    taken = {place for own in has.values() for place in own}
-    free = iter([place for place in places if place not in taken])
-    for member_id, own in has.items():
-        own += [next(free) for _ in range(quota[member_id] - len(own))]
-    return has
+def _places(topics: Target) -> list[_Place]:
+    return [(topic_id, index) for topic_id, indexes in topics.items() for index in sorted(indexes)]
 
 
-def _balance(
-    members: Sequence[Candidate], partition_counts: Mapping[Uuid, int], has: dict[str, list[_Place]]
-) -> dict[str, list[_Place]]:
+def _same_or(target: Target, topics: dict[Uuid, frozenset[int]]) -> Target:
+    """Topics of which nothing is left are left out."""
+    if not all(topics.values()):
+        topics = {topic_id: indexes for topic_id, indexes in topics.items() if indexes}
+    return target if topics == target else topics
+
+
+def _balance(members: Sequence[Candidate], partition_counts: Mapping[Uuid, int]) -> dict[str, list[_Place]]:
+    has = _kept(members, partition_counts)
     readers: dict[Uuid, list[str]] = {}
     for member in members:
         for topic_id in member.topics:
@@ -111,6 +116,17 @@ def _balance(
     while _move_one(readers, has):
         pass
     return has
+
+
+def _kept(members: Sequence[Candidate], partition_counts: Mapping[Uuid, int]) -> dict[str, list[_Place]]:
+    """What members had and may keep, each partition once."""
+    free = {topic_id: set(range(count)) for topic_id, count in partition_counts.items()}
+    return {
+        member.member_id: _places(
+            _take_kept({id: indexes for id, indexes in member.target.items() if id in member.topics}, free)
+        )
+        for member in members
+    }
 
 
 def _move_one(readers: dict[Uuid, list[str]], has: dict[str, list[_Place]]) -> bool:

@@ -1,8 +1,9 @@
 """A consumer group as its records have made it: who is in it, who is to have what, and who has what.
 
-`replay_…` alone changes it. Three things are not in the log. Two say that something is to be looked at again with the
+`replay_…` alone changes it. Some things are not in the log. Two say that something is to be looked at again with the
 next heartbeat: `is_metadata_stale`, when topics may have changed, and `are_regexes_stale`, when some came or went. And
 `rejoining` are members that speak the classic protocol and have been told to join again: the time for that runs.
+`hashed` only saves work: the topics that the group read when their hash was last worked out, and the hash.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -56,6 +57,7 @@ class ConsumerGroup:
         "assignment_timestamp_ms",
         "epoch",
         "group_id",
+        "hashed",
         "is_metadata_stale",
         "members",
         "metadata_hash",
@@ -69,6 +71,7 @@ class ConsumerGroup:
         self.group_id = group_id
         self.epoch = self.assignment_epoch = FIRST_EPOCH
         self.metadata_hash = 0
+        self.hashed: tuple[frozenset[str], int] | None = None
         self.assignment_timestamp_ms = 0
         self.members: dict[str, ConsumerMember] = {}
         self.static_ids: dict[str, str] = {}

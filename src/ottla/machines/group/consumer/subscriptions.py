@@ -28,13 +28,18 @@ class Subscriptions:
         self._members = members
         self._regexes = regexes
         self._image = image
+        # Most members of a group have the same subscription.
+        self._topic_ids: dict[tuple[frozenset[str], str | None], frozenset[Uuid]] = {}
 
     @property
     def metadata_hash(self) -> int:
-        topics: set[str] = set()
-        for member in self._members.values():
-            topics |= self._group.topics_of(member, self._regexes)
-        return group_hash(self._image, topics)
+        """Worked out again if the group reads other topics than when it was last, or something about them is new."""
+        group = self._group
+        alike = {(member.topic_names, member.topic_regex): member for member in self._members.values()}
+        topics = frozenset[str]().union(*(group.topics_of(member, self._regexes) for member in alike.values()))
+        if group.hashed is None or group.is_metadata_stale or group.hashed[0] != topics:
+            group.hashed = topics, group_hash(self._image, topics)
+        return group.hashed[1]
 
     def candidates(self, target_ids: Mapping[str, str]) -> list[Candidate]:
         """The members as assignors see them; `target_ids` says under which id a member's target is found."""
@@ -50,8 +55,14 @@ class Subscriptions:
 
     def topic_ids(self, member: ConsumerMember) -> frozenset[Uuid]:
         """Of the topics that it reads and that exist."""
-        by_name = self._image.topics.by_name
-        return frozenset(by_name[name].id for name in self._group.topics_of(member, self._regexes) if name in by_name)
+        subscription = member.topic_names, member.topic_regex
+        found = self._topic_ids.get(subscription)
+        if found is None:
+            by_name = self._image.topics.by_name
+            names = self._group.topics_of(member, self._regexes)
+            found = frozenset(by_name[name].id for name in names if name in by_name)
+            self._topic_ids[subscription] = found
+        return found
 
     def partition_counts(self, topic_ids: Iterable[Uuid]) -> dict[Uuid, int]:
         by_id = self._image.topics.by_id

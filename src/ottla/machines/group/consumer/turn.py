@@ -133,7 +133,8 @@ class Turn:
         name = group.preferred_assignor(self._members.values()) or self._rules.settings.default_assignor
         targets = ASSIGNORS[name](candidates, self._subscriptions.partition_counts(topic_ids))
         for member_id, target in targets.items():
-            if target != self._known_target(member_id) or member_id not in group.target:
+            known = self._known_target(member_id)
+            if (target is not known and target != known) or member_id not in group.target:
                 self._records.append(target_written(group.group_id, member_id, target))
         self._records.append(target_epoch_written(group.group_id, self.epoch, self._now_ms))
         self._target_epoch, self._target = self.epoch, targets[self.updated.member_id]
