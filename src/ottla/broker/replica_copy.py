@@ -7,7 +7,7 @@ otherwise. Problems of the log that is read are told from those of the copy by t
 from time import thread_time
 from typing import NamedTuple
 
-from ottla.base.errors import ProtocolError, StorageError
+from ottla.base.errors import OttlaError, ProtocolError, StorageError
 from ottla.broker.partition import Partition
 from ottla.log.future_logs import bytes_left, copy_batches, follow_offsets, is_part_of, reach_end
 from ottla.log.outcomes import FileSlice
@@ -25,7 +25,7 @@ _SYNC_EVERY_BYTES = 64 << 20
 PROBLEMS = (OSError, StorageError, ProtocolError)
 
 
-class CannotRead(Exception):
+class CannotRead(OttlaError):
     """The current log's disk is to blame, or what is on it."""
 
     def __init__(self, problem: Exception) -> None:

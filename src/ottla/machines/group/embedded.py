@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from struct import Struct
 from typing import Final, TypeVar
 
+from ottla.base.errors import RemoteProtocolError
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image import MetadataImage
 from ottla.wire.codec import decode_from
@@ -23,7 +24,7 @@ _NEWEST: Final = 3
 MessageT = TypeVar("MessageT", bound=Message)
 
 
-class MalformedEmbeddedProtocol(ValueError):
+class MalformedEmbeddedProtocol(RemoteProtocolError):
     """These are not a consumer's bytes."""
 
 
