@@ -168,7 +168,9 @@ def be_kafka_python(ending: Ending, options: dict[str, Any]) -> None:
     )
     had: set[int] | None = None
     while not ending.is_here:
-        found = consumer.poll(timeout_ms=100)
+        # Not for a shorter time: kafka-python 3.0.12 forgets the answer to its SyncGroup if that comes when `poll` has
+        # run out of time, and then neither joins again nor is heard of.
+        found = consumer.poll(timeout_ms=1000)
         has = {place.partition for place in consumer.assignment()}
         if has != had:
             had = has

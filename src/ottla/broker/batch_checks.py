@@ -26,6 +26,8 @@ _MAX_CONVERTED_BYTES = 16 << 10
 _MAX_COMPRESSED_BYTES = 64 << 10
 _MAX_PLAIN_BYTES = 4 << 20
 _MAX_EXPANDED_BYTES = 1 << 20
+# So that batches which expand to the limit take its memory once, however many come.
+_ONE_AT_A_TIME = "batch checks"
 
 
 class _Suspect(NamedTuple):
@@ -80,7 +82,7 @@ def check_ahead(
 
     keep_records(request)
     client.hold()
-    broker.workers.run(check, checked)
+    broker.workers.run(check, checked, key=_ONE_AT_A_TIME)
 
 
 def keep_records(request: ProduceRequest) -> None:
