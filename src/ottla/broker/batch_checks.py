@@ -13,11 +13,22 @@ from ottla.base.ports import Buffer
 from ottla.broker.context import Broker
 from ottla.records.compression import DEFAULT_LIMIT
 from ottla.records.header import ATTRIBUTES_POSITION, COMPRESSION_MASK, Compression
-from ottla.records.validate import InvalidBatch, ProduceRules, Validated, validate_produced
+from ottla.records.validate import InvalidBatch, ProduceRules, RecordError, Validated, validate_produced
 from ottla.runtime.request import ClientConnection
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest
 
-Outcome: TypeAlias = Validated | InvalidBatch
+
+class Refusal(NamedTuple):
+    """Why a batch is not taken. The exception itself would keep its frames, and with them all that was decompressed."""
+
+    error: ErrorCode
+    message: str
+    record_errors: tuple[RecordError, ...]
+    is_bomb: bool
+
+
+Outcome: TypeAlias = Validated | Refusal
 Outcomes: TypeAlias = dict[int, Outcome]
 """By the identity of the request's `PartitionProduceData`."""
 
@@ -71,7 +82,7 @@ def check_ahead(
         then(outcomes)
         return
 
-    def check() -> Outcomes:
+    def check_all() -> Outcomes:
         return {id(suspect.data): _check(suspect, now_ms) for suspect in heavy}
 
     def checked(found: Outcomes) -> None:
@@ -82,7 +93,7 @@ def check_ahead(
 
     keep_records(request)
     client.hold()
-    broker.workers.run(check, checked, key=_ONE_AT_A_TIME)
+    broker.workers.run(check_all, checked, key=_ONE_AT_A_TIME)
 
 
 def keep_records(request: ProduceRequest) -> None:
@@ -125,11 +136,15 @@ def _is_heavy(suspect: _Suspect) -> bool:
 def _check_small(suspect: _Suspect, now_ms: int) -> Outcome | None:
     """None if it expands to more than we have time for."""
     outcome = _check(suspect, now_ms, _MAX_EXPANDED_BYTES)
-    return None if isinstance(outcome, InvalidBatch) and outcome.is_bomb else outcome
+    return None if isinstance(outcome, Refusal) and outcome.is_bomb else outcome
 
 
 def _check(suspect: _Suspect, now_ms: int, limit: int = DEFAULT_LIMIT) -> Outcome:
+    return check(suspect.data.records, suspect.rules, now_ms, limit)  # type: ignore[arg-type]
+
+
+def check(records: Buffer, rules: ProduceRules, now_ms: int, limit: int = DEFAULT_LIMIT) -> Outcome:
     try:
-        return validate_produced(suspect.data.records, suspect.rules, now_ms, limit)  # type: ignore[arg-type]
+        return validate_produced(records, rules, now_ms, limit)
     except InvalidBatch as refused:
-        return refused
+        return Refusal(ErrorCode[refused.error], str(refused), refused.record_errors, refused.is_bomb)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer
-from ottla.broker.batch_checks import Outcomes, check_ahead, codec_of, may_take_long
+from ottla.broker.batch_checks import Outcomes, Refusal, check, check_ahead, codec_of, may_take_long
 from ottla.broker.context import STORAGE_PROBLEMS, Broker
 from ottla.broker.flushing import flush
 from ottla.broker.leader_hints import current_leader, node_endpoints
@@ -19,7 +19,7 @@ from ottla.broker.purgatory import Operation, Place
 from ottla.broker.transactional_produce import TransactionalBatches
 from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.header import BatchHeader, Compression
-from ottla.records.validate import InvalidBatch, ProduceRules, Validated, validate_produced
+from ottla.records.validate import Validated
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest, ProduceResponse
@@ -161,10 +161,11 @@ class Produce(Operation):
         if self._context.api_version < _KNOWS_ZSTD and codec_of(_records(data)) == Compression.ZSTD:
             return self._refuse(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         now_ms = self._broker.clock.now_ms()
-        try:
-            validated = self._validate(data, settings.rules, now_ms)
-        except InvalidBatch as refused:
-            return self._refuse_batch(partition, refused)
+        validated = self._checked.get(id(data)) if self._checked else None
+        if validated is None:
+            validated = check(_records(data), settings.rules, now_ms)
+        if isinstance(validated, Refusal):
+            return self._refuse_batch(partition, validated)
         if validated.header.is_transactional:
             error = self._check_transaction(partition, validated.header)
             if error:
@@ -175,14 +176,6 @@ class Produce(Operation):
             partition.traffic.failed_produce_requests += 1
             self._broker.on_storage_problem(partition, problem)
             return self._refuse(index, ErrorCode.KAFKA_STORAGE_ERROR)
-
-    def _validate(self, data: ProduceRequest.PartitionProduceData, rules: ProduceRules, now_ms: int) -> Validated:
-        outcome = self._checked.get(id(data)) if self._checked else None
-        if outcome is None:
-            return validate_produced(_records(data), rules, now_ms)
-        if isinstance(outcome, InvalidBatch):
-            raise outcome
-        return outcome
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
         if self._transactional is None:
@@ -243,15 +236,15 @@ class Produce(Operation):
             return self._refuse(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return self._refuse(index, self._broker.find_error(topic, index))
 
-    def _refuse_batch(self, partition: Partition, refused: InvalidBatch) -> ProduceResponse.PartitionProduceResponse:
-        error = ErrorCode[refused.error]
+    def _refuse_batch(self, partition: Partition, refusal: Refusal) -> ProduceResponse.PartitionProduceResponse:
+        index, error, message = partition.name.partition, refusal.error, refusal.message
         partition.traffic.failed_produce_requests += 1
         if error in _WITHOUT_LOG_START:
-            return self._refuse(partition.name.partition, error, str(refused))
-        answer = self._refuse(partition.name.partition, error, str(refused), partition.log.log_start_offset)
+            return self._refuse(index, error, message)
+        answer = self._refuse(index, error, message, partition.log.log_start_offset)
         answer.record_errors = [
             ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-            for index, message in refused.record_errors
+            for index, message in refusal.record_errors
         ]
         return answer
 
