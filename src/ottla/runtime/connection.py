@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
-from ottla.runtime.outbox import Outbox, Region, hold, release
+from ottla.runtime.outbox import ColdSend, Outbox, Region, hold, release
 from ottla.runtime.request import ClientConnection, RefusedRequest, RequestContext
 from ottla.wire.frame import UnsupportedRequestError, decode_request, encode_response_parts
 from ottla.wire.message import Message
@@ -89,7 +89,7 @@ class Connection:
         self._received = 0
         self._wants = 0
         self._slots: deque[_Slot] = deque()
-        self._outbox = Outbox(server.prefetch)
+        self._outbox = Outbox()
         self._is_corked = False
         self._is_reading = False
         self._is_writing = False
@@ -225,6 +225,9 @@ class Connection:
 
     def on_writable(self) -> None:
         self.server.loop.remove_writer(self._fd)
+        self._send_on()
+
+    def _send_on(self) -> None:
         self._is_writing = False
         self._send()
         if not self._is_reading and self.info.is_open:
@@ -240,16 +243,24 @@ class Connection:
         self.server.sent(self._outbox.sent - before)
         if cold is not None:
             self._is_writing = True
-            self.server.workers.run(cold.read_ahead, lambda _: self._on_read_ahead(cold), lambda _: self.close())
+            self._send_cold(ColdSend(self._socket, cold))
         elif self._outbox:
             self._is_writing = True
             self.server.loop.add_writer(self._fd, self.on_writable)
 
-    def _on_read_ahead(self, region: Region) -> None:
-        if self.info.is_open:
-            region.is_warm = True
-            self._is_writing = False
-            self._send()
+    def _send_cold(self, job: ColdSend) -> None:
+        def sent(count: int) -> None:
+            job.end()
+            if self.info.is_open:
+                self._outbox.advance(count)
+                self.server.sent(count)
+                self._send_on()
+
+        def failed(_: Exception) -> None:
+            job.end()
+            self.close()
+
+        self.server.workers.run(job.run, sent, failed)
 
     # Stopping and starting
 

@@ -1,15 +1,14 @@
 """What a connection still has to send: byte strings, and parts of files that go out with `sendfile`.
 
 A part of a file that is not in the page cache would stop the whole loop in `sendfile`, so it is looked for first (a
-read that may not wait) and, if need be, read ahead on a disk thread while the connection waits and the others go on.
-Whoever is sent a large part will want the next one too: what comes after is brought into memory while it is sent, so
-that a reader of old records waits for the disk once and not at every part.
+read that may not wait). If it is not there, a disk thread sends it: `ColdSend`, while the connection waits and the
+others go on. That is as quick as the system can be: it reads ahead while it sends, and nothing is read twice.
 """
 
 import os
+import select
 import socket
 from collections import deque
-from collections.abc import Callable
 from typing import Protocol
 
 from ottla.base.ports import Buffer, File
@@ -18,10 +17,8 @@ _MAX_PARTS = 64
 # Linux reads ahead by about this much: where one byte of it is in memory, the rest is or soon will be.
 _PROBE_STRIDE = 128 << 10
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
-_LARGE_BYTES = 256 << 10
-_AHEAD_BYTES = 4 << 20
-# The kernel takes no more than about this much of one piece of advice.
-_ADVICE_BYTES = 1 << 20
+# How long a disk thread waits for a client to take what is there. Others need the thread, too.
+_PATIENCE_MS = 5
 
 
 class FilePart(Protocol):
@@ -38,7 +35,7 @@ class FilePart(Protocol):
 class Region:
     """What is left to send of a part of a file. The file stays open until it is sent, or released."""
 
-    __slots__ = ("file", "is_begun", "is_warm", "left", "position")
+    __slots__ = ("file", "is_warm", "left", "position")
 
     def __init__(self, part: FilePart) -> None:
         assert part.file is not None, "a part of no file has no bytes, and is not sent as one"
@@ -46,7 +43,6 @@ class Region:
         self.file.pin()
         self.position = part.position
         self.left = part.size
-        self.is_begun = False
         self.is_warm = _NO_WAIT is None
 
     def probe(self) -> bool:
@@ -55,23 +51,43 @@ class Region:
             self.is_warm = _in_page_cache(self.file.fileno(), self.position, self.left)
         return self.is_warm
 
-    def read_ahead(self) -> None:
-        """Brings it into memory. For a disk thread."""
-        position, end = self.position, self.position + self.left
-        _will_need(self.file.fileno(), position, self.left)
-        while position < end and self.file.read_at(position, min(_PROBE_STRIDE, end - position)):
-            position += _PROBE_STRIDE
 
-    def runs_out(self) -> bool:
-        """Whether a reader who goes on after this part will soon come to what is not in memory."""
-        if self.left < _LARGE_BYTES or _NO_WAIT is None:
-            return False
-        return not _in_page_cache(self.file.fileno(), self.position + self.left + _AHEAD_BYTES // 2, 1)
+class ColdSend:
+    """A region that a disk thread sends, as far as the client takes it without making the thread wait.
 
-    def prefetch(self) -> Callable[[], None]:
-        """Work for a disk thread: to have what comes after it brought into memory. The file is to be pinned."""
-        fd, position = self.file.fileno(), self.position + self.left
-        return lambda: _will_need(fd, position, _AHEAD_BYTES)
+    It has descriptors of its own: the connection may be closed meanwhile. `end` lets go of them, when `run` is over.
+    """
+
+    def __init__(self, sock: socket.socket, region: Region) -> None:
+        self._file = region.file
+        self._file.pin()
+        self._position = region.position
+        self._left = region.left
+        self._socket = os.dup(sock.fileno())
+
+    def run(self) -> int:
+        """Returns how many bytes were sent."""
+        sent = 0
+        writable = select.poll()
+        writable.register(self._socket, select.POLLOUT)
+        while sent < self._left:
+            try:
+                sent += send_file(self._socket, self._file, self._position + sent, self._left - sent)
+            except BlockingIOError:
+                if not writable.poll(_PATIENCE_MS):
+                    break
+        return sent
+
+    def end(self) -> None:
+        os.close(self._socket)
+        self._file.unpin()
+
+
+def send_file(socket_fd: int, file: File, position: int, size: int) -> int:
+    count = os.sendfile(socket_fd, file.fileno(), position, size)
+    if count == 0:
+        raise ConnectionAbortedError("a file ended before the part of it that was promised")
+    return count
 
 
 def hold(part: Buffer | FilePart) -> "Buffer | Region":
@@ -86,16 +102,12 @@ def release(part: "Buffer | Region") -> None:
 
 
 class Outbox:
-    """Parts in order, each made safe with `hold`. `send` sends what the socket takes, and says why it stopped.
+    """Parts in order, each made safe with `hold`. `send` sends what the socket takes, and says why it stopped."""
 
-    `prefetch` is told of a part after which there is something to bring into memory.
-    """
+    __slots__ = ("_parts", "buffered", "sent")
 
-    __slots__ = ("_parts", "_prefetch", "buffered", "sent")
-
-    def __init__(self, prefetch: Callable[[Region], None]) -> None:
+    def __init__(self) -> None:
         self._parts: deque[Buffer | Region] = deque()
-        self._prefetch = prefetch
         self.buffered = 0
         self.sent = 0
 
@@ -113,15 +125,11 @@ class Outbox:
             self.buffered += len(part)
 
     def send(self, sock: socket.socket) -> Region | None:
-        """Sends until the socket would wait (then parts are left) or until a region must be read ahead (returned)."""
+        """Sends until the socket would wait (then parts are left) or until the disk would (that region is returned)."""
         parts = self._parts
         while parts:
             first = parts[0]
             if isinstance(first, Region):
-                if not first.is_begun:
-                    first.is_begun = True
-                    if first.runs_out():
-                        self._prefetch(first)
                 if not first.probe():
                     return first
                 if not self._send_region(sock, first):
@@ -158,18 +166,22 @@ class Outbox:
 
     def _send_region(self, sock: socket.socket, region: Region) -> bool:
         try:
-            count = os.sendfile(sock.fileno(), region.file.fileno(), region.position, region.left)
+            count = send_file(sock.fileno(), region.file, region.position, region.left)
         except BlockingIOError:
             return False
-        if count == 0:
-            raise ConnectionAbortedError("a file ended before the part of it that was promised")
+        self.advance(count)
+        return True
+
+    def advance(self, count: int) -> None:
+        """So many bytes of the region that comes first have been sent."""
+        region = self._parts[0]
+        assert isinstance(region, Region), "bytes are not sent from files"
         self.sent += count
         region.position += count
         region.left -= count
         if region.left == 0:
             self._parts.popleft()
             region.file.unpin()
-        return True
 
     def clear(self) -> None:
         """Lets go of everything: the connection is closed."""
@@ -177,13 +189,6 @@ class Outbox:
             release(part)
         self._parts.clear()
         self.buffered = 0
-
-
-def _will_need(fd: int, position: int, size: int) -> None:
-    """Lets the kernel begin to read, in pieces as large as it takes."""
-    if hasattr(os, "posix_fadvise"):
-        for at in range(position, position + size, _ADVICE_BYTES):
-            os.posix_fadvise(fd, at, min(_ADVICE_BYTES, position + size - at), os.POSIX_FADV_WILLNEED)
 
 
 def _in_page_cache(fd: int, position: int, size: int) -> bool:

@@ -13,7 +13,6 @@ from typing import Protocol
 from ottla.base.dataclass import dataclass
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection
-from ottla.runtime.outbox import Region
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
 from ottla.runtime.workers import Workers
 
@@ -205,12 +204,6 @@ class Server:
 
     def sent(self, size: int) -> None:
         self.bytes_sent += size
-
-    def prefetch(self, region: Region) -> None:
-        """Brings what comes after a part of a file into memory, for the requests to come; if it fails, they will."""
-        file = region.file
-        file.pin()
-        self.workers.run(region.prefetch(), lambda _: file.unpin(), lambda _: file.unpin())
 
     def refused(self, client: ClientConnection, problem: Exception) -> None:
         self._traffic.on_refused(type(problem).__name__)

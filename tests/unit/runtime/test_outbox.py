@@ -1,4 +1,4 @@
-"""What is brought into memory before, and while, parts of files are sent."""
+"""Parts of files that are not in memory, and who sends them."""
 
 import os
 import socket
@@ -7,88 +7,108 @@ from pathlib import Path
 
 import pytest
 
-from ottla.log.disk import OsDisk
+from ottla.log.disk import OsDisk, OsFile
 from ottla.log.outcomes import FileSlice
 from ottla.runtime import outbox as module
-from ottla.runtime.outbox import Outbox, Region, hold
+from ottla.runtime.outbox import ColdSend, Outbox, Region, hold
 
-LARGE = 256 << 10
+MB = 1 << 20
+CONTENT = os.urandom(1 << 10) * (2 << 10)
 
 
 @pytest.fixture
 def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
-    ours, theirs = socket.socketpair()
+    """Ours does not wait; theirs is the client's."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        theirs = socket.create_connection(listening.getsockname(), 10)
+        ours, _ = listening.accept()
     with ours, theirs:
         ours.setblocking(False)
-        theirs.setblocking(False)
         yield ours, theirs
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> str:
+def file(tmp_path: Path) -> Iterator[OsFile]:
     path = tmp_path / "00000000000000000000.log"
-    path.write_bytes(os.urandom(1 << 10) * (8 << 10))
-    return str(path)
+    path.write_bytes(CONTENT)
+    opened = OsDisk().open(str(path))
+    yield opened
+    if opened.fileno() >= 0:
+        opened.close()
 
 
-class Memory:
-    """Stands for the page cache: what is asked about, and the answer."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, up_to: int) -> None:
-        self.up_to = up_to
-        monkeypatch.setattr(module, "_NO_WAIT", 0)
-        monkeypatch.setattr(module, "_in_page_cache", lambda _, position, size: position + size <= self.up_to)
+@pytest.fixture
+def cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_NO_WAIT", 0)
+    monkeypatch.setattr(module, "_in_page_cache", lambda fd, position, size: False)
 
 
-def sent(position: int, size: int, file: str, sockets: tuple[socket.socket, socket.socket]) -> list[Region]:
-    """Sends a part, and returns what `prefetch` was told of."""
-    told: list[Region] = []
-    outbox = Outbox(told.append)
-    opened = OsDisk().open(file)
-    outbox.add(hold(FileSlice(opened, position, size)))
-    while outbox and outbox.send(sockets[0]) is None:
-        while True:
-            try:
-                sockets[1].recv(1 << 20)
-            except BlockingIOError:
-                break
+def read(sock: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        part = sock.recv(size - len(data))
+        assert part, "hung up"
+        data += part
+    return bytes(data)
+
+
+@pytest.mark.usefixtures("cold")
+def test_what_comes_before_a_cold_part_is_sent_and_the_part_is_given_back(file, sockets):
+    outbox = Outbox()
+    outbox.add(b"first")
+    outbox.add(hold(FileSlice(file, 0, 100)))
+    region = outbox.send(sockets[0])
+    assert (region.position, region.left) == (0, 100)
     outbox.clear()
-    opened.close()
-    return told
+    sockets[0].close()
+    assert sockets[1].recv(100) == b"first"
 
 
-def test_what_comes_after_a_large_part_is_prefetched_once(monkeypatch, file, sockets):
-    Memory(monkeypatch, up_to=1 << 20)
-    assert len(sent(0, 2 * LARGE, file, sockets)) == 1
+def test_a_thread_sends_what_the_client_takes(file, sockets):
+    ours, theirs = sockets
+    region = Region(FileSlice(file, 1000, 10_000))
+    job = ColdSend(ours, region)
+    assert job.run() == 10_000
+    job.end()
+    assert read(theirs, 10_000) == CONTENT[1000:11_000]
 
 
-def test_nothing_is_prefetched_where_memory_reaches_far_enough(monkeypatch, file, sockets):
-    Memory(monkeypatch, up_to=4 << 20)
-    assert sent(0, LARGE, file, sockets) == []
+def test_a_client_that_does_not_read_does_not_keep_the_thread(file, sockets):
+    ours, theirs = sockets
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000)
+    outbox = Outbox()
+    outbox.add(hold(FileSlice(file, 0, 2 * MB)))
+    received = b""
+    for _ in range(1000):
+        if not outbox:
+            break
+        job = ColdSend(ours, outbox._parts[0])
+        count = job.run()
+        job.end()
+        outbox.advance(count)
+        received += read(theirs, count)
+    assert received == CONTENT
+    assert outbox.sent == 2 * MB
 
 
-def test_who_reads_little_is_not_taken_for_one_who_reads_on(monkeypatch, file, sockets):
-    Memory(monkeypatch, up_to=LARGE)
-    assert sent(0, LARGE - 1, file, sockets) == []
+def test_a_connection_that_is_closed_meanwhile_does_no_harm(file, sockets):
+    ours, theirs = sockets
+    outbox = Outbox()
+    outbox.add(hold(FileSlice(file, 0, 10_000)))
+    job = ColdSend(ours, outbox._parts[0])
+    outbox.clear()
+    ours.close()
+    file.close()
+    assert file.fileno() >= 0, "the thread still needs it"
+    assert job.run() == 10_000
+    job.end()
+    assert file.fileno() < 0
+    assert read(theirs, 10_000) == CONTENT[:10_000]
+    assert theirs.recv(1) == b""
 
 
-def test_a_part_that_has_to_be_waited_for_is_prefetched_behind_too(monkeypatch, file, sockets):
-    Memory(monkeypatch, up_to=0)
-    (region,) = sent(0, LARGE, file, sockets)
-    assert (region.position, region.left) == (0, LARGE)
-
-
-def test_at_the_end_of_a_file_there_is_nothing_to_prefetch(file, sockets):
-    OsDisk().open(file).read_at(0, 8 << 20)
-    assert sent((8 << 20) - LARGE, LARGE, file, sockets) == []
-
-
-def test_the_kernel_is_told_in_pieces_that_it_takes(monkeypatch, file):
-    told: list[tuple[int, int]] = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda _, position, size, advice: told.append((position, size)))
-    opened = OsDisk().open(file)
-    region = Region(FileSlice(opened, 100, LARGE))
-    region.prefetch()()
-    opened.close()
-    region.file.unpin()
-    assert told == [(100 + LARGE + (piece << 20), 1 << 20) for piece in range(4)]
+def test_a_file_that_ends_before_its_part_does_is_an_error(file, sockets):
+    job = ColdSend(sockets[0], Region(FileSlice(file, 2 * MB - 10, 20)))
+    with pytest.raises(ConnectionAbortedError, match="ended before"):
+        job.run()
+    job.end()

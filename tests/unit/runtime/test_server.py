@@ -11,6 +11,7 @@ import pytest
 
 from ottla.log.disk import OsDisk
 from ottla.log.outcomes import FileSlice
+from ottla.runtime import outbox
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.runtime.server import Limits, Server
@@ -253,7 +254,10 @@ def test_a_version_that_is_not_known_is_the_handlers_to_answer() -> None:
     run(test)
 
 
-def test_files_are_sent_between_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_in_memory", [True, False])
+def test_files_are_sent_between_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_memory: bool) -> None:
+    monkeypatch.setattr(outbox, "_NO_WAIT", 0)
+    monkeypatch.setattr(outbox, "_in_page_cache", lambda fd, position, size: is_in_memory)
     content = bytes(range(256)) * 20_000
     (tmp_path / "segment").write_bytes(content)
     file = OsDisk().open(str(tmp_path / "segment"))
