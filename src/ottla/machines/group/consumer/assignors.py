@@ -9,6 +9,7 @@ moved one by one to whoever has fewest, as long as that makes the group more eve
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from ottla.base.ids import Uuid
@@ -62,43 +63,42 @@ def assign_uniformly(members: Sequence[Candidate], partition_counts: Mapping[Uui
 def _divide_evenly(members: Sequence[Candidate], partition_counts: Mapping[Uuid, int]) -> dict[str, Target]:
     free = {topic_id: set(range(partition_counts.get(topic_id, 0))) for topic_id in sorted(members[0].topics)}
     share, extra = divmod(sum(map(len, free.values())), len(members))
-    kept = {member.member_id: _take_kept(member.target, free) for member in members}
-    sizes = {member_id: sum(map(len, own.values())) for member_id, own in kept.items()}
+    targets: dict[str, Target] = {}
+    sizes: dict[str, int] = {}
+    for member in members:
+        kept = targets[member.member_id] = _take_kept(member.target, free)
+        sizes[member.member_id] = sum(map(len, kept.values()))
     # Who has most is the first to have one more than others, so that least is taken away.
-    more = set(sorted(sizes, key=lambda member_id: -sizes[member_id])[:extra])
-    for member_id, own in kept.items():
-        surplus = sizes[member_id] - share - (member_id in more)
-        if surplus > 0:
-            for topic_id, index in _places(own)[-surplus:]:
-                own[topic_id] = own[topic_id] - {index}
+    more = frozenset(sorted(sizes, key=sizes.__getitem__, reverse=True)[:extra])
+    lacking: list[tuple[str, int]] = []
+    for member_id, size in sizes.items():
+        lacks = share + (member_id in more) - size
+        if lacks < 0:
+            places = _places(targets[member_id])
+            targets[member_id] = _target(places[:lacks])
+            for topic_id, index in places[lacks:]:
                 free[topic_id].add(index)
+        elif lacks:
+            lacking.append((member_id, lacks))
     left = iter([(topic_id, index) for topic_id, indexes in free.items() for index in sorted(indexes)])
-    for member_id, own in kept.items():
-        for _ in range(share + (member_id in more) - sizes[member_id]):
-            topic_id, index = next(left)
-            own[topic_id] = own.get(topic_id, frozenset()) | {index}
-    return {member.member_id: _same_or(member.target, kept[member.member_id]) for member in members}
+    for member_id, lacks in lacking:
+        targets[member_id] = _target([*_places(targets[member_id]), *islice(left, lacks)])
+    return targets
 
 
-def _take_kept(target: Target, free: dict[Uuid, set[int]]) -> dict[Uuid, frozenset[int]]:
-    """What a member had and nobody before it has kept, taken out of what is free."""
-    kept: dict[Uuid, frozenset[int]] = {}
+def _take_kept(target: Target, free: Mapping[Uuid, set[int]]) -> Target:
+    """What a member had and nobody before it has kept, taken out of what is free. All of it, almost always."""
     for topic_id, indexes in target.items():
-        if own := indexes & free.get(topic_id, frozenset()):
-            kept[topic_id] = own
-            free[topic_id] -= own
-    return kept
+        if topic_id not in free or not free[topic_id].issuperset(indexes):
+            target = {id: own for id, indexes in target.items() if (own := indexes & free.get(id, frozenset()))}
+            break
+    for topic_id, indexes in target.items():
+        free[topic_id].difference_update(indexes)
+    return target
 
 
 def _places(topics: Target) -> list[_Place]:
     return [(topic_id, index) for topic_id, indexes in topics.items() for index in sorted(indexes)]
-
-
-def _same_or(target: Target, topics: dict[Uuid, frozenset[int]]) -> Target:
-    """Topics of which nothing is left are left out."""
-    if not all(topics.values()):
-        topics = {topic_id: indexes for topic_id, indexes in topics.items() if indexes}
-    return target if topics == target else topics
 
 
 def _balance(members: Sequence[Candidate], partition_counts: Mapping[Uuid, int]) -> dict[str, list[_Place]]:

@@ -7,7 +7,7 @@ from ottla.base.ids import Uuid
 from ottla.machines.coordinator import CoordinatorRecord
 from ottla.machines.group.consumer.assignors import Candidate
 from ottla.machines.group.consumer.group import ConsumerGroup, ResolvedRegex
-from ottla.machines.group.consumer.member import ConsumerMember
+from ottla.machines.group.consumer.member import NO_TARGET, ConsumerMember
 from ottla.machines.group.consumer.records import regex_forgotten, regex_resolved
 from ottla.machines.group.consumer.topic_hash import group_hash
 from ottla.machines.group.consumer.topic_regex import TopicRegex
@@ -43,14 +43,15 @@ class Subscriptions:
 
     def candidates(self, target_ids: Mapping[str, str]) -> list[Candidate]:
         """The members as assignors see them; `target_ids` says under which id a member's target is found."""
+        targets, topic_ids = self._group.target, self.topic_ids
         return [
             Candidate(
-                member.member_id,
+                member_id,
                 member.instance_id,
-                self.topic_ids(member),
-                self._group.target_of(target_ids.get(member.member_id, member.member_id)),
+                topic_ids(member),
+                targets.get(target_ids.get(member_id, member_id), NO_TARGET),
             )
-            for member in self._members.values()
+            for member_id, member in self._members.items()
         ]
 
     def topic_ids(self, member: ConsumerMember) -> frozenset[Uuid]:

@@ -11,6 +11,7 @@ A turn gathers records; they are written if whoever takes it hands them over.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ottla.base.ids import Uuid
 from ottla.machines.coordinator import CoordinatorDecision, CoordinatorRecord
 from ottla.machines.group.consumer.assignors import ASSIGNORS
 from ottla.machines.group.consumer.group import ConsumerGroup
@@ -129,12 +130,14 @@ class Turn:
         if self.epoch <= group.assignment_epoch or not self._may_assign():
             return
         candidates = self._subscriptions.candidates(self._target_ids)
-        topic_ids = {topic_id for candidate in candidates for topic_id in candidate.topics}
+        topic_ids = frozenset[Uuid]().union(*{candidate.topics for candidate in candidates})
         name = group.preferred_assignor(self._members.values()) or self._rules.settings.default_assignor
         targets = ASSIGNORS[name](candidates, self._subscriptions.partition_counts(topic_ids))
-        for member_id, target in targets.items():
-            known = self._known_target(member_id)
-            if (target is not known and target != known) or member_id not in group.target:
+        for candidate in candidates:
+            member_id = candidate.member_id
+            target = targets[member_id]
+            # Most members of a large group keep what they had.
+            if (target is not candidate.target and target != candidate.target) or member_id not in group.target:
                 self._records.append(target_written(group.group_id, member_id, target))
         self._records.append(target_epoch_written(group.group_id, self.epoch, self._now_ms))
         self._target_epoch, self._target = self.epoch, targets[self.updated.member_id]
