@@ -18,6 +18,7 @@ from ottla.machines.group.consumer.member import (
     NOTHING_ASSIGNED,
     ConsumerMember,
     MemberState,
+    Subscription,
     Target,
     assigned_of,
     classic_metadata,
@@ -64,6 +65,7 @@ class ConsumerGroup:
         "regexes",
         "rejoining",
         "static_ids",
+        "subscriptions",
         "target",
     )
 
@@ -75,6 +77,7 @@ class ConsumerGroup:
         self.assignment_timestamp_ms = 0
         self.members: dict[str, ConsumerMember] = {}
         self.static_ids: dict[str, str] = {}
+        self.subscriptions: dict[Subscription, int] = {}
         self.target: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
         self.is_metadata_stale = True
@@ -142,8 +145,11 @@ class ConsumerGroup:
             self.regexes[regex] = ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)
 
     def _put(self, member: ConsumerMember) -> None:
+        known = self.members.get(member.member_id)
         self._disown(member.member_id)
         self.members[member.member_id] = member
+        if known is None or known.subscription != member.subscription:
+            self.subscriptions = self.subscriptions_after([known] if known is not None else [], member)
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.member_id
         for place in member.partitions:
@@ -152,6 +158,8 @@ class ConsumerGroup:
     def _remove(self, member_id: str) -> None:
         self._disown(member_id)
         member = self.members.pop(member_id, None)
+        if member is not None:
+            self.subscriptions = self.subscriptions_after([member])
         self.rejoining.discard(member_id)
         instance_id = member.instance_id if member is not None else None
         if instance_id is not None and self.static_ids.get(instance_id) == member_id:
@@ -214,18 +222,34 @@ class ConsumerGroup:
     def listed_protocol_type(self) -> str:
         return "consumer"
 
-    def topics_of(self, member: ConsumerMember, regexes: Mapping[str, ResolvedRegex] | None = None) -> frozenset[str]:
-        """What a member reads: the topics it names, and those that its regular expression stands for."""
+    def subscriptions_after(
+        self, gone: Iterable[ConsumerMember], joining: ConsumerMember | None = None
+    ) -> dict[Subscription, int]:
+        """How many have each subscription when these are gone, and this one is a member as it is now."""
+        counts = dict(self.subscriptions)
+        for member in gone:
+            counts[member.subscription] -= 1
+            if not counts[member.subscription]:
+                del counts[member.subscription]
+        if joining is not None:
+            counts[joining.subscription] = counts.get(joining.subscription, 0) + 1
+        return counts
+
+    def topics_of(
+        self, subscription: Subscription, regexes: Mapping[str, ResolvedRegex] | None = None
+    ) -> frozenset[str]:
+        """What is read with it: the topics it names, and those that its regular expression stands for."""
+        names, regex = subscription
         known = self.regexes if regexes is None else regexes
-        resolved = known.get(member.topic_regex) if member.topic_regex else None
-        return member.topic_names if resolved is None else member.topic_names | resolved.topics
+        resolved = known.get(regex) if regex else None
+        return names if resolved is None else names | resolved.topics
 
     def is_subscribed_to(self, topic: str) -> bool:
-        return any(topic in self.topics_of(member) for member in self.members.values())
+        return any(topic in self.topics_of(subscription) for subscription in self.subscriptions)
 
     def reads_any_of(self, topics: Iterable[str]) -> bool:
         names = set(topics)
-        return any(not names.isdisjoint(self.topics_of(member)) for member in self.members.values())
+        return any(not names.isdisjoint(self.topics_of(subscription)) for subscription in self.subscriptions)
 
     def preferred_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
         """The one that most members ask for; None if none asks."""

@@ -25,6 +25,9 @@ Assigned = Mapping[Uuid, Mapping[int, int]]
 Target = Mapping[Uuid, frozenset[int]]
 """Partitions by topic that a member is to have."""
 
+Subscription = tuple[frozenset[str], str | None]
+"""Topics by name, and those that a regular expression stands for. Most members of a group have the same."""
+
 NOTHING_ASSIGNED: Final[Assigned] = MappingProxyType({})
 NO_TARGET: Final[Target] = MappingProxyType({})
 
@@ -77,6 +80,10 @@ class ConsumerMember:
     def under(self, member_id: str) -> "ConsumerMember":
         """A static member that is back under another id, and has all that it had."""
         return replace(self, member_id=member_id, epoch=JOINING, previous_epoch=JOINING)
+
+    @property
+    def subscription(self) -> Subscription:
+        return self.topic_names, self.topic_regex
 
     @property
     def wrong_epoch(self) -> ErrorCode:

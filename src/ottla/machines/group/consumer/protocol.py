@@ -152,9 +152,8 @@ class ConsumerProtocol:
         if self._migration.may_downgrade_without(group, members):
             self._migration.downgrade(group, effects, now_ms, leaving=members)
             return
-        gone = {member.member_id for member in members}
-        left = {id: other for id, other in group.members.items() if id not in gone}
-        resolution = resolve(group, left.values(), self._rules.image, 0, again=False)
+        left = group.subscriptions_after(members)
+        resolution = resolve(group, left, self._rules.image, 0, again=False)
         subscriptions = Subscriptions(group, left, resolution.regexes, self._rules.image)
         for member in members:
             effects.records += member_tombstones(group.group_id, member.member_id)

@@ -75,14 +75,11 @@ class Turn:
         self._now_ms = now_ms
         self._target_ids = {} if found.replaces is None else {updated.member_id: found.replaces}
         self._is_new = found.replaces is None and updated.member_id not in group.members
-        self._members: Mapping[str, ConsumerMember] = group.members
         self.epoch = group.epoch
         if self._has_news():
-            others = {id: member for id, member in group.members.items() if id != found.replaces}
-            self._members = {**others, updated.member_id: updated}
             self.epoch = self._update_subscriptions()
         else:
-            self._subscriptions = Subscriptions(group, group.members, group.regexes, rules.image)
+            self._subscriptions = Subscriptions(group, group.subscriptions, group.regexes, rules.image)
         self._target_epoch = group.assignment_epoch
         self._target = self._known_target(updated.member_id)
 
@@ -94,11 +91,11 @@ class Turn:
 
     def _update_subscriptions(self) -> int:
         group, old, updated = self._group, self._found.member, self.updated
-        group_id = group.group_id
-        resolution = resolve(
-            group, self._members.values(), self._rules.image, self._now_ms, again=group.are_regexes_stale
-        )
-        self._subscriptions = Subscriptions(group, self._members, resolution.regexes, self._rules.image)
+        group_id, image = group.group_id, self._rules.image
+        known = group.members.get(self._found.replaces or updated.member_id)
+        subscriptions = group.subscriptions_after([known] if known is not None else [], updated)
+        resolution = resolve(group, subscriptions, image, self._now_ms, again=group.are_regexes_stale)
+        self._subscriptions = Subscriptions(group, subscriptions, resolution.regexes, image)
         self._replace_member()
         if updated != old or self._is_new:
             self._records.append(member_written(group_id, updated))
@@ -129,9 +126,10 @@ class Turn:
         group = self._group
         if self.epoch <= group.assignment_epoch or not self._may_assign():
             return
-        candidates = self._subscriptions.candidates(self._target_ids)
+        members = self._members()
+        candidates = self._subscriptions.candidates(members, self._target_ids)
         topic_ids = frozenset[Uuid]().union(*{candidate.topics for candidate in candidates})
-        name = group.preferred_assignor(self._members.values()) or self._rules.settings.default_assignor
+        name = group.preferred_assignor(members.values()) or self._rules.settings.default_assignor
         targets = ASSIGNORS[name](candidates, self._subscriptions.partition_counts(topic_ids))
         for candidate in candidates:
             member_id = candidate.member_id
@@ -141,6 +139,12 @@ class Turn:
                 self._records.append(target_written(group.group_id, member_id, target))
         self._records.append(target_epoch_written(group.group_id, self.epoch, self._now_ms))
         self._target_epoch, self._target = self.epoch, targets[self.updated.member_id]
+
+    def _members(self) -> Mapping[str, ConsumerMember]:
+        """The group's, with this one as it is now."""
+        replaces, updated = self._found.replaces, self.updated
+        others = {id: member for id, member in self._group.members.items() if id != replaces}
+        return {**others, updated.member_id: updated}
 
     def _may_assign(self) -> bool:
         last_ms = self._group.assignment_timestamp_ms
