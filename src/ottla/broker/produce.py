@@ -60,14 +60,10 @@ def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequ
         check_ahead(broker, context.connection, request, produce.name_of, lambda found: produce.start(request, found))
     else:
         produce.start(request)
-    produce.is_late = True
 
 
 class Produce(Operation):
-    """One request, from its batches to its reply. `_awaited`: what acknowledged partitions still have to reach.
-
-    `is_late`: the handler has returned, and nobody can hang up for us any more.
-    """
+    """One request, from its batches to its reply. `_awaited`: what acknowledged partitions still have to reach."""
 
     __slots__ = (
         "_acks",
@@ -81,7 +77,6 @@ class Produce(Operation):
         "_response",
         "_timeout_ms",
         "_transactional",
-        "is_late",
     )
 
     def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
@@ -97,7 +92,6 @@ class Produce(Operation):
         self._grown: list[Partition] = []
         self._has_error = False
         self._checked = _NOT_CHECKED
-        self.is_late = False
 
     def name_of(self, topic: ProduceRequest.TopicProduceData) -> str | None:
         if self._context.api_version >= _USES_TOPIC_IDS:
@@ -135,8 +129,10 @@ class Produce(Operation):
                 flush(self._broker, partition)
             elif partition.waiting:
                 self._broker.purgatory.wake(partition)
-        if self._acks == _NONE and self._has_error and not self.is_late:
-            raise RefusedRequest("a produce request with acks=0 failed, and nothing else can tell its client")
+        if self._acks == _NONE and self._has_error:
+            self.client.hang_up(
+                RefusedRequest("a produce request with acks=0 failed: nothing else can tell its client")
+            )
 
     # One partition
 

@@ -93,7 +93,7 @@ class Connection:
         self._is_corked = False
         self._is_reading = False
         self._is_writing = False
-        info.on_released = self._on_released
+        info.line = self
         self.resume_reading()
 
     # In
@@ -114,8 +114,7 @@ class Connection:
         except (ConnectionError, TimeoutError):
             self.close()
         except RemoteProtocolError as problem:
-            self.server.refused(self.info, problem)
-            self.close()
+            self.hang_up(problem)
         finally:
             self._is_corked = False
         if self.info.is_open:
@@ -275,7 +274,7 @@ class Connection:
         if has_room and not self.server.is_full:
             self.resume_reading()
 
-    def _on_released(self) -> None:
+    def on_released(self) -> None:
         if not self._is_reading and self.info.is_open:
             self._maybe_resume()
 
@@ -300,10 +299,16 @@ class Connection:
     def is_idle(self) -> bool:
         return not self._slots and not self._outbox
 
+    def hang_up(self, problem: RemoteProtocolError) -> None:
+        if self.info.is_open:
+            self.server.refused(self.info, problem)
+            self.close()
+
     def close(self) -> None:
         if not self.info.is_open:
             return
         self.info.is_open = False
+        self.info.line = None
         if self._is_reading:
             self.server.loop.remove_reader(self._fd)
             self._is_reading = False

@@ -1,15 +1,18 @@
 """A request on its way from a connection to whoever answers it."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ottla.base.dataclass import dataclass
 from ottla.base.errors import RemoteProtocolError
 from ottla.wire.message import Message
 
 
-def _nobody_waits() -> None:
-    """A connection that was never held has nothing to go on with."""
+class Line(Protocol):
+    """The connection itself, as far as handlers have to do with it."""
+
+    def on_released(self) -> None: ...
+    def hang_up(self, problem: RemoteProtocolError) -> None: ...
 
 
 @dataclass(slots=True)
@@ -17,6 +20,7 @@ class ClientConnection:
     """Who is on the other end. `software_*` come from ApiVersions (KIP-511).
 
     A handler that needs time before the requests behind its own may be handled holds the connection, and releases it.
+    `line` is None for who has no connection, as the node itself when it writes.
     """
 
     connection_id: int
@@ -27,14 +31,20 @@ class ClientConnection:
     software_version: str = "unknown"
     is_open: bool = True
     is_held: bool = False
-    on_released: Callable[[], None] = _nobody_waits
+    line: Line | None = None
 
     def hold(self) -> None:
         self.is_held = True
 
     def release(self) -> None:
         self.is_held = False
-        self.on_released()
+        if self.line is not None:
+            self.line.on_released()
+
+    def hang_up(self, problem: RemoteProtocolError) -> None:
+        """Closes the connection, at any time: there is no other way to tell the client."""
+        if self.line is not None:
+            self.line.hang_up(problem)
 
 
 @dataclass(slots=True)

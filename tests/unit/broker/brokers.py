@@ -173,6 +173,19 @@ class StepController:
             answer()
 
 
+class StepLine:
+    """The client's connection: whether it was hung up, and why."""
+
+    def __init__(self) -> None:
+        self.problems: list[Exception] = []
+
+    def on_released(self) -> None:
+        """Nothing waits behind the requests of a test."""
+
+    def hang_up(self, problem: Exception) -> None:
+        self.problems.append(problem)
+
+
 class Reply:
     """What a handler answers: nothing yet, None, or a message, as its client would decode it."""
 
@@ -243,7 +256,8 @@ class TestNode:
         )
         self.broker.start()
         self._handle = dispatcher(self.broker)
-        self.client = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
+        self.line = StepLine()
+        self.client = ClientConnection(1, "PLAINTEXT", "127.0.0.1", line=self.line)
 
     # Metadata
 

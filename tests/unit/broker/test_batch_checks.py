@@ -114,11 +114,12 @@ def test_a_topic_that_is_deleted_meanwhile_is_told_of(node):
     assert only(reply.message).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_without_acks_nothing_is_said_and_nothing_stays_held(node):
+def test_without_acks_an_error_is_told_by_hanging_up_and_nothing_stays_held(node):
     request = produce_request(batch(LARGE, compression=Compression.LZ4))
     request.acks = 0
     reply = node.ask(request, 9)
     node.delete_topic()
     node.workers.let_go()
     assert (reply.is_here, reply.message) == (True, None)
+    assert len(node.line.problems) == 1
     assert not node.client.is_held
