@@ -27,7 +27,7 @@ help: ## print this list
 setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs into .venv
 	$(say) "ready: $(BIN)/ottla, $(BIN)/pytest, $(BIN)/ruff, $(BIN)/mypy"
 
-demo: $(VENV)/.core ## write, read back and dump a log in a temporary directory
+demo: $(VENV)/.demo ## a million records through a node that is killed half-way (under a minute)
 	@$(BIN)/ottla demo
 
 test: $(VENV)/.test ## run the tests (a minute or two; the long run is `make fuzz`)
@@ -110,7 +110,7 @@ $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 	@$(call install,--editable '.[arrow]')
 	@touch $@
 
-$(VENV)/.test $(VENV)/.check $(VENV)/.bench $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
+$(VENV)/.test $(VENV)/.check $(VENV)/.bench $(VENV)/.interop $(VENV)/.demo: $(VENV)/.%: $(VENV)/.core
 	$(say) "installing what 'make $*' needs"
 	@$(call install,--group $*)
 	@touch $@

@@ -1,210 +1,176 @@
-"""`ottla demo`: a node is started, written to, killed and started again, and all that was acknowledged is read back.
+"""`ottla demo`: a million records through a node that is killed in the middle, and read back.
 
-It is a tour for a newcomer: every step prints what it does and what came of it, and the code below is the example. It
-speaks to the node as any Kafka client does, over a socket on this machine; a temporary directory holds the data.
+It is a tour for a newcomer: a node is started on a free port, a public client (confluent-kafka) writes to it and reads
+from it, and the screen shows how far it is, how fast, and how much memory the node takes. Half-way the node is killed
+as a power cut would, and started again. In the end every record that was acknowledged must be there, once.
+
+    --records N     how many records (default 1,000,000)
 """
 
-import socket
 import sys
 import time
-from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ottla.base.ids import Uuid
-from ottla.records.batch import complete_batches
-from ottla.records.builder import build_batch
-from ottla.records.header import Compression
-from ottla.records.reader import read_records
 from ottla.testing.node import RunningNode
-from ottla.wire.frame import decode_response, encode_request
-from ottla.wire.message import Message
-from ottla.wire.messages import (
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    FetchRequest,
-    FetchResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ProduceRequest,
-    ProduceResponse,
-)
 
 TOPIC = "orders"
-FIRST_MS = 1_700_000_000_000
-CODECS = (Compression.NONE, Compression.LZ4, Compression.ZSTD)
-BATCHES = 300
-RECORDS_PER_BATCH = 100
-IN_FLIGHT = 5
-LINES_SHOWN = 5
-
-ResponseT = TypeVar("ResponseT", bound=Message)
-
-
-class Client:
-    """The least that speaks Kafka's protocol: requests out, replies in, in the same order."""
-
-    def __init__(self, address: tuple[str, int]) -> None:
-        self._socket = socket.create_connection(address, timeout=30)
-        self._replies = self._socket.makefile("rb")
-
-    def send(self, request: Message, version: int) -> None:
-        self._socket.sendall(encode_request(request, version, correlation_id=1, client_id="demo"))
-
-    def receive(self, response: type[ResponseT], version: int) -> ResponseT:
-        size = int.from_bytes(self._replies.read(4), "big")
-        _, reply = decode_response(response, self._replies.read(size), version)
-        return reply  # type: ignore[no-any-return]
-
-    def call(self, request: Message, response: type[ResponseT], version: int) -> ResponseT:
-        self.send(request, version)
-        return self.receive(response, version)
-
-    def close(self) -> None:
-        self._replies.close()
-        self._socket.close()
+PARTITIONS = 4
+RECORDS = 1_000_000
+READ_AT_ONCE = 10_000
+SHOW_EVERY_S = 0.5
+GIVE_UP_AFTER_S = 120.0
 
 
 def main(arguments: list[str]) -> int:
-    if arguments:
+    if arguments in (["-h"], ["--help"]):
         print(__doc__)
-        return 0 if arguments[0] in ("-h", "--help") else 2
+        return 0
+    records = _wanted(arguments)
+    if records is None:
+        print(f"ottla demo: what is {' '.join(arguments)}? Only --records N is known", file=sys.stderr)
+        return 2
+    if find_spec("confluent_kafka") is None:
+        print("ottla demo needs a client: pip install confluent-kafka", file=sys.stderr)
+        return 1
     step("Start", "a broker and controller in one process, on a free port")
     started = time.perf_counter()
     with RunningNode() as node:
-        tell(
-            f"ready at {node.bootstrap} in {time.perf_counter() - started:.2f} s, {node.rss_bytes() >> 20} MB of memory"
-        )
-        topic_id = write(node)
-        crash(node)
-        read(node, topic_id)
+        tell(f"ready at {node.bootstrap} in {time.perf_counter() - started:.2f} s, {_memory(node)} of memory")
+        create(node)
+        acknowledged = write(node, records)
+        is_well = read_back(node, acknowledged)
+        step("Stop", "as SIGTERM does")
         node.stop()
-        dump(node.data)
-    print("\nThe directory is what Apache Kafka 4.3 would have written, and is gone now. Next: README.md has the tour.")
-    return 0
+        tell("its logs are flushed, and a marker says so to the next start")
+    print("\nNext: `ottla start`; README.md has the tour.")
+    return 0 if is_well else 1
 
 
-def write(node: RunningNode) -> Uuid:
-    step("Write", f"{BATCHES} batches of {RECORDS_PER_BATCH} records to {TOPIC}-0, by turns as they are, lz4 and zstd")
-    client = Client(node.address)
-    created = client.call(
-        CreateTopicsRequest(
-            topics=[CreateTopicsRequest.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)],
-            timeout_ms=10_000,
-        ),
-        CreateTopicsResponse,
-        7,
+def _wanted(arguments: list[str]) -> int | None:
+    match arguments:
+        case []:
+            return RECORDS
+        case ["--records", number] if number.isdecimal() and int(number):
+            return int(number)
+    return None
+
+
+def create(node: RunningNode) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+    step("Create", f"the topic {TOPIC} with {PARTITIONS} partitions")
+    admin = AdminClient({"bootstrap.servers": node.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
+    tell("done")
+
+
+def write(node: RunningNode, records: int) -> bytearray:
+    """Returns a byte for each record: whether the node has acknowledged it."""
+    from confluent_kafka import Producer
+
+    step("Write", f"{records:,} records, and kill -9 the node half-way")
+    producer = Producer(
+        {
+            "bootstrap.servers": node.bootstrap,
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            "queue.buffering.max.messages": 200_000,
+            "log_level": 0,  # that the node is gone for a moment is what this is about
+        }
     )
-    topic_id = Uuid(created.topics[0].topic_id)
-    requests = [produce_request(topic_id, order_batch(number)) for number in range(BATCHES)]
-    acknowledged, start = 0, time.perf_counter()
-    for number, request in enumerate(requests):
-        client.send(request, 13)
-        if number >= IN_FLIGHT:
-            acknowledged += acknowledged_records(client)
-    while acknowledged < BATCHES * RECORDS_PER_BATCH:
-        acknowledged += acknowledged_records(client)
-    tell(
-        f"{acknowledged:,} records acknowledged in {time.perf_counter() - start:.2f} s, {IN_FLIGHT} requests in flight"
-    )
-    client.close()
-    return topic_id
+    acknowledged = bytearray(records)
+
+    def on_delivery(problem: Any, message: Any) -> None:
+        if problem is None:
+            acknowledged[int(message.value()[:10])] = 1
+
+    progress = Progress("written", records, node)
+    for number in range(records):
+        if number == records // 2:
+            progress.show(sum(acknowledged), is_last=True)
+            crash(node, sum(acknowledged))
+        value = b'%010d {"customer": %d, "total": %d.50, "currency": "EUR"}' % (number, number % 997, number % 500)
+        while True:
+            try:
+                producer.produce(TOPIC, value, on_delivery=on_delivery)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if number % 1000 == 0:
+            producer.poll(0)
+            progress.maybe_show(number)
+    left = producer.flush(GIVE_UP_AFTER_S)
+    progress.show(sum(acknowledged), is_last=True)
+    if left:
+        tell(f"{left:,} records were never acknowledged")
+    return acknowledged
 
 
-def order_batch(number: int) -> bytearray:
-    ids = range(number * RECORDS_PER_BATCH, (number + 1) * RECORDS_PER_BATCH)
-    return build_batch(
-        timestamps=[FIRST_MS + 1000 * order for order in ids],
-        keys=[b"customer-%d" % (order % 97) for order in ids],
-        values=[b'{"order": %d, "total": %d.50, "currency": "EUR"}' % (order, order % 500) for order in ids],
-        compression=CODECS[number % len(CODECS)],
-    )
-
-
-def produce_request(topic_id: Uuid, batch: bytearray) -> ProduceRequest:
-    partition = ProduceRequest.PartitionProduceData(index=0, records=batch)
-    topic = ProduceRequest.TopicProduceData(topic_id=topic_id, partition_data=[partition])
-    return ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[topic])
-
-
-def acknowledged_records(client: Client) -> int:
-    [topic] = client.receive(ProduceResponse, 13).responses
-    [partition] = topic.partition_responses
-    if partition.error_code:
-        raise SystemExit(f"the node refused a batch: {partition}")
-    return RECORDS_PER_BATCH
-
-
-def crash(node: RunningNode) -> None:
-    step("Crash", "kill -9, and start again on the same directory: every batch is checked, the indexes are rebuilt")
+def crash(node: RunningNode, acknowledged: int) -> None:
     node.kill()
-    start = time.perf_counter()
+    tell(f"killed, with {acknowledged:,} records acknowledged")
+    started = time.perf_counter()
     node.start()
-    tell(f"back after {time.perf_counter() - start:.2f} s")
+    tell(f"back after {time.perf_counter() - started:.2f} s; the client goes on by itself")
 
 
-def read(node: RunningNode, topic_id: Uuid) -> None:
-    client = Client(node.address)
-    step("Read", "by offset, and by time")
-    end = offset_at(client, timestamp=-1)
-    tell(f"offsets 0 to {end:,} are there")
-    tell(next(record for record in records_from(client, topic_id, 12_345) if record.startswith("12345 ")))
-    tell(f"first record 20,000 seconds later: offset {offset_at(client, FIRST_MS + 20_000_000):,}")
-    if find_spec("pyarrow"):
-        step("Arrow", "the same bytes as columns, with no Python object a record")
-        tell(arrow_summary(fetch(client, topic_id, 0)))
-    client.close()
+def read_back(node: RunningNode, acknowledged: bytearray) -> bool:
+    """Whether every acknowledged record is there, and none twice."""
+    from confluent_kafka import Consumer, TopicPartition
 
-
-def offset_at(client: Client, timestamp: int) -> int:
-    asked = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
-    request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name=TOPIC, partitions=[asked])])
-    return int(client.call(request, ListOffsetsResponse, 8).topics[0].partitions[0].offset)
-
-
-def fetch(client: Client, topic_id: Uuid, offset: int) -> Any:
-    """What a fetch brings: a slice of the segment's file, as it is."""
-    asked = FetchRequest.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
-    request = FetchRequest(
-        max_wait_ms=1000,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        topics=[FetchRequest.FetchTopic(topic_id=topic_id, partitions=[asked])],
+    wanted = sum(acknowledged)
+    step("Read", "everything, from the beginning")
+    consumer = Consumer(
+        {
+            "bootstrap.servers": node.bootstrap,
+            "group.id": "demo",
+            "enable.auto.commit": False,
+            "fetch.queue.backoff.ms": 5,  # it would rest for a second whenever its queue is full
+        }
     )
-    return client.call(request, FetchResponse, 17).responses[0].partitions[0].records
+    consumer.assign([TopicPartition(TOPIC, index, 0) for index in range(PARTITIONS)])
+    ends = [consumer.get_watermark_offsets(TopicPartition(TOPIC, index), 30)[1] for index in range(PARTITIONS)]
+    seen = bytearray(len(acknowledged))
+    count, repeated, deadline = 0, 0, time.monotonic() + GIVE_UP_AFTER_S
+    progress = Progress("read", sum(ends), node)
+    while count < sum(ends) and time.monotonic() < deadline:
+        for message in consumer.consume(READ_AT_ONCE, 1.0):
+            if message.error() is None:
+                number = int((message.value() or b"")[:10])
+                repeated += seen[number]
+                seen[number] = 1
+                count += 1
+        progress.maybe_show(count)
+    progress.show(count, is_last=True)
+    consumer.close()
+    lost = sum(1 for is_promised, is_there in zip(acknowledged, seen, strict=True) if is_promised > is_there)
+    tell(f"{wanted:,} records were acknowledged: {lost:,} of them lost, {repeated:,} there twice")
+    return lost == 0 and repeated == 0
 
 
-def records_from(client: Client, topic_id: Uuid, offset: int) -> Iterator[str]:
-    fetched = fetch(client, topic_id, offset)
-    for position, header in complete_batches(fetched):
-        for record in read_records(fetched, position, header):
-            yield f"{record.offset} {record.key!r} -> {record.value!r}"
+class Progress:
+    """A line that says how far it is. On a terminal it is written over; elsewhere only the last is printed."""
+
+    def __init__(self, done: str, total: int, node: RunningNode) -> None:
+        self._done = done
+        self._total = total
+        self._node = node
+        self._began_s = self._shown_s = time.perf_counter()
+
+    def maybe_show(self, count: int) -> None:
+        if sys.stdout.isatty() and time.perf_counter() - self._shown_s > SHOW_EVERY_S:
+            self.show(count)
+
+    def show(self, count: int, *, is_last: bool = False) -> None:
+        self._shown_s = time.perf_counter()
+        rate = count / max(self._shown_s - self._began_s, 0.001)
+        line = f"    {count:>9,} of {self._total:,} {self._done}, {rate:>9,.0f} a second, node {_memory(self._node)}"
+        print(f"\r{line:<90}" if sys.stdout.isatty() else line, end="\n" if is_last else "", flush=True)
 
 
-def arrow_summary(fetched: Any) -> str:
-    from ottla.records import arrow
-
-    rows = arrow.decode(fetched, TOPIC, 0)
-    return f"a RecordBatch of {rows.num_rows:,} rows: {', '.join(rows.schema.names)}"
-
-
-def dump(data: Path) -> None:
-    from contextlib import redirect_stdout
-    from io import StringIO
-    from textwrap import wrap
-
-    from ottla.cli import dump_log
-
-    segment = sorted((data / f"{TOPIC}-0").glob("*.log"))[0]
-    step("Dump", f"ottla dump-log --files {TOPIC}-0/{segment.name}")
-    printed = StringIO()
-    with redirect_stdout(printed):
-        dump_log.main(["--files", str(segment)])
-    lines = printed.getvalue().replace(f"{data}/", "").splitlines()
-    for line in lines[:LINES_SHOWN]:
-        tell("\n      ".join(wrap(line, 110)))
-    tell(f"… and {len(lines) - LINES_SHOWN} more lines")
+def _memory(node: RunningNode) -> str:
+    return f"{node.rss_bytes() >> 20} MB"
 
 
 def step(title: str, what: str) -> None:

@@ -21,7 +21,7 @@ class Main(Protocol):
 
 COMMANDS: Final = {
     "start": Command("ottla.cli.start", "start a node: a broker and controller in this process"),
-    "demo": Command("ottla.cli.demo", "write a log in a temporary directory, read it back and dump it"),
+    "demo": Command("ottla.cli.demo", "send a million records through a node that is killed half-way"),
     "storage": Command("ottla.cli.storage", "format the directories of a node, or tell what they are"),
     "dump-log": Command("ottla.cli.dump_log", "print what is in log segments, indexes, checkpoints and snapshots"),
     "version": Command("ottla.cli.main", "print the version"),

@@ -1,0 +1,71 @@
+"""`ottla demo`, as somebody sees it who runs it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ottla.cli import demo
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ottla.cli.main", "demo", *arguments], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_every_acknowledged_record_survives_the_kill() -> None:
+    done = run("--records", "20000")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "killed, with" in done.stdout
+    assert "20,000 of 20,000 read" in done.stdout
+    assert "20,000 records were acknowledged: 0 of them lost, 0 there twice" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--records"], ["--records", "many"], ["--records", "0"], ["--fast"]])
+def test_arguments_that_it_does_not_know_are_named(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(arguments) == 2
+    assert " ".join(arguments) in capsys.readouterr().err
+
+
+def test_a_record_that_is_lost_or_there_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo is a promise: it must be able to fail."""
+
+    class Message:
+        def __init__(self, number: int) -> None:
+            self._number = number
+
+        def error(self) -> None:
+            return None
+
+        def value(self) -> bytes:
+            return b"%010d" % self._number
+
+    class Consumer:
+        numbers = (0, 1, 1, 2)
+
+        def __init__(self, config: dict[str, object]) -> None:
+            pass
+
+        def assign(self, partitions: object) -> None:
+            pass
+
+        def get_watermark_offsets(self, partition: object, timeout: float) -> tuple[int, int]:
+            return 0, 1
+
+        def consume(self, most: int, timeout: float) -> list[Message]:
+            return [Message(number) for number in self.numbers]
+
+        def close(self) -> None:
+            pass
+
+    class Node:
+        bootstrap = "nowhere:1"
+
+        def rss_bytes(self) -> int:
+            return 0
+
+    monkeypatch.setattr("confluent_kafka.Consumer", Consumer)
+    assert not demo.read_back(Node(), bytearray([1, 1, 1, 1]))  # type: ignore[arg-type]
+    Consumer.numbers = (0, 1, 3, 2)
+    assert demo.read_back(Node(), bytearray([1, 1, 1, 1]))  # type: ignore[arg-type]
