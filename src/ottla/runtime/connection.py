@@ -236,13 +236,14 @@ class Connection:
         before = self._outbox.sent
         try:
             cold = self._outbox.send(self._socket)
+            job = ColdSend(self._socket, cold) if cold is not None else None
         except OSError:
             self.close()
             return
         self.server.sent(self._outbox.sent - before)
-        if cold is not None:
+        if job is not None:
             self._is_writing = True
-            self._send_cold(ColdSend(self._socket, cold))
+            self._send_cold(job)
         elif self._outbox:
             self._is_writing = True
             self.server.loop.add_writer(self._fd, self.on_writable)

@@ -56,14 +56,15 @@ class ColdSend:
     """A region that a disk thread sends, as far as the client takes it without making the thread wait.
 
     It has descriptors of its own: the connection may be closed meanwhile. `end` lets go of them, when `run` is over.
+    Making one raises `OSError` when there are no more descriptors.
     """
 
     def __init__(self, sock: socket.socket, region: Region) -> None:
+        self._socket = os.dup(sock.fileno())
         self._file = region.file
         self._file.pin()
         self._position = region.position
         self._left = region.left
-        self._socket = os.dup(sock.fileno())
 
     def run(self) -> int:
         """Returns how many bytes were sent."""

@@ -1,6 +1,7 @@
 """A server over real sockets on loopback, with handlers that answer now, later, or never."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -288,6 +289,43 @@ def test_files_are_sent_between_bytes(tmp_path: Path, monkeypatch: pytest.Monkey
     file.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         file.size()
+
+
+def test_a_client_is_hung_up_on_when_there_are_no_descriptors_to_send_a_cold_file_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "_NO_WAIT", 0)
+    monkeypatch.setattr(outbox, "_in_page_cache", lambda fd, position, size: False)
+    (tmp_path / "segment").write_bytes(bytes(1000))
+    file = OsDisk().open(str(tmp_path / "segment"))
+
+    def no_more(fd: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(outbox.os, "dup", no_more)
+
+    async def test() -> None:
+        answering = Answering()
+
+        def handle(context: RequestContext, message: Message, respond: Respond) -> None:
+            if context.api_key == ApiKey.METADATA:
+                respond(MetadataResponse())
+                return
+            partition = FetchResponse.PartitionData(records=FileSlice(file, 0, 1000))
+            respond(FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])]))
+
+        answering.handle = handle  # type: ignore[method-assign]
+        async with serving(answering) as (_, connect):
+            client, other = await connect(), await connect()
+            client.writer.write(encode_request(FetchRequest(), 16, 3, None))
+            while await client.reader.read(1000):
+                """What came before the file."""
+            other.writer.write(metadata_request(1))
+            assert (await other.read_reply())[0] == 1
+
+    run(test)
+    file.close()
+    assert file.fileno() < 0, "nobody holds it any more"
 
 
 def test_a_file_stays_open_until_what_was_promised_of_it_is_sent_or_the_client_is_gone(tmp_path: Path) -> None:
