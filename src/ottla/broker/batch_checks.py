@@ -119,8 +119,7 @@ def _suspects(
             if partition is None or partition.state is None or not records:
                 continue
             rules = partition.settings.rules
-            is_converted = rules.compression is not None and rules.compression != codec_of(records)
-            if is_converted or codec_of(records) or len(records) > _MAX_PLAIN_BYTES:
+            if codec_of(records) or rules.compression or len(records) > _MAX_PLAIN_BYTES:
                 found.append(_Suspect(one, rules))
     return found
 
@@ -129,8 +128,8 @@ def _is_heavy(suspect: _Suspect) -> bool:
     records: Buffer = suspect.data.records  # type: ignore[assignment]
     if len(records) > suspect.rules.max_message_bytes:
         return False  # It is refused for its size, and not looked into.
-    is_compressed = suspect.rules.compression not in (None, Compression.NONE, codec_of(records))
-    return len(records) > (_MAX_CONVERTED_BYTES if is_compressed else _MAX_COMPRESSED_BYTES)
+    is_to_be_compressed = suspect.rules.compression not in (None, Compression.NONE, codec_of(records))
+    return len(records) > (_MAX_CONVERTED_BYTES if is_to_be_compressed else _MAX_COMPRESSED_BYTES)
 
 
 def _check_small(suspect: _Suspect, now_ms: int) -> Outcome | None:
