@@ -3,15 +3,14 @@
 Every record is read; and whenever one looks, no partition is given to two members of one epoch or generation.
 """
 
-import socket
-import struct
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from group_scene import Scene
+from group_scenes import Line
 from target import Target, a_target
 
-from ottla.wire.frame import decode_response, encode_request, response_type
 from ottla.wire.message import Message
 from ottla.wire.messages import (
     ConsumerGroupDescribeRequest,
@@ -20,8 +19,6 @@ from ottla.wire.messages import (
     ListGroupsRequest,
 )
 from ottla.wire.record_values import decode_versioned
-
-ANSWER_WITHIN_S = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -43,21 +40,11 @@ class Watcher:
     """Asks the coordinator what it has given to whom, over a connection of its own."""
 
     def __init__(self, bootstrap: str) -> None:
-        host, _, port = bootstrap.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), ANSWER_WITHIN_S)
+        self._line = Line(bootstrap, "watcher")
 
-    def ask(self, request: Message, version: int) -> Message:
-        self._socket.sendall(encode_request(request, version, 1, "watcher"))
-        (size,) = struct.unpack(">i", self._read(4))
-        return decode_response(response_type(request._schema.api_key), self._read(size), version)[1]
-
-    def _read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            part = self._socket.recv(size - len(data))
-            assert part, "the node hung up"
-            data += part
-        return data
+    def ask(self, request: Message, version: int) -> Any:
+        self._line.send(request, version)
+        return self._line.receive()
 
     def kind_of(self, group_id: str) -> str:
         listed = self.ask(ListGroupsRequest(), 5).groups
@@ -80,7 +67,7 @@ class Watcher:
         return found
 
     def close(self) -> None:
-        self._socket.close()
+        self._line.close()
 
 
 class WatchedScene(Scene):
