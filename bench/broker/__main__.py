@@ -1,6 +1,6 @@
 """One node of Apache Kafka 4.3.1 and one of ours, side by side under the same load, in alternating rounds.
 
-    python bench/broker                        all of it, in about six minutes
+    python bench/broker                        all of it, in about nine minutes
     python bench/broker --only produce fetch   parts of it
     python bench/broker --long                 10,000 partitions as well
     python bench/broker --nodes ottla          one of the two alone, to look at it closely
@@ -15,14 +15,15 @@ from collections.abc import Callable, Sequence
 
 from contenders import Contender, contenders
 from footprint import measure_connections, measure_memory, measure_starting
+from many_connections import measure_many
 from many_partitions import measure_partitions
 from report import Row, print_rows, summed_up
 from response_times import measure_latency
 from stalls import measure_stalls
 from throughput import measure_fetch, measure_produce, warm_up
 
-PARTS = ["produce", "fetch", "latency", "clients", "starting", "connections", "partitions", "stalls"]
-ON_WARM_NODES = {"produce", "fetch", "latency", "clients"}
+PARTS = ["produce", "fetch", "many", "latency", "clients", "starting", "connections", "partitions", "stalls"]
+ON_WARM_NODES = {"produce", "fetch", "many", "latency", "clients"}
 
 
 def main() -> int:
@@ -63,6 +64,7 @@ def _on(nodes: list[Contender], rounds: int) -> dict[str, Callable[[], list[Row]
     return {
         "produce": lambda: measure_produce(nodes, rounds, 0.5),
         "fetch": lambda: measure_fetch(nodes, rounds),
+        "many": lambda: measure_many(nodes, rounds, 0.7),
         "latency": lambda: measure_latency(nodes, rounds, 1.5),
         "clients": clients,
     }

@@ -29,7 +29,7 @@ def run_window(sock: socket.socket, request: bytes, in_flight: int, seconds: flo
     started = time.perf_counter()
     ends = started + seconds
     sock.sendall(request)
-    size = _first_answer(sock, buffer)
+    size = first_answer(sock, buffer)
     sent, answered, surplus = in_flight + 1, 1, 0
     sock.sendall(several[in_flight])
     while answered < sent:
@@ -46,7 +46,7 @@ def run_window(sock: socket.socket, request: bytes, in_flight: int, seconds: flo
     return answered, time.perf_counter() - started
 
 
-def _first_answer(sock: socket.socket, buffer: memoryview) -> int:
+def first_answer(sock: socket.socket, buffer: memoryview) -> int:
     """The size of an answer with its prefix; all answers to the same request have the same."""
     received = 0
     while received < 4 or received < 4 + struct.unpack_from(">i", buffer)[0]:

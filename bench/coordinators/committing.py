@@ -1,12 +1,9 @@
 """Commits of offsets: one after the other, pipelined on one connection, and from many connections at once."""
 
-import selectors
-import time
-from contextlib import ExitStack
-
 from contenders import Contender
 from load import alternating, run_window
 from report import Row, compared
+from windows import connected, run_windows, the_same
 from wire_client import GROUPS, WireClient
 
 from ottla.wire.errors import ErrorCode
@@ -19,6 +16,7 @@ WINDOW = 32
 CONNECTIONS = 50
 VERSION = 9
 WARM_UP_S = 4.0
+WARM_UP_REQUESTS = 200_000
 
 
 def measure_commits(nodes: list[Contender], rounds: int, seconds: float) -> list[Row]:
@@ -28,7 +26,7 @@ def measure_commits(nodes: list[Contender], rounds: int, seconds: float) -> list
             client.ready_coordinators(GROUPS)
         for in_flight in (1, WINDOW):
             _commits(node, in_flight, WARM_UP_S)
-        _commits_of_many(node, CONNECTIONS, WARM_UP_S)
+        _commits_of_many(node, CONNECTIONS, 60, WARM_UP_REQUESTS)
     names = [node.name for node in nodes]
     rows = []
     for what, run in {
@@ -59,23 +57,15 @@ def _commits(node: Contender, in_flight: int, seconds: float) -> tuple[int, floa
         return run_window(client.socket, encode_request(request, VERSION, 1, "bench"), in_flight, seconds, 1 << 30)
 
 
-def _commits_of_many(node: Contender, connections: int, seconds: float) -> tuple[int, float]:
-    with ExitStack() as opened, selectors.DefaultSelector() as selector:
-        for number in range(connections):
-            client = opened.enter_context(WireClient(node.bootstrap))
-            request = commit_request(f"one-of-many-{number}")
+def _commits_of_many(node: Contender, connections: int, seconds: float, most: int = 1 << 30) -> tuple[int, float]:
+    """Each commits for a group of its own."""
+    requests = [commit_request(f"one-of-many-{number}") for number in range(connections)]
+    with WireClient(node.bootstrap) as client:
+        for request in requests:
             _check(client, request)
-            frame = encode_request(request, VERSION, 1, "bench")
-            selector.register(client.socket, selectors.EVENT_READ, frame)
-            client.socket.sendall(frame)
-        answered = 0
-        started = time.perf_counter()
-        while time.perf_counter() - started < seconds:
-            for key, _ in selector.select():
-                key.fileobj.recv(1 << 16)  # type: ignore[union-attr]  # an answer is small, and comes whole
-                answered += 1
-                key.fileobj.sendall(key.data)  # type: ignore[union-attr]
-        return answered, time.perf_counter() - started
+    frames = [encode_request(request, VERSION, 1, "bench") for request in requests]
+    with connected(node.bootstrap, connections) as opened:
+        return run_windows(opened, the_same(frames, 1), 1, seconds, most)
 
 
 def commit_request(group: str, topic: str = TOPIC, partitions: range = range(1)) -> OffsetCommitRequest:
