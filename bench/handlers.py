@@ -24,13 +24,13 @@ from compare import print_table
 from ottla.base.ids import Uuid
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import find_handler
-from ottla.broker.topic_settings import SettingsOfTopics
+from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.log.disk import OsDisk
 from ottla.log.log_dirs import LogDirs
-from ottla.machines.metadata.delta import MetadataDelta
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.builder import build_batch
 from ottla.records.validate import validate_produced
 from ottla.runtime.request import ClientConnection, RequestContext

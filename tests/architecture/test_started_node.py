@@ -50,13 +50,13 @@ STANDARD = {
     "http": "the metrics page is served by a few lines",
 }
 OURS = {
-    "ottla.broker.produce": "handlers are imported with their first request",
-    "ottla.broker.fetch": "handlers are imported with their first request",
+    "ottla.broker.data.produce": "handlers are imported with their first request",
+    "ottla.broker.data.fetch": "handlers are imported with their first request",
     "ottla.log.cleaning.cleaning": "is for the cleaner's own process",
     "ottla.machines.group.coordinator": "is for who leads a partition of __consumer_offsets",
     "ottla.machines.transaction.coordinator": "is for who leads a partition of __transaction_state",
-    "ottla.node.metrics": "is for `--metrics`",
-    "ottla.node.storage_format": "a directory is formatted once",
+    "ottla.node.metrics.node_metrics": "is for `--metrics`",
+    "ottla.node.storage.formatting": "a directory is formatted once",
     "ottla.testing": "is for tests",
 }
 

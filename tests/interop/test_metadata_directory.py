@@ -17,11 +17,11 @@ from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.log.disk import OsDisk
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.controller import Controller
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
-from ottla.node.bootstrap import read_bootstrap
-from ottla.node.storage import load_storage
+from ottla.node.storage.bootstrap import read_bootstrap
+from ottla.node.storage.meta_properties import load_storage
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore

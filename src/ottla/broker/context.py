@@ -10,34 +10,34 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk
+from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.admin.topic_creation import TopicCreation
+from ottla.broker.cluster.described_partitions import DescribedPartitions
 from ottla.broker.coordination.coordinators import Coordinators
-from ottla.broker.described_partitions import DescribedPartitions
-from ottla.broker.directory_assignments import DirectoryAssignments
-from ottla.broker.fetch_sessions import FetchSessions
-from ottla.broker.node_settings import NodeSettings
-from ottla.broker.partition import Partition
-from ottla.broker.producer_ids import ProducerIds
-from ottla.broker.purgatory import Purgatory
-from ottla.broker.replica_moves import ReplicaMoves
-from ottla.broker.replicas import LOG_DIRS, Replicas
-from ottla.broker.topic_creation import TopicCreation
-from ottla.broker.topic_settings import SettingsOfTopics, TopicSettings
-from ottla.broker.traffic import Traffic
+from ottla.broker.data.fetch_sessions import FetchSessions
+from ottla.broker.partitions.directory_assignments import DirectoryAssignments
+from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.partitions.replicas import LOG_DIRS, Replicas
+from ottla.broker.partitions.topic_settings import SettingsOfTopics, TopicSettings
+from ottla.broker.partitions.traffic import Traffic
+from ottla.broker.transactions.producer_ids import ProducerIds
 from ottla.config.parse import Values
 from ottla.log.errors import CorruptFile
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.decision import Decision
-from ottla.machines.metadata.delta import MetadataDelta
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.header import CorruptBatch
 from ottla.runtime.timers import Timers
 from ottla.runtime.workers import Workers
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.broker.cleaner import LogCleaner
-    from ottla.broker.quorum import QuorumView
-    from ottla.machines.metadata.controller import Controller
+    from ottla.broker.cluster.describe_quorum import QuorumView
+    from ottla.broker.partitions.cleaning.cleaner import LogCleaner
+    from ottla.machines.metadata.controller.controller import Controller
 
 _log = logging.getLogger(__name__)
 

@@ -20,15 +20,15 @@ from ottla.config.parse import Values, parse
 from ottla.config.properties import read_properties
 from ottla.config.scopes import Scope
 from ottla.log.disk import OsDisk
-from ottla.machines.metadata.features import FEATURES, METADATA_VERSION, METADATA_VERSIONS, default_level
+from ottla.machines.metadata.image.features import FEATURES, METADATA_VERSION, METADATA_VERSIONS, default_level
 from ottla.machines.raft.voters import VoterSet
 from ottla.node.clock import SystemClock, java_date
 from ottla.node.listeners import parse_listeners
-from ottla.node.storage import new_directory_id
-from ottla.node.storage_features import parse_level, parse_release
-from ottla.node.storage_format import FormatPlan, World, format_storage
-from ottla.node.storage_info import describe_storage
-from ottla.node.storage_voters import parse_initial_controllers
+from ottla.node.storage.format_features import parse_level, parse_release
+from ottla.node.storage.format_voters import parse_initial_controllers
+from ottla.node.storage.formatting import FormatPlan, World, format_storage
+from ottla.node.storage.meta_properties import new_directory_id
+from ottla.node.storage.storage_info import describe_storage
 
 LATEST = METADATA_VERSIONS[max(METADATA_VERSIONS)].name
 OLDEST = METADATA_VERSIONS[min(METADATA_VERSIONS)].name

@@ -21,27 +21,27 @@ from typing import TypeVar
 from ottla.base.errors import StorageError
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Lock
-from ottla.broker.api_versions import handle_unsupported
-from ottla.broker.background import Background
-from ottla.broker.cleaner import LogCleaner
-from ottla.broker.cleaner_process import CleanerProcess
+from ottla.broker.cluster.api_versions import handle_unsupported
+from ottla.broker.cluster.describe_quorum import RaftQuorum
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
-from ottla.broker.quorum import RaftQuorum
+from ottla.broker.partitions.background import Background
+from ottla.broker.partitions.cleaning.cleaner import LogCleaner
+from ottla.broker.partitions.cleaning.cleaner_process import CleanerProcess
 from ottla.config.parse import Values
 from ottla.log.directory import lock_directory
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.log_dirs import LogDirs
-from ottla.machines.metadata.controller import Controller
+from ottla.machines.metadata.controller.controller import Controller
 from ottla.node.clock import SystemClock
 from ottla.node.config import NodeConfig
 from ottla.node.connection_limits import connection_limits, protected_listeners
-from ottla.node.directories import find_storage, new_uuid
 from ottla.node.listeners import Endpoint, advertised
-from ottla.node.metadata import open_metadata
+from ottla.node.metadata_quorum import open_metadata
 from ottla.node.registration import Membership
-from ottla.node.storage import Storage
+from ottla.node.storage.data_directories import find_storage, new_uuid
+from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.request_metrics import RequestMetrics
@@ -218,7 +218,7 @@ class Node:
         await joined
 
     async def _serve_metrics(self, port: int) -> None:
-        from ottla.node.metrics import metrics_page
+        from ottla.node.metrics.node_metrics import metrics_page
         from ottla.runtime.exposition import serve_metrics
 
         assert self.broker is not None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
 from ottla.broker.context import Broker
-from ottla.machines.metadata.features import FEATURES
+from ottla.machines.metadata.image.features import FEATURES
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
 from ottla.runtime.timers import Timer
 from ottla.wire.errors import ErrorCode

@@ -4,7 +4,7 @@ from typing import Any
 
 from compared_nodes import Settle, Step, ask
 
-from ottla.machines.metadata.configs import ResourceType
+from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.wire.messages import (
     AlterConfigsRequest,
     DescribeConfigsRequest,

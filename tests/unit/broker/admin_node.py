@@ -12,8 +12,8 @@ from typing import Any
 from brokers import NODE_ID, TestNode
 
 from ottla.base.ids import Uuid
-from ottla.machines.metadata.controller import Controller
-from ottla.machines.metadata.features import FEATURES
+from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.metadata.image.features import FEATURES
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, FeatureLevelRecord, RegisterBrokerRecord
 

@@ -17,13 +17,13 @@ from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
-from ottla.broker.topic_settings import SettingsOfTopics
+from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.config.parse import Values, parse
 from ottla.config.scopes import Scope
 from ottla.log.log_dirs import LogDirs
 from ottla.log.outcomes import FileSlice
-from ottla.machines.metadata.delta import MetadataDelta
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records

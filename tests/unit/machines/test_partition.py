@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.machines.partition import LeaderState
+from ottla.machines.partition_leader import LeaderState
 from ottla.wire.errors import ErrorCode
 
 NOW_MS = 1_000

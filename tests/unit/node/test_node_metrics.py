@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.traffic import Traffic
+from ottla.broker.partitions.traffic import Traffic
 from ottla.log.producer_state import ProducerState
-from ottla.machines.metadata.image import MetadataImage
-from ottla.node.metrics import metrics_page
+from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.node.metrics.node_metrics import metrics_page
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.wire.messages import PartitionRecord, RegisterBrokerRecord, TopicRecord

@@ -8,7 +8,7 @@ from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid, uuid_text
 from ottla.base.ports import Disk
 from ottla.log.files import replace_file
-from ottla.node.storage import (
+from ottla.node.storage.meta_properties import (
     MetaProperties,
     NotFormatted,
     Storage,
@@ -16,7 +16,7 @@ from ottla.node.storage import (
     parse_meta_properties,
     write_meta_properties,
 )
-from ottla.node.storage_info import describe_storage
+from ottla.node.storage.storage_info import describe_storage
 from ottla.testing.memory_disk import MemoryDisk
 
 CLUSTER_ID = "b3R0bGEtaW50ZXJvcC0wMQ"

@@ -14,11 +14,11 @@ from ottla.base.ports import Disk
 from ottla.log.disk import OsDisk
 from ottla.log.files import read_file
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet
-from ottla.node.bootstrap import read_bootstrap
-from ottla.node.storage import MetaProperties, format_meta_properties
-from ottla.node.storage_format import FormatPlan, World, format_storage
-from ottla.node.storage_scram import WrongScram, parse_scram
-from ottla.node.storage_voters import WrongVoters, parse_initial_controllers
+from ottla.node.storage.bootstrap import read_bootstrap
+from ottla.node.storage.format_scram import WrongScram, parse_scram
+from ottla.node.storage.format_voters import WrongVoters, parse_initial_controllers
+from ottla.node.storage.formatting import FormatPlan, World, format_storage
+from ottla.node.storage.meta_properties import MetaProperties, format_meta_properties
 from ottla.records.batch import TimestampType, batches, set_max_timestamp
 from ottla.runtime.metadata.snapshots import read_snapshot
 from ottla.testing.clock import FixedClock

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ottla.broker.coordination.batches import coordinator_batches
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.named_timers import NamedTimers
-from ottla.broker.flushing import flush
-from ottla.broker.partition import Partition
-from ottla.broker.purgatory import Operation, Place
+from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.errors import CorruptFile
 from ottla.log.producer_state import AppendOrigin
 from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorMachine, TransactionStamp

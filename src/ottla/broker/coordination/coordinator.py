@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
 from ottla.broker.coordination.placement import partition_of
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.machines.coordinator import CoordinatorDecision, CoordinatorMachine
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.ids import Uuid, uuid_text
 from ottla.broker.coordination.coordinator import Coordinator
-from ottla.broker.partition import Partition
-from ottla.broker.transactions import Transactions
-from ottla.machines.metadata.delta import MetadataDelta
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.transactions.transaction_coordinators import Transactions
+from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:

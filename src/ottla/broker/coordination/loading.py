@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import CorruptFile, OffsetOutOfRange
 from ottla.machines.coordinator import CoordinatorMachine, TransactionStamp
 from ottla.records.batch import complete_batches

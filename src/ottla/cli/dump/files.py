@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 
 from ottla.base.errors import OttlaError
-from ottla.cli.dump.batches import dump_batches
+from ottla.cli.dump.dumped_batches import dump_batches
 from ottla.cli.dump.findings import Findings
 from ottla.cli.dump.indexes import dump_offset_index, dump_time_index
 from ottla.cli.dump.options import Options

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ottla.base.ports import Disk
 from ottla.log import names
-from ottla.log.cleaning.batches import BatchCleaner
+from ottla.log.cleaning.cleaned_batches import BatchCleaner
 from ottla.log.cleaning.grouping import group_segments
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningJob, CleaningStats
 from ottla.log.cleaning.offset_map import fill_offset_map

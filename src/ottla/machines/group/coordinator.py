@@ -27,7 +27,7 @@ from ottla.machines.group.effects import Effects
 from ottla.machines.group.membership import Group, Membership, NewIds, waiters_of
 from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.settings import GroupSettings
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.kernel import Record
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ids import Uuid
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.codec import decode_from
 from ottla.wire.faults import DecodeError
 from ottla.wire.message import Message

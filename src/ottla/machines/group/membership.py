@@ -22,7 +22,7 @@ from ottla.machines.group.effects import Effects
 from ottla.machines.group.migration import Migration
 from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     HeartbeatRequest,

@@ -44,7 +44,7 @@ from ottla.machines.group.embedded import (
 )
 from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.errors import ErrorCode
 
 _NEVER_ASSIGNED_MS = 0

@@ -28,8 +28,8 @@ from ottla.base.errors import StorageError
 from ottla.base.ports import Clock
 from ottla.log.flush import Flush
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.delta import MetadataDelta
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.events import (
     AdvanceHighWatermark,
     BeginEpoch,
@@ -45,7 +45,7 @@ from ottla.machines.raft.events import (
 from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
-from ottla.runtime.metadata.batches import MetadataBatch, control_batch, metadata_batches
+from ottla.runtime.metadata.metadata_batches import MetadataBatch, control_batch, metadata_batches
 from ottla.runtime.metadata.quorum import epoch_records, raft_of
 from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, Workers
 from ottla.runtime.metadata.store import MetadataStore
@@ -62,7 +62,7 @@ class MetadataLogFailed(StorageError):
 
 
 class ControllerMachine(Protocol):
-    """What the driver needs of a controller; see `ottla.machines.metadata.controller`."""
+    """What the driver needs of a controller; see `ottla.machines.metadata.controller.controller`."""
 
     next_offset: int
     """The offset that the next record gets, which the driver says before every decision."""

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from ottla.base.dataclass import dataclass
 from ottla.base.ports import Clock
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.machine import Raft
-from ottla.runtime.metadata.batches import MetadataBatch
+from ottla.runtime.metadata.metadata_batches import MetadataBatch
 from ottla.runtime.metadata.snapshots import SnapshotId, snapshot_batches
 from ottla.runtime.metadata.store import MetadataStore
 

@@ -23,7 +23,7 @@ from ottla.log.scan import scan_headers
 from ottla.machines.raft.events import LogEnd, QuorumState
 from ottla.machines.raft.voters import STATIC_VOTERS, VoterSet
 from ottla.records.batch import complete_batches
-from ottla.runtime.metadata.batches import MetadataBatch, read_batch
+from ottla.runtime.metadata.metadata_batches import MetadataBatch, read_batch
 from ottla.runtime.metadata.quorum_state_file import read_quorum_state, write_quorum_state
 from ottla.runtime.metadata.snapshots import (
     CHECKPOINT,

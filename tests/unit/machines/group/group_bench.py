@@ -21,7 +21,7 @@ from ottla.machines.group.consumer.heartbeats import Client, Refused
 from ottla.machines.group.coordinator import GroupCoordinator
 from ottla.machines.group.membership import NewIds
 from ottla.machines.group.settings import GroupSettings
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     ConsumerGroupHeartbeatRequest,

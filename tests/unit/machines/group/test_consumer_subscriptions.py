@@ -9,7 +9,7 @@ from ottla.base.ids import parse_uuid
 from ottla.machines.group.consumer.topic_hash import group_hash
 from ottla.machines.group.consumer.topic_regex import InvalidRegex, TopicRegex
 from ottla.machines.group.consumer.xxh3 import xxh3_64
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.messages import PartitionRecord, RegisterBrokerRecord, TopicRecord
 
 # Apache Kafka's library (hash4j 0.22.0) for the bytes 3, 10, 17, ... of these lengths.

@@ -15,7 +15,7 @@ from ottla.machines.group.coordinator import GroupCoordinator
 from ottla.machines.group.membership import NewIds
 from ottla.machines.group.records import group_forgotten, offset_committed, offset_forgotten
 from ottla.machines.group.settings import GroupSettings
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import read_header
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.records.kernel import Record

@@ -12,7 +12,7 @@ from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.coordinator import GroupCoordinator
 from ottla.machines.group.membership import NewIds
 from ottla.machines.group.settings import GroupSettings
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import complete_batches
 from ottla.wire.messages import OffsetFetchRequest
 from ottla.wire.record_values import CoordinatorTopic

@@ -7,10 +7,10 @@ from ottla.base.ids import Uuid
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.machines.decision import Decision
-from ottla.machines.metadata.activation import bootstrap_records
-from ottla.machines.metadata.controller import Controller
-from ottla.machines.metadata.features import FEATURES
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.controller.activation import bootstrap_records
+from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.metadata.image.features import FEATURES
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import complete_batches
 from ottla.records.reader import read_records
 from ottla.wire.message import Message

@@ -9,7 +9,7 @@ from golden_metadata import GOLDEN, records_of
 from plain_messages import plain
 
 from ottla.base.ids import Uuid
-from ottla.machines.metadata.partition import RECOVERED, RECOVERING, PartitionImage
+from ottla.machines.metadata.image.partition_image import RECOVERED, RECOVERING, PartitionImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     AllocateProducerIdsRequest,

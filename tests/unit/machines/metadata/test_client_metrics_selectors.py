@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.machines.metadata.setting_checks import check_client_metrics_settings
+from ottla.machines.metadata.settings.setting_checks import check_client_metrics_settings
 from ottla.wire.errors import ErrorCode
 
 

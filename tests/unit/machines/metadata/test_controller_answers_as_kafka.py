@@ -11,8 +11,8 @@ from plain_messages import plain
 from record_kafka_answers import ANSWERS, ask_kafka
 
 from ottla.base.ids import Uuid
-from ottla.machines.metadata.delta import delta_between
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.delta import delta_between
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 
 METHODS = {
     "CreateTopicsRequest": "create_topics",

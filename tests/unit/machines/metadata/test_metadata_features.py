@@ -6,14 +6,14 @@ from controllers import ControllerUnderTest, one_node
 from golden_metadata import GOLDEN, records_of
 from plain_messages import plain
 
-from ottla.machines.metadata.activation import bootstrap_records
-from ottla.machines.metadata.features import (
+from ottla.machines.metadata.controller.activation import bootstrap_records
+from ottla.machines.metadata.image.features import (
     METADATA_VERSIONS,
     default_level,
     partition_version,
     register_broker_version,
 )
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.messages import BeginTransactionRecord, FeatureLevelRecord
 
 

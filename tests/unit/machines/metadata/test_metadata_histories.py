@@ -12,8 +12,8 @@ from controllers import ControllerUnderTest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.machines.metadata.delta import MetadataDelta, delta_between
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.delta import MetadataDelta, delta_between
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.messages import AlterPartitionRequest
 from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
 

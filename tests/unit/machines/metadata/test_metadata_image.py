@@ -4,10 +4,10 @@ import pytest
 from controllers import ControllerUnderTest, one_node
 
 from ottla.base.ids import Uuid
-from ottla.machines.metadata.configs import ConfigResource, ResourceType
-from ottla.machines.metadata.delta import MetadataDelta, delta_between
-from ottla.machines.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.configs_image import ConfigResource, ResourceType
+from ottla.machines.metadata.image.delta import MetadataDelta, delta_between
+from ottla.machines.metadata.image.metadata_errors import CorruptMetadataError, UnsupportedMetadataError
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.message import Message
 from ottla.wire.messages import (
     AbortTransactionRecord,

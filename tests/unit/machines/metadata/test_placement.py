@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from ottla.machines.metadata.placement import UsableBroker, place
+from ottla.machines.metadata.controller.replica_placement import UsableBroker, place
 from ottla.machines.metadata.refusal import Refusal
 
 

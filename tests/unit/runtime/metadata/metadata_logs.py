@@ -10,9 +10,9 @@ from ottla.base.ports import Disk
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.controller import Controller
-from ottla.machines.metadata.delta import MetadataDelta
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.snapshotter import SnapshotConfig

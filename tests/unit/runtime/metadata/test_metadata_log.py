@@ -8,7 +8,7 @@ from metadata_logs import LOG_DIR, ME, STATIC_VOTERS, Node, topic_records
 from ottla.base.errors import StorageError
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, ReplicaKey, Voter, VoterSet
-from ottla.runtime.metadata.batches import metadata_batches
+from ottla.runtime.metadata.metadata_batches import metadata_batches
 from ottla.runtime.metadata.snapshots import BOOTSTRAP_ID, snapshot_batches, write_batches
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode

@@ -7,7 +7,7 @@ from metadata_logs import BOOTSTRAP, ME, STATIC_VOTERS, make_controller, topic_r
 
 from ottla.log.disk import OsDisk
 from ottla.machines.decision import Decision
-from ottla.machines.metadata.controller import Controller
+from ottla.machines.metadata.controller.controller import Controller
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore, StoreConfig

@@ -8,7 +8,7 @@ from metadata_logs import LOG_DIR, ME, Node, topic_records
 
 from ottla.log.errors import CorruptFile
 from ottla.log.files import read_file, replace_file
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, VoterSet
 from ottla.runtime.metadata.snapshots import (
     SnapshotId,

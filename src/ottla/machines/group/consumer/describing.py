@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from ottla.base.ids import Uuid
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.member import ConsumerMember
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.messages import ConsumerGroupDescribeResponse
 
 Described = ConsumerGroupDescribeResponse.DescribedGroup

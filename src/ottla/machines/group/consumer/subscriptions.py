@@ -11,7 +11,7 @@ from ottla.machines.group.consumer.member import NO_TARGET, ConsumerMember, Subs
 from ottla.machines.group.consumer.records import regex_forgotten, regex_resolved
 from ottla.machines.group.consumer.topic_hash import group_hash
 from ottla.machines.group.consumer.topic_regex import TopicRegex
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 
 
 class Subscriptions:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from struct import pack
 
 from ottla.machines.group.consumer.xxh3 import xxh3_64
-from ottla.machines.metadata.image import MetadataImage
-from ottla.machines.metadata.topics import TopicImage
+from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.machines.metadata.image.topics_image import TopicImage
 
 _VERSION = b"\0"
 _SIGN = 1 << 63

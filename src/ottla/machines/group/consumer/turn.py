@@ -28,8 +28,8 @@ from ottla.machines.group.consumer.records import (
 from ottla.machines.group.consumer.subscriptions import Subscriptions, resolve
 from ottla.machines.group.effects import Effects
 from ottla.machines.group.settings import GroupSettings
-from ottla.machines.metadata.configs import ResourceType
-from ottla.machines.metadata.image import MetadataImage
+from ottla.machines.metadata.image.configs_image import ResourceType
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.errors import ErrorCode
 
 

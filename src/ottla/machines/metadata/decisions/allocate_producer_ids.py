@@ -1,7 +1,7 @@
 """AllocateProducerIds: the next thousand, for one broker alone (KIP-730)."""
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.decisions.broker_epochs import check_broker_epoch
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse, ProducerIdsRecord

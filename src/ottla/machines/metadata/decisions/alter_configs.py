@@ -16,11 +16,16 @@ from ottla.config.scopes import Scope, settings
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.values import Type, value_text
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.configs import CLUSTER_DEFAULT, MIN_INSYNC_REPLICAS, ConfigResource, ResourceType
-from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.image.configs_image import (
+    CLUSTER_DEFAULT,
+    MIN_INSYNC_REPLICAS,
+    ConfigResource,
+    ResourceType,
+)
 from ottla.machines.metadata.refusal import Refusal
-from ottla.machines.metadata.setting_checks import (
+from ottla.machines.metadata.settings.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
+from ottla.machines.metadata.settings.setting_checks import (
     check_broker_settings,
     check_client_metrics_settings,
     check_group_settings,

@@ -1,11 +1,11 @@
 """AlterPartition: a leader asks for another ISR; the partition epoch makes sure that it knew the last one (KIP-497)."""
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.leadership import change_of
 from ottla.machines.metadata.decisions.broker_epochs import check_broker_epoch
-from ottla.machines.metadata.leadership import change_of
-from ottla.machines.metadata.partition import LEADER_UNCHANGED, RECOVERED, RECOVERING, PartitionImage
-from ottla.machines.metadata.topics import TopicImage
+from ottla.machines.metadata.image.partition_image import LEADER_UNCHANGED, RECOVERED, RECOVERING, PartitionImage
+from ottla.machines.metadata.image.topics_image import TopicImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterPartitionRequest, AlterPartitionResponse
 

@@ -5,8 +5,8 @@ from collections.abc import Container
 
 from ottla.config.values import Type
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.quotas import QuotaEntity, quota_record
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.image.quotas_image import QuotaEntity, quota_record
 from ottla.machines.metadata.refusal import Refusal
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterClientQuotasRequest, AlterClientQuotasResponse

@@ -1,10 +1,10 @@
 """AlterUserScramCredentials: what users prove their names with (KIP-554)."""
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.features import has_scram
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.image.features import has_scram
+from ottla.machines.metadata.image.scram_credentials import BY_TYPE, credential_record
 from ottla.machines.metadata.refusal import Refusal
-from ottla.machines.metadata.scram import BY_TYPE, credential_record
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import (

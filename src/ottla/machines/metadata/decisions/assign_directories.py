@@ -2,12 +2,12 @@
 
 from ottla.base.ids import Uuid
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.leadership import Located, change_of, changes_when_removed
+from ottla.machines.metadata.controller.partition_change import Election
 from ottla.machines.metadata.decisions.broker_epochs import check_broker_epoch
-from ottla.machines.metadata.directories import is_online
-from ottla.machines.metadata.features import has_directory_assignment
-from ottla.machines.metadata.leadership import Located, change_of, changes_when_removed
-from ottla.machines.metadata.partition_change import Election
+from ottla.machines.metadata.image.directory_ids import is_online
+from ottla.machines.metadata.image.features import has_directory_assignment
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 

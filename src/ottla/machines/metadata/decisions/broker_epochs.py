@@ -1,6 +1,6 @@
 """Requests of brokers carry the epoch of their registration: one of an earlier life is not listened to."""
 
-from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.refusal import Refusal
 from ottla.wire.errors import ErrorCode
 

@@ -3,10 +3,10 @@
 from collections import Counter
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.replica_placement import check_manual_assignment, new_partition
 from ottla.machines.metadata.decisions.create_topics import place_partitions
-from ottla.machines.metadata.partition import PartitionImage
-from ottla.machines.metadata.placement import check_manual_assignment, new_partition
+from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.refusal import Refusal
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreatePartitionsRequest, CreatePartitionsResponse

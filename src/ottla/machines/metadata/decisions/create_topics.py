@@ -7,14 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.configs import ConfigResource, ResourceType
-from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.replica_placement import (
+    check_manual_assignment,
+    new_partition,
+    place,
+    usable_brokers,
+)
 from ottla.machines.metadata.decisions.alter_configs import setting_records
-from ottla.machines.metadata.partition import PartitionImage
-from ottla.machines.metadata.placement import check_manual_assignment, new_partition, place, usable_brokers
+from ottla.machines.metadata.image.configs_image import ConfigResource, ResourceType
+from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.refusal import Refusal
+from ottla.machines.metadata.settings.effective_settings import effective_settings
 from ottla.machines.metadata.topic_names import CLUSTER_METADATA, check_name
-from ottla.machines.metadata.topic_settings import effective_settings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse, TopicRecord
 

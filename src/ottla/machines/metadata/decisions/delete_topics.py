@@ -4,7 +4,7 @@ from collections import Counter
 
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.refusal import UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, Refusal
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DeleteTopicsRequest, DeleteTopicsResponse, RemoveTopicRecord

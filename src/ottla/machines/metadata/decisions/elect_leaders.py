@@ -1,10 +1,10 @@
 """ElectLeaders: the preferred leader back to its place, or any leader rather than none (KIP-183, KIP-460)."""
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.leadership import change_of
-from ottla.machines.metadata.partition import NO_LEADER
-from ottla.machines.metadata.partition_change import Election
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.leadership import change_of
+from ottla.machines.metadata.controller.partition_change import Election
+from ottla.machines.metadata.image.partition_image import NO_LEADER
 from ottla.machines.metadata.refusal import Refusal
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ElectLeadersRequest, ElectLeadersResponse

@@ -12,12 +12,12 @@ from enum import Enum, auto
 
 from ottla.base.ids import Uuid
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.brokers import ENTER_CONTROLLED_SHUTDOWN, FENCE, UNFENCE, BrokerRegistration
-from ottla.machines.metadata.context import ControllerContext
+from ottla.machines.metadata.controller.broker_sessions import Session
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.leadership import changes_when_added, changes_when_removed, leads_something
 from ottla.machines.metadata.decisions.broker_epochs import check_broker_epoch
-from ottla.machines.metadata.features import has_cordoned_directories, has_directory_assignment
-from ottla.machines.metadata.leadership import changes_when_added, changes_when_removed, leads_something
-from ottla.machines.metadata.sessions import Session
+from ottla.machines.metadata.image.brokers_image import ENTER_CONTROLLED_SHUTDOWN, FENCE, UNFENCE, BrokerRegistration
+from ottla.machines.metadata.image.features import has_cordoned_directories, has_directory_assignment
 from ottla.wire.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationChangeRecord
 
 

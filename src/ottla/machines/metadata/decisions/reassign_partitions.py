@@ -6,13 +6,13 @@ While it lasts, a partition has both: the replicas that are added and, at the en
 from collections.abc import Sequence
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.leadership import change_of
-from ottla.machines.metadata.partition import PartitionImage
-from ottla.machines.metadata.partition_change import Election, PartitionChange, without
-from ottla.machines.metadata.placement import check_manual_assignment
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.leadership import change_of
+from ottla.machines.metadata.controller.partition_change import Election, PartitionChange, without
+from ottla.machines.metadata.controller.replica_placement import check_manual_assignment
+from ottla.machines.metadata.image.partition_image import PartitionImage
+from ottla.machines.metadata.image.topics_image import TopicImage
 from ottla.machines.metadata.refusal import Refusal
-from ottla.machines.metadata.topics import TopicImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     AlterPartitionReassignmentsRequest,

@@ -5,10 +5,11 @@ taken from it first: if it did not stop cleanly, it may not even have what it ha
 """
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.brokers import BrokerRegistration, Endpoint, broker_record
-from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.directories import is_reserved
-from ottla.machines.metadata.features import (
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.leadership import changes_when_restarted, changes_when_unregistered
+from ottla.machines.metadata.image.brokers_image import BrokerRegistration, Endpoint, broker_record
+from ottla.machines.metadata.image.directory_ids import is_reserved
+from ottla.machines.metadata.image.features import (
     KRAFT_VERSION,
     METADATA_VERSION,
     Range,
@@ -16,7 +17,6 @@ from ottla.machines.metadata.features import (
     has_directory_assignment,
     register_broker_version,
 )
-from ottla.machines.metadata.leadership import changes_when_restarted, changes_when_unregistered
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     BrokerRegistrationRequest,

@@ -7,9 +7,9 @@ there.
 from enum import IntEnum
 
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.configs import CLUSTER_DEFAULT, MIN_INSYNC_REPLICAS, ResourceType
-from ottla.machines.metadata.context import ControllerContext
-from ottla.machines.metadata.features import (
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.image.configs_image import CLUSTER_DEFAULT, MIN_INSYNC_REPLICAS, ResourceType
+from ottla.machines.metadata.image.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     FEATURES,
     KRAFT_VERSION,

@@ -1,0 +1,119 @@
+"""AlterConfigs 0-2 and IncrementalAlterConfigs 0-1: new settings for topics, brokers, groups, metrics and loggers.
+
+Loggers are this node's own business and are set here. The rest is the controller's to check and to keep; but what is
+meant for one broker must be sent to that broker (KIP-226), which is checked here, where it is known who we are. The
+old API replaces all settings of a resource, the incremental one (KIP-339) changes some. Replies are in the request's
+order.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from ottla.broker.admin.settings.logger_changes import change_loggers
+from ottla.broker.context import Broker
+from ottla.machines.metadata.decisions.alter_configs import Operation
+from ottla.machines.metadata.image.configs_image import ResourceType
+from ottla.machines.metadata.refusal import Refusal
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+Resource: TypeAlias = AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource
+Key: TypeAlias = tuple[int, str]
+
+
+def handle_incremental_alter_configs(
+    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest, respond: Respond
+) -> None:
+    def check(resource: IncrementalAlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
+        if resource.resource_type == ResourceType.BROKER_LOGGER:
+            return change_loggers(broker.node_id, resource, validate_only=request.validate_only)
+        given = [change.name for change in resource.configs if change.config_operation != Operation.DELETE]
+        return _check_broker(broker, resource, given)
+
+    _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(
+        broker, lambda controller, rest, now_ms: controller.incremental_alter_configs(rest, now_ms), respond
+    )
+
+
+def handle_alter_configs(
+    broker: Broker, context: RequestContext, request: AlterConfigsRequest, respond: Respond
+) -> None:
+    def check(resource: AlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
+        return _check_broker(broker, resource, [config.name for config in resource.configs])
+
+    _Alteration(request, AlterConfigsResponse, check).carry_out(
+        broker, lambda controller, rest, now_ms: controller.alter_configs(rest, now_ms), respond
+    )
+
+
+class _Alteration:
+    """A request of either API, which have the same shape: what is settled here, and what the controller is to decide.
+
+    `_verdicts` has what `check` says of each resource; None is for the controller.
+    """
+
+    def __init__(self, request: Any, response: Any, check: Callable[[Any], Refusal | None]) -> None:
+        times = Counter(map(_key, request.resources))
+        twice = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+        self._resources: list[Any] = request.resources
+        self._response = response
+        self._verdicts = [twice if times[_key(resource)] > 1 else check(resource) for resource in request.resources]
+        self._rest = type(request)(
+            resources=[resource for resource, verdict in self._pairs() if verdict is None],
+            validate_only=request.validate_only,
+        )
+
+    def carry_out(self, broker: Broker, decide: Callable[[Any, Any, int], Any], respond: Respond) -> None:
+        if not self._rest.resources:
+            respond(self._reply({}))
+            return
+
+        def decided(reply: Any) -> None:
+            respond(self._reply({_key(of): Refusal(of.error_code, of.error_message) for of in reply.responses}))
+
+        def failed(error: ErrorCode) -> None:
+            respond(self._reply({_key(resource): Refusal(error) for resource in self._rest.resources}))
+
+        broker.controller.submit(lambda controller, now_ms: decide(controller, self._rest, now_ms), decided, failed)
+
+    def _pairs(self) -> list[tuple[Any, Refusal | None]]:
+        return list(zip(self._resources, self._verdicts, strict=True))
+
+    def _reply(self, decided: Mapping[Key, Refusal]) -> Any:
+        reply = self._response()
+        for resource, verdict in self._pairs():
+            outcome = verdict if verdict is not None else decided[_key(resource)]
+            reply.responses.append(
+                self._response.AlterConfigsResourceResponse(
+                    error_code=outcome.code,
+                    error_message=outcome.message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+            )
+        return reply
+
+
+def _key(resource: Any) -> Key:
+    return resource.resource_type, resource.resource_name
+
+
+def _check_broker(broker: Broker, resource: Resource, given: list[str]) -> Refusal | None:
+    """No name is all brokers, which any of them may speak for. A key store belongs to one listener of one broker."""
+    name = resource.resource_name
+    if resource.resource_type != ResourceType.BROKER:
+        return None
+    if name and name != str(broker.node_id):
+        return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}; settings of {name!r} go there.")
+    for_listeners = [key for key in given if key.startswith("ssl.")]
+    if for_listeners:
+        keys = ", ".join(for_listeners)
+        return Refusal(ErrorCode.INVALID_REQUEST, f"To be given to a listener, as listener.name.<name>.<key>: {keys}")
+    return None

@@ -1,0 +1,78 @@
+"""The settings that this node lives by: its file, and over it what was given at run time (KIP-226).
+
+Three places give a broker setting a value: for this broker alone, for all brokers of the cluster, and the file; the
+first two are in the metadata and change while the node runs. What is there and cannot be used (another version may
+have accepted it) is passed over with a warning: a node does not stop for it.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from ottla.config.parse import LISTENER_PREFIX, Values, listener_setting
+from ottla.config.scopes import Scope, settings
+from ottla.config.setting import Dynamic, Setting
+from ottla.config.values import Value
+from ottla.machines.metadata.image.configs_image import CLUSTER_DEFAULT, ConfigResource, ConfigsImage, ResourceType
+from ottla.machines.metadata.image.delta import MetadataDelta
+
+_log = logging.getLogger(__name__)
+
+Watcher: TypeAlias = Callable[[Values, frozenset[str]], None]
+"""Is told all settings, and the keys of those that are not as they were."""
+
+
+class NodeSettings:
+    """`static` is the file; `effective` what counts now. Watchers are told of a change in the order they came."""
+
+    def __init__(self, node_id: int, static: Values) -> None:
+        self.node_id = node_id
+        self.static = static
+        self.effective = static
+        self._watchers: list[Watcher] = []
+
+    def watch(self, watcher: Watcher) -> None:
+        self._watchers.append(watcher)
+
+    def on_metadata(self, configs: ConfigsImage, delta: MetadataDelta) -> None:
+        """Committed records may have changed what was given to this broker or to all."""
+        if CLUSTER_DEFAULT in delta.configs or ConfigResource(ResourceType.BROKER, str(self.node_id)) in delta.configs:
+            self.apply(configs)
+
+    def apply(self, configs: ConfigsImage) -> None:
+        given = {
+            **self.static.given,
+            **_usable(configs.of_cluster(), per_broker=False),
+            **_usable(configs.of_broker(self.node_id), per_broker=True),
+        }
+        before, self.effective = self.effective.given, Values(given, settings(Scope.BROKER))
+        changed = frozenset(key for key in before.keys() | given.keys() if before.get(key) != given.get(key))
+        if changed:
+            _log.info("settings changed: %s", ", ".join(sorted(changed)))
+            for watcher in self._watchers:
+                watcher(self.effective, changed)
+
+
+def broker_row(key: str) -> Setting | None:
+    """The row of a broker setting, or of the one behind `listener.name.<listener>.[<mechanism>.]<key>`."""
+    return settings(Scope.BROKER).get(key) or listener_setting(key)
+
+
+def is_for_one_listener(key: str) -> bool:
+    return key.startswith(LISTENER_PREFIX)
+
+
+def _usable(texts: Mapping[str, str], *, per_broker: bool) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for key, text in texts.items():
+        row = broker_row(key)
+        if row is None:
+            continue  # Kafka keeps keys that nobody knows: they may be a plug-in's.
+        if row.dynamic is Dynamic.READ_ONLY or (row.dynamic is Dynamic.PER_BROKER and not per_broker):
+            _log.warning("%s is not to be given at run time, and is ignored", key)
+            continue
+        try:
+            values[key] = row.parse(text)
+        except ValueError as expected:
+            _log.warning("%s is ignored: it must be %s", key, expected)
+    return values

@@ -1,0 +1,179 @@
+"""Fetch, versions 4 to 18: reading records, at once or when there are some.
+
+Left out: fetching from a chosen replica (KIP-392) and from tiered storage. `preferred_read_replica` is always -1.
+
+A request reads its partitions in order until `max_bytes` are used up; the first batch of the first partition that has
+one comes whole, however large (KIP-74). If there is less than `min_bytes`, no partition has an error and time is left,
+the request waits at all of its partitions, and each append there makes it look at that partition again. What it replies
+is read anew at the end.
+"""
+
+from ottla.broker.context import Broker
+from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
+from ottla.broker.data.fetch_sessions import FetchContext, PartitionKey, Read, Wanted, wanted_partitions
+from ottla.broker.data.leader_hints import current_leader, node_endpoints
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import FetchRequest, FetchResponse
+
+_USES_TOPIC_IDS = 13
+_HAS_REPLICA_STATE = 15
+_HAS_LEADER_HINTS = 16
+
+_LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+
+
+def handle_fetch(broker: Broker, context: RequestContext, request: FetchRequest, respond: Respond) -> None:
+    by_id = context.api_version >= _USES_TOPIC_IDS
+    names = {topic.topic_id: broker.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
+    wanted = wanted_partitions(request, by_id, names)
+    session = broker.fetch_sessions.begin(request, wanted, by_id=by_id, now_ms=broker.clock.now_ms())
+    if session.error:
+        respond(FetchResponse(error_code=session.error))
+    else:
+        Fetch(broker, context, request, session, respond).begin()
+
+
+class Fetch(Operation):
+    """One request, from the first look at the logs to the reply. `_places` and `_available` are for waiting."""
+
+    __slots__ = (
+        "_available",
+        "_broker",
+        "_by_id",
+        "_context",
+        "_is_follower",
+        "_max_bytes",
+        "_max_wait_ms",
+        "_min_bytes",
+        "_places",
+        "_reader",
+        "_respond",
+        "_session",
+        "_wanted",
+    )
+
+    def __init__(
+        self, broker: Broker, context: RequestContext, request: FetchRequest, session: FetchContext, respond: Respond
+    ) -> None:
+        super().__init__(context.connection)
+        version = context.api_version
+        replica_id = request.replica_id if version < _HAS_REPLICA_STATE else request.replica_state.replica_id
+        self._broker = broker
+        self._context = context
+        self._session = session
+        self._respond = respond
+        self._by_id = version >= _USES_TOPIC_IDS
+        self._is_follower = replica_id >= 0
+        self._max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
+        self._min_bytes = min(request.min_bytes, self._max_bytes)
+        self._max_wait_ms = request.max_wait_ms
+        self._wanted = list(session.partitions.items())
+        self._reader = FetchReader(
+            broker, version, replica_id, request.isolation_level, leaves_out_known=session.session is not None
+        )
+        self._places: dict[Partition, Wanted] = {}
+        self._available: dict[Partition, int] = {}
+
+    def begin(self) -> None:
+        read, size, is_urgent = self._read_all()
+        if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
+            self._reply(read)
+        else:
+            self._broker.purgatory.hold(self, list(self._places), self._max_wait_ms)
+
+    def _read_all(self) -> tuple[Read, int, bool]:
+        """What the partitions have, how many bytes that is, and whether some of it must not wait."""
+        left, size, is_urgent = self._max_bytes, 0, False
+        read: Read = []
+        for key, wanted in self._wanted:
+            data = self._reader.read(wanted, left, size == 0)
+            if data is None:
+                continue
+            if data.error_code:
+                # What the metadata does not know may be known soon: it does not end the wait of the other partitions.
+                is_urgent |= data.error_code not in NOT_IN_METADATA
+            elif count := len(data.records):  # type: ignore[arg-type]
+                size += count
+                left = max(left - count, 0)
+            elif data.diverging_epoch.end_offset >= 0:
+                is_urgent = True
+            read.append((key, wanted, data))
+        return read, size, is_urgent
+
+    # Waiting
+
+    def _find_places(self, read: Read) -> bool:
+        partitions = self._broker.partitions
+        sizes = {key: len(data.records) for key, _, data in read}  # type: ignore[arg-type]
+        for key, wanted in self._wanted:
+            place = partitions.get((wanted.topic, wanted.index))  # type: ignore[arg-type]
+            if place is not None:
+                self._places[place] = wanted
+                self._available[place] = sizes.get(key, 0)
+        return bool(self._places)
+
+    def is_done(self, place: Place) -> bool:
+        assert isinstance(place, Partition)
+        wanted = self._places[place]
+        if place.check_leader(wanted.current_leader_epoch):
+            return True
+        end_offset = self._reader.end_of(place)
+        if end_offset == wanted.offset:
+            return False
+        if self._min_bytes <= 1 or not place.log.log_start_offset <= wanted.offset < end_offset:
+            return True
+        records = place.read(wanted.offset, wanted.max_bytes, end_offset, min_one_batch=False)
+        self._available[place] = records.size
+        return sum(self._available.values()) >= self._min_bytes
+
+    def complete(self) -> None:
+        self._reply(self._read_all()[0])
+
+    # Replying
+
+    def _reply(self, read: Read) -> None:
+        broker = self._broker
+        session_id, error, news = self._session.finish(
+            read, broker.clock.now_ms(), by_id=self._by_id, follower=self._is_follower
+        )
+        response = FetchResponse(error_code=error, session_id=session_id)
+        topics = response.responses
+        last: PartitionKey | None = None
+        for key, _, data in news:
+            if last is None or last[0] != key[0]:
+                topics.append(self._topic(key))
+                last = key
+            topics[-1].partitions.append(data)
+        if self._context.api_version >= _HAS_LEADER_HINTS:
+            self._add_hints(response, news)
+        self._count(read)
+        self._respond(response)
+
+    def _topic(self, key: PartitionKey) -> FetchResponse.FetchableTopicResponse:
+        if self._by_id:
+            return FetchResponse.FetchableTopicResponse(topic_id=key[0], partitions=[])  # type: ignore[arg-type]
+        return FetchResponse.FetchableTopicResponse(topic=key[0], partitions=[])  # type: ignore[arg-type]
+
+    def _count(self, read: Read) -> None:
+        partitions = self._broker.partitions
+        for _, wanted, data in read:
+            partition = partitions.get((wanted.topic, wanted.index))  # type: ignore[arg-type]
+            if partition is not None:
+                partition.traffic.fetch_requests += 1
+                partition.traffic.bytes_out += len(data.records)  # type: ignore[arg-type]
+
+    def _add_hints(self, response: FetchResponse, news: Read) -> None:
+        leaders: set[int] = set()
+        for _, wanted, data in news:
+            if data.error_code in _LEADER_IS_ELSEWHERE:
+                assert wanted.topic is not None, "a topic without a name has another error"
+                leader, epoch = current_leader(self._broker, wanted.topic, wanted.index)
+                data.current_leader = FetchResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+                leaders.add(leader)
+        if leaders:
+            response.node_endpoints = node_endpoints(
+                self._broker, leaders, self._context.connection.listener, FetchResponse.NodeEndpoint
+            )

@@ -1,0 +1,162 @@
+"""Reads one partition for one fetch: the checks, the limits, and what goes into the reply.
+
+The order of the checks is Kafka's, so that a client that has several things wrong is told the same one.
+"""
+
+from struct import Struct
+
+from ottla.base.ids import ZERO_UUID
+from ottla.broker.context import STORAGE_PROBLEMS, Broker
+from ottla.broker.data.fetch_sessions import Wanted
+from ottla.broker.partitions.partition import Partition
+from ottla.log.errors import OffsetOutOfRange
+from ottla.log.outcomes import FileSlice
+from ottla.records.header import LOG_OVERHEAD
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import FetchResponse
+
+_KNOWS_STORAGE_ERRORS = 6
+_BATCH_LENGTH = Struct(">8xi")
+
+NOT_IN_METADATA = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+
+_PartitionData = FetchResponse.PartitionData
+_NOTHING_DIVERGES = FetchResponse.EpochEndOffset()
+_NO_HINT = FetchResponse.LeaderIdAndEpoch()
+_NO_SNAPSHOT = FetchResponse.SnapshotId()
+_NO_BYTES = b""
+
+
+class FetchReader:
+    """`leaves_out_known`: partitions of which the client knows all there is to say are None, and cost little."""
+
+    __slots__ = ("_broker", "_isolation_level", "_leaves_out_known", "_replica_id", "_version")
+
+    def __init__(
+        self, broker: Broker, version: int, replica_id: int, isolation_level: int, *, leaves_out_known: bool
+    ) -> None:
+        self._broker = broker
+        self._version = version
+        self._replica_id = replica_id
+        self._isolation_level = isolation_level
+        self._leaves_out_known = leaves_out_known
+
+    def end_of(self, partition: Partition) -> int:
+        """The offset before which this client may read."""
+        if self._replica_id >= 0:
+            return partition.log.log_end_offset
+        return partition.end_for_readers(self._isolation_level)
+
+    def read(self, wanted: Wanted, left: int, min_one_batch: bool) -> FetchResponse.PartitionData | None:
+        """At most `left` bytes of a partition, or its error."""
+        broker = self._broker
+        if wanted.topic is None:
+            wanted.topic = broker.topic_name(wanted.topic_id)
+            if wanted.topic is None:
+                return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+        partition = broker.partitions.get((wanted.topic, wanted.index))
+        if partition is None:
+            return self._error(wanted, broker.find_error(wanted.topic, wanted.index))
+        if partition.topic_id != wanted.topic_id and wanted.topic_id != ZERO_UUID:
+            return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
+        error = partition.check_leader(wanted.current_leader_epoch)
+        if error:
+            return self._error(wanted, error)
+        try:
+            return self._read(partition, wanted, left, min_one_batch)
+        except OffsetOutOfRange:
+            return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+        except STORAGE_PROBLEMS as problem:
+            partition.traffic.failed_fetch_requests += 1
+            return self._error(wanted, broker.on_storage_problem(partition, problem))
+
+    def _read(
+        self, partition: Partition, wanted: Wanted, left: int, min_one_batch: bool
+    ) -> FetchResponse.PartitionData | None:
+        if wanted.last_fetched_epoch >= 0 and (diverging := _diverging(partition, wanted)):
+            return self._data(partition, wanted, _NO_BYTES, diverging)
+        if self._replica_id >= 0 and (error := self._note_follower(partition, wanted)):
+            return self._error(wanted, error)
+        end_offset = self.end_of(partition)
+        if wanted.offset == end_offset:
+            if self._leaves_out_known and wanted.knows(partition.log.high_watermark, partition.log.log_start_offset):
+                return None
+            return self._data(partition, wanted, _NO_BYTES)
+        max_bytes = min(wanted.max_bytes, left)
+        records = partition.read(wanted.offset, max_bytes, end_offset, min_one_batch=min_one_batch)
+        if not min_one_batch and records.size == max_bytes and _begins_with_a_cut_batch(records):
+            return self._data(partition, wanted, _NO_BYTES)
+        return self._data(partition, wanted, records)
+
+    def _data(
+        self,
+        partition: Partition,
+        wanted: Wanted,
+        records: FileSlice | bytes,
+        diverging: FetchResponse.EpochEndOffset = _NOTHING_DIVERGES,
+    ) -> FetchResponse.PartitionData:
+        log = partition.log
+        aborted = None
+        if self._isolation_level:
+            aborted = self._aborted(partition, wanted) if len(records) else []
+        return _PartitionData(
+            partition_index=wanted.index,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            diverging_epoch=diverging,
+            current_leader=_NO_HINT,
+            snapshot_id=_NO_SNAPSHOT,
+            aborted_transactions=aborted,
+            records=records,
+        )
+
+    def _error(self, wanted: Wanted, error: ErrorCode) -> FetchResponse.PartitionData:
+        if error is ErrorCode.KAFKA_STORAGE_ERROR and self._version < _KNOWS_STORAGE_ERRORS:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return _PartitionData(
+            partition_index=wanted.index,
+            error_code=error,
+            high_watermark=-1,
+            aborted_transactions=[] if error in NOT_IN_METADATA else None,
+            records=_NO_BYTES,
+        )
+
+    def _aborted(self, partition: Partition, wanted: Wanted) -> list[FetchResponse.AbortedTransaction]:
+        """The aborted transactions from here on; the client ignores those beyond the records that it gets."""
+        return [
+            FetchResponse.AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+            for aborted in partition.log.aborted_transactions(wanted.offset, self.end_of(partition))
+        ]
+
+    def _note_follower(self, partition: Partition, wanted: Wanted) -> ErrorCode:
+        """A follower that asks for an offset has all before it."""
+        state = partition.state
+        assert state is not None
+        if self._replica_id not in state.followers:
+            knows_epoch = wanted.current_leader_epoch >= 0
+            return ErrorCode.UNKNOWN_LEADER_EPOCH if knows_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        now_ms = self._broker.clock.now_ms()
+        if state.on_fetched(self._replica_id, wanted.offset, wanted.log_start_offset, now_ms):
+            partition.log.advance_high_watermark(state.high_watermark)
+            self._broker.purgatory.wake(partition)
+        return ErrorCode.NONE
+
+
+def _diverging(partition: Partition, wanted: Wanted) -> FetchResponse.EpochEndOffset | None:
+    """Where the client's log and ours part, if they do (KIP-595)."""
+    log = partition.log
+    epoch, end_offset = log.epochs.end_offset(wanted.last_fetched_epoch, log.log_end_offset)
+    if epoch < 0 or end_offset < 0 or wanted.offset < log.log_start_offset:
+        raise OffsetOutOfRange(wanted.offset, log.log_start_offset, log.log_end_offset)
+    if epoch < wanted.last_fetched_epoch or end_offset < wanted.offset:
+        return FetchResponse.EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    return None
+
+
+def _begins_with_a_cut_batch(records: FileSlice) -> bool:
+    """Whether not even the first batch is whole: it is of no use to the client, and would only take up room."""
+    if records.size < LOG_OVERHEAD or records.file is None:
+        return True
+    (length,) = _BATCH_LENGTH.unpack(records.file.read_at(records.position, LOG_OVERHEAD))
+    return bool(LOG_OVERHEAD + length > records.size)

@@ -1,0 +1,306 @@
+"""Produce, versions 3 to 13: appending a client's batches to the logs that this node leads.
+
+Each partition's batch is checked, appended and answered for on its own. The reply leaves at once, unless a partition
+has to wait for followers (acks=all) or for the disk (`flush.messages`). With acks=0 there is no reply, and an error can
+only be told by hanging up. A request with a transactional id first asks the transaction's coordinator, if it is the
+first of the transaction at a partition (`transactional_produce`).
+"""
+
+from typing import NamedTuple
+
+from ottla.base.ids import ZERO_UUID
+from ottla.base.ports import Buffer
+from ottla.broker.context import STORAGE_PROBLEMS, Broker
+from ottla.broker.data.batch_checks import Outcomes, Refusal, check, check_ahead, codec_of, may_take_long
+from ottla.broker.data.leader_hints import current_leader, node_endpoints
+from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.broker.transactions.transactional_produce import TransactionalBatches
+from ottla.machines.metadata.topic_names import INTERNAL
+from ottla.records.header import BatchHeader, Compression
+from ottla.records.validate import Validated
+from ottla.runtime.request import RefusedRequest, RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ProduceRequest, ProduceResponse
+
+_USES_TOPIC_IDS = 13
+_HAS_LEADER_HINTS = 10
+_KNOWS_ZSTD = 7
+_ALL, _NONE, _LEADER = -1, 0, 1
+# Only a client with this id may write to internal topics, as in Kafka: it repairs.
+_ADMIN_CLIENT = "__admin_client"
+
+_PartitionResponse = ProduceResponse.PartitionProduceResponse
+_TopicResponse = ProduceResponse.TopicProduceResponse
+_NO_HINT = ProduceResponse.LeaderIdAndEpoch()
+
+_NOT_CHECKED: Outcomes = {}
+
+# With these, Kafka does not say where the log begins.
+_WITHOUT_LOG_START = frozenset(
+    {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
+)
+
+
+def _records(data: ProduceRequest.PartitionProduceData) -> Buffer:
+    return data.records or b""  # type: ignore[return-value]
+
+
+class _Awaited(NamedTuple):
+    """A batch that is acknowledged when all before `offset` is safe."""
+
+    offset: int
+    answer: ProduceResponse.PartitionProduceResponse
+
+
+def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
+    produce = Produce(broker, context, request, respond)
+    if may_take_long(request):
+        check_ahead(broker, context.connection, request, produce.name_of, lambda found: produce.start(request, found))
+    else:
+        produce.start(request)
+
+
+class Produce(Operation):
+    """One request, from its batches to its reply. `_awaited`: what acknowledged partitions still have to reach."""
+
+    __slots__ = (
+        "_acks",
+        "_awaited",
+        "_broker",
+        "_checked",
+        "_context",
+        "_grown",
+        "_has_error",
+        "_respond",
+        "_response",
+        "_timeout_ms",
+        "_transactional",
+    )
+
+    def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
+        super().__init__(context.connection)
+        self._broker = broker
+        self._context = context
+        self._respond = respond
+        self._acks = request.acks
+        self._timeout_ms = request.timeout_ms
+        self._transactional: TransactionalBatches | None = None
+        self._response = ProduceResponse()
+        self._awaited: dict[Partition, list[_Awaited]] = {}
+        self._grown: list[Partition] = []
+        self._has_error = False
+        self._checked = _NOT_CHECKED
+
+    def name_of(self, topic: ProduceRequest.TopicProduceData) -> str | None:
+        if self._context.api_version >= _USES_TOPIC_IDS:
+            return self._broker.topic_name(topic.topic_id)
+        return topic.name
+
+    def start(self, request: ProduceRequest, checked: Outcomes = _NOT_CHECKED) -> None:
+        """Appends the batches, of which some may have been checked ahead."""
+        self._checked = checked
+        if request.transactional_id is None:
+            self._begin(request)
+        else:
+            self._transactional = TransactionalBatches(
+                self._broker, request.transactional_id, self._context.api_version
+            )
+            self._transactional.ask(request, lambda: self._begin(request))
+
+    def _begin(self, request: ProduceRequest) -> None:
+        by_id = self._context.api_version >= _USES_TOPIC_IDS
+        for topic in request.topic_data:
+            name = self.name_of(topic)
+            answers = [self._produce(name, one) for one in topic.partition_data]
+            topic_id = topic.topic_id if by_id else ZERO_UUID
+            self._response.responses.append(
+                _TopicResponse(name="" if by_id else topic.name, topic_id=topic_id, partition_responses=answers)
+            )
+        for partition in list(self._awaited):
+            self.is_done(partition)  # A disk that failed for a later partition may have taken an earlier one with it.
+        if self._awaited:
+            self._broker.purgatory.hold(self, list(self._awaited), self._timeout_ms)
+        else:
+            self._reply()
+        for partition in self._grown:
+            if partition.held:
+                flush(self._broker, partition)
+            elif partition.waiting:
+                self._broker.purgatory.wake(partition)
+        if self._acks == _NONE and self._has_error:
+            self.client.hang_up(
+                RefusedRequest("a produce request with acks=0 failed: nothing else can tell its client")
+            )
+
+    # One partition
+
+    def _produce(
+        self, topic: str | None, data: ProduceRequest.PartitionProduceData
+    ) -> ProduceResponse.PartitionProduceResponse:
+        index = data.index
+        if topic is None:
+            return self._refuse(index, ErrorCode.UNKNOWN_TOPIC_ID)
+        partition = self._broker.partitions.get((topic, index))
+        if partition is None or partition.state is None:
+            return self._refuse_partition(topic, index, partition)
+        partition.traffic.produce_requests += 1
+        if not _ALL <= self._acks <= _LEADER:
+            return self._refuse(index, ErrorCode.INVALID_REQUIRED_ACKS)
+        if topic in INTERNAL and self._context.client_id != _ADMIN_CLIENT:
+            return self._refuse(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        settings = partition.settings
+        if self._acks == _ALL and not partition.state.has_enough_replicas(settings.min_insync_replicas):
+            return self._refuse(index, ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=partition.log.log_start_offset)
+        # Whoever sends zstd in a version that was before it (KIP-110) did not know what they sent.
+        if self._context.api_version < _KNOWS_ZSTD and codec_of(_records(data)) == Compression.ZSTD:
+            return self._refuse(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        now_ms = self._broker.clock.now_ms()
+        validated = self._checked.get(id(data)) if self._checked else None
+        if validated is None:
+            validated = check(_records(data), settings.rules, now_ms)
+        if isinstance(validated, Refusal):
+            return self._refuse_batch(partition, validated)
+        if validated.header.is_transactional:
+            error = self._check_transaction(partition, validated.header)
+            if error:
+                return self._refuse(index, error)
+        try:
+            return self._append(partition, validated, now_ms if settings.stamps_records else -1)
+        except STORAGE_PROBLEMS as problem:
+            partition.traffic.failed_produce_requests += 1
+            self._broker.on_storage_problem(partition, problem)
+            return self._refuse(index, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
+        if self._transactional is None:
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return self._transactional.check(partition, header)
+
+    def _append(
+        self, partition: Partition, validated: Validated, log_append_time_ms: int
+    ) -> ProduceResponse.PartitionProduceResponse:
+        log = partition.log
+        header = validated.header
+        appended = partition.append(validated.data, header=header)
+        if appended.error:
+            return self._refuse_append(partition, appended.error)
+        if appended.repeated:
+            log_append_time_ms = self._first_timestamp(partition, header)
+        else:
+            traffic = partition.traffic
+            traffic.bytes_in += header.batch_length
+            traffic.messages_in += header.record_count
+            traffic.produce_conversions += validated.converted
+            self._broker.has_news_for_checkpoints = True
+            self._grown.append(partition)
+        answer = _PartitionResponse(
+            index=partition.name.partition,
+            base_offset=appended.base_offset,
+            log_append_time_ms=log_append_time_ms,
+            log_start_offset=log.log_start_offset,
+            record_errors=[],
+            current_leader=_NO_HINT,
+        )
+        required_offset = appended.last_offset + 1
+        if partition.log.high_watermark < required_offset and self._acks and (self._acks == _ALL or partition.held):
+            self._awaited.setdefault(partition, []).append(_Awaited(required_offset, answer))
+        return answer
+
+    @staticmethod
+    def _first_timestamp(partition: Partition, header: BatchHeader) -> int:
+        """A repetition is told the time of its first appearance."""
+        producer = partition.log.producers.get(header.producer_id)
+        noted = producer.repetition_of(header) if producer else None
+        return noted.timestamp if noted else -1
+
+    # Refusing
+
+    def _refuse(
+        self, index: int, error: ErrorCode, message: str | None = None, log_start_offset: int = -1
+    ) -> ProduceResponse.PartitionProduceResponse:
+        self._has_error = True
+        return _PartitionResponse(
+            index=index, error_code=error, base_offset=-1, log_start_offset=log_start_offset, error_message=message
+        )
+
+    def _refuse_partition(
+        self, topic: str, index: int, partition: Partition | None
+    ) -> ProduceResponse.PartitionProduceResponse:
+        if partition is not None:
+            return self._refuse(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return self._refuse(index, self._broker.find_error(topic, index))
+
+    def _refuse_batch(self, partition: Partition, refusal: Refusal) -> ProduceResponse.PartitionProduceResponse:
+        index, error, message = partition.name.partition, refusal.error, refusal.message
+        partition.traffic.failed_produce_requests += 1
+        if error in _WITHOUT_LOG_START:
+            return self._refuse(index, error, message)
+        answer = self._refuse(index, error, message, partition.log.log_start_offset)
+        answer.record_errors = [
+            ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in refusal.record_errors
+        ]
+        return answer
+
+    def _refuse_append(self, partition: Partition, error: ErrorCode) -> ProduceResponse.PartitionProduceResponse:
+        partition.traffic.failed_produce_requests += 1
+        log_start_offset = -1 if error in _WITHOUT_LOG_START else partition.log.log_start_offset
+        return self._refuse(partition.name.partition, error, log_start_offset=log_start_offset)
+
+    # Waiting and replying
+
+    def is_done(self, place: Place) -> bool:
+        assert isinstance(place, Partition)
+        if place in self._awaited and self._settle(place):
+            del self._awaited[place]
+        return not self._awaited
+
+    def _settle(self, partition: Partition, unreached: ErrorCode | None = None) -> bool:
+        """Gives the partition's answers their outcome; False if there is none yet."""
+        awaited = self._awaited[partition]
+        error = self._outcome(partition, awaited[-1].offset)
+        error = unreached if error is None else error
+        if error:
+            self._has_error = True
+            for _, answer in awaited:
+                answer.error_code = error
+        return error is not None
+
+    def _outcome(self, partition: Partition, required_offset: int) -> ErrorCode | None:
+        if self._broker.partitions.get(partition.name) is not partition:
+            return self._broker.find_error(*partition.name)
+        if partition.state is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if self._acks == _ALL:
+            return partition.state.acknowledgement(required_offset, partition.settings.min_insync_replicas)
+        return ErrorCode.NONE if partition.local_end_offset >= required_offset else None
+
+    def complete(self) -> None:
+        """What has not been reached by now was appended, and may or may not last: the client is to ask again."""
+        for partition in self._awaited:
+            self._settle(partition, ErrorCode.REQUEST_TIMED_OUT)
+        self._reply()
+
+    def _reply(self) -> None:
+        if self._acks == _NONE:
+            self._respond(None)
+            return
+        if self._has_error and self._context.api_version >= _HAS_LEADER_HINTS:
+            self._add_hints()
+        self._respond(self._response)
+
+    def _add_hints(self) -> None:
+        broker, leaders = self._broker, set[int]()
+        for topic in self._response.responses:
+            name = topic.name or broker.topic_name(topic.topic_id)
+            for answer in topic.partition_responses:
+                if name is not None and answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    leader, epoch = current_leader(broker, name, answer.index)
+                    answer.current_leader = ProduceResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+                    leaders.add(leader)
+        if leaders:
+            self._response.node_endpoints = node_endpoints(
+                broker, leaders, self._context.connection.listener, ProduceResponse.NodeEndpoint
+            )

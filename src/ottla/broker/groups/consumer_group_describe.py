@@ -1,0 +1,51 @@
+"""ConsumerGroupDescribe 0-1: consumer groups with their epochs, members, and what these have and are to have."""
+
+from collections.abc import Callable
+from functools import partial
+
+from ottla.broker.cluster.authorized_operations import ALL_ON_GROUP, NOT_ASKED
+from ottla.broker.context import Broker
+from ottla.broker.coordination.waiters import Gathered
+from ottla.broker.groups.consumer_group_heartbeat import is_enabled
+from ottla.machines.group.consumer.describing import Described
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+
+
+def handle_consumer_group_describe(
+    broker: Broker, _context: RequestContext, request: ConsumerGroupDescribeRequest, respond: Respond
+) -> None:
+    operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
+
+    def reply(groups: list[Described]) -> None:
+        for group in groups:
+            group.authorized_operations = NOT_ASKED if group.error_code else operations
+        respond(ConsumerGroupDescribeResponse(groups=groups))
+
+    if not is_enabled(broker):
+        reply([Described(group_id=id, error_code=ErrorCode.UNSUPPORTED_VERSION) for id in request.group_ids])
+        return
+    gathered = Gathered(len(request.group_ids), reply)
+    for index, group_id in enumerate(request.group_ids):
+        _describe(broker, group_id, partial(gathered.put, index))
+
+
+def _describe(broker: Broker, group_id: str, put: Callable[[Described], None]) -> None:
+    if not group_id:
+        put(Described(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID))
+        return
+    broker.coordinators.groups.query(
+        group_id,
+        lambda machine, _now_ms: machine.describe_consumer_group(group_id),
+        lambda found: put(found or _missing(group_id)),
+        lambda error: put(Described(group_id=group_id, error_code=error)),
+    )
+
+
+def _missing(group_id: str) -> Described:
+    return Described(
+        group_id=group_id,
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message=f"Group {group_id} not found.",
+    )

@@ -1,0 +1,35 @@
+"""ConsumerGroupHeartbeat 0-1: members of consumer groups join, stay, learn their partitions and leave (KIP-848)."""
+
+from ottla.broker.context import Broker
+from ottla.machines.group.consumer.heartbeats import Client, Refused, Reply
+from ottla.machines.metadata.image.features import GROUP_VERSION
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ConsumerGroupHeartbeatRequest
+
+_PROTOCOL = "consumer"
+
+
+def handle_consumer_group_heartbeat(
+    broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest, respond: Respond
+) -> None:
+    if not is_enabled(broker):
+        respond(_refused(Refused(ErrorCode.UNSUPPORTED_VERSION, "consumer groups are not enabled in this cluster")))
+        return
+    client = Client(context.client_id or "", f"/{context.connection.client_host}")
+    broker.coordinators.groups.submit(
+        request.group_id,
+        lambda machine, now_ms: machine.members.consumer_heartbeat(request, client, now_ms),
+        lambda reply: respond(_refused(reply) if isinstance(reply, Refused) else reply),
+        lambda error: respond(Reply(error_code=error)),
+    )
+
+
+def is_enabled(broker: Broker) -> bool:
+    """By the cluster (`group.version`) and by this node's settings."""
+    by_cluster = broker.image.features.level(GROUP_VERSION) >= 1
+    return by_cluster and _PROTOCOL in broker.config.list("group.coordinator.rebalance.protocols")
+
+
+def _refused(refused: Refused) -> Reply:
+    return Reply(error_code=refused.error, error_message=refused.message)

@@ -1,0 +1,141 @@
+"""What a broker does without being asked: flushing, retention, checkpoints, forgetting producers and dead clients.
+
+Theory of operation. A timer for each; none of them waits. What can take long is cut up: retention looks at a few
+partitions at a time and goes on in the next turn of the loop, so that requests come in between. Files are synced,
+removed and checkpointed on disk threads. A round that is still under way when the next is due is not doubled.
+"""
+
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+from ottla.broker.context import STORAGE_PROBLEMS, Broker
+from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.removing import remove_later
+from ottla.broker.partitions.replicas import LOG_DIRS
+from ottla.log.directory import LogDirectory
+from ottla.runtime.timers import Timer
+
+_NEVER = (1 << 63) - 1
+_SLICE_S = 0.005
+_PRODUCER_CHECK_MS = 600_000  # producer.id.expiration.check.interval.ms, which Kafka keeps to itself
+_CLIENT_CHECK_MS = 10_000
+
+
+class Background:
+    """Begins with `start`; `stop` lets go of the timers. What is on a disk thread by then still finishes."""
+
+    def __init__(self, broker: Broker, elapsed_s: Callable[[], float] = monotonic) -> None:
+        self._broker = broker
+        self._elapsed_s = elapsed_s
+        self._timers: list[Timer] = []
+        self._is_checkpointing = False
+        self._retention: Iterator[Partition] | None = None
+
+    def start(self) -> None:
+        config = self._broker.config
+        self._every(config.integer("log.retention.check.interval.ms"), self.apply_retention)
+        self._every(config.integer("log.flush.scheduler.interval.ms"), self.flush_due)
+        self._every(self._checkpoint_interval_ms(), self.checkpoint)
+        self._every(_PRODUCER_CHECK_MS, self.expire_producers)
+        self._every(_CLIENT_CHECK_MS, self._broker.purgatory.drop_closed)
+
+    def stop(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        self._retention = None
+
+    def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
+        if 0 < interval_ms < _NEVER:
+            self._timers.append(self._broker.timers.every(interval_ms / 1000, work))
+
+    def _checkpoint_interval_ms(self) -> int:
+        """The three checkpoints are written together, as often as the one that is wanted most often."""
+        config = self._broker.config
+        return min(
+            config.integer("replica.high.watermark.checkpoint.interval.ms"),
+            config.integer("log.flush.offset.checkpoint.interval.ms") or _NEVER,
+            config.integer("log.flush.start.offset.checkpoint.interval.ms") or _NEVER,
+        )
+
+    # Retention
+
+    def apply_retention(self) -> None:
+        """Begins a round over all partitions, unless one is under way."""
+        if self._retention is None:
+            self._retention = iter(list(self._broker.partitions.values()))
+            self._go_on_with_retention()
+
+    def _go_on_with_retention(self) -> None:
+        if self._retention is None:
+            return  # Stopped.
+        stop_s = self._elapsed_s() + _SLICE_S
+        for partition in self._retention:
+            self._retain(partition)
+            if self._elapsed_s() >= stop_s:
+                self._broker.timers.after(0, self._go_on_with_retention)
+                return
+        self._retention = None
+
+    def _retain(self, partition: Partition) -> None:
+        broker = self._broker
+        if broker.partitions.get(partition.name) is not partition or partition.is_removing:
+            return
+        try:
+            count = partition.log.apply_retention()
+        except STORAGE_PROBLEMS as problem:
+            broker.on_storage_problem(partition, problem)
+            return
+        if count:
+            broker.has_news_for_checkpoints = True
+            remove_later(broker, partition)
+
+    # Flushing
+
+    def flush_due(self) -> None:
+        """Flushes what has been waiting for `flush.ms`."""
+        now_ms = self._broker.clock.now_ms()
+        for partition in list(self._broker.partitions.values()):
+            log = partition.log
+            is_due = now_ms - partition.flushed_ms >= partition.settings.flush_ms
+            if is_due and log.recovery_point < log.log_end_offset:
+                flush(self._broker, partition)
+
+    # Checkpoints
+
+    def checkpoint(self) -> None:
+        """Writes recovery points, log start offsets and high watermarks, if any has moved since the last time."""
+        broker = self._broker
+        if self._is_checkpointing or not broker.has_news_for_checkpoints:
+            return
+        self._is_checkpointing = True
+        broker.has_news_for_checkpoints = False
+        directories = list(broker.logs.online.values())
+        broker.workers.run(lambda: _checkpoint(directories), self._on_checkpointed, key=LOG_DIRS)
+
+    def _on_checkpointed(self, problems: dict[str, OSError]) -> None:
+        self._is_checkpointing = False
+        for path, problem in problems.items():
+            self._broker.has_news_for_checkpoints = True
+            self._broker.on_disk_error(path, problem)
+
+    # Producers
+
+    def expire_producers(self) -> None:
+        """Forgets producers that have been silent for `producer.id.expiration.ms`."""
+        silent_since_ms = self._broker.clock.now_ms() - self._broker.config.integer("producer.id.expiration.ms")
+        for partition in self._broker.partitions.values():
+            if len(partition.log.producers):
+                partition.log.producers.expire(silent_since_ms)
+
+
+def _checkpoint(directories: list[LogDirectory]) -> dict[str, OSError]:
+    """For a disk thread, with the key of all that changes a directory's set of logs."""
+    problems: dict[str, OSError] = {}
+    for directory in directories:
+        try:
+            directory.checkpoint()
+        except OSError as problem:
+            problems[directory.path] = problem
+    return problems

@@ -1,0 +1,251 @@
+"""The cleaning of one partition, from the decision to the checkpoint.
+
+1. What is to be cleaned is made durable, and the checkpoint says so: recovery must never wonder about the holes that
+   cleaning leaves (docs/decisions/0004-durability-of-the-log.md).
+2. A `Runner`, in a process of its own, writes new segments, and tells of each.
+3. Each is swapped in: renamed here, made durable on a disk thread, taken up here. One at a time, in order.
+4. How far the log is clean goes into `cleaner-offset-checkpoint`.
+
+The log goes on being written, and may change under the cleaner: retention or a truncation can take away what is being
+cleaned, the partition can be deleted, its directory fail. Then the task ends where it is; what it has swapped in by
+then is good, and the next cleaning begins where this one did.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from errno import ENOENT
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.broker.partitions.cleaning.cleaner_process import Runner
+from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.removing import remove_later
+from ottla.broker.partitions.replicas import LOG_DIRS
+from ottla.log.cleaning.due import cleanable
+from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningFailed, CleaningJob, CleaningStep
+from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
+from ottla.log.cleaning.replacement import Replacement, remove_unfinished
+from ottla.log.directory import LogDirectory
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_WAIT_S = 0.02
+
+
+class Outcome(Enum):
+    CLEANED = "cleaned"
+    GIVEN_UP = "given up"
+    """The log is not what it was, or the disk is full. Another time."""
+    CRASHED = "crashed"
+    """The process ended in the middle. That may have been a person, or the system for want of memory."""
+    UNCLEANABLE = "uncleanable"
+
+
+class CleaningTask:
+    """`on_ended` is told once, with the reason if there is one."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        partition: Partition,
+        runner: Runner,
+        limits: CleanerLimits,
+        seed: bytes,
+        on_ended: Callable[["CleaningTask", Outcome, str], None],
+    ) -> None:
+        self.partition = partition
+        self.runner = runner
+        self.done: CleaningDone | None = None
+        self._broker = broker
+        self._limits = limits
+        self._seed = seed
+        self._on_ended = on_ended
+        self._job: CleaningJob | None = None
+        self._to_swap: deque[CleanedSegment] = deque()
+        self._is_swapping = False
+        self._has_ended = False
+
+    def start(self) -> None:
+        self._make_durable()
+
+    def stop(self) -> None:
+        """Ends without telling. A swap that is being made durable is still finished."""
+        self._has_ended = True
+        self.runner.stop()
+
+    def give_up_if_gone(self) -> None:
+        if self._directory() is None:
+            self._end(Outcome.GIVEN_UP, "the partition is no longer here")
+
+    def give_up(self, reason: str) -> None:
+        self._end(Outcome.GIVEN_UP, reason)
+
+    def _directory(self) -> LogDirectory | None:
+        """The partition's directory, as long as the partition is served from it."""
+        broker, partition = self._broker, self.partition
+        if self._has_ended or broker.partitions.get(partition.name) is not partition:
+            return None
+        return broker.logs.online.get(partition.directory)
+
+    # 1. Durable
+
+    def _make_durable(self) -> None:
+        directory = self._directory()
+        if directory is None:
+            self.give_up_if_gone()
+            return
+        log, name = self.partition.log, self.partition.name
+        wanted = cleanable(log, directory.cleaner_offset(name), self._broker.clock.now_ms()).end_offset
+        if log.recovery_point < wanted:
+            flush(self._broker, self.partition)
+            self._broker.timers.after(_WAIT_S, self._make_durable)
+        elif directory.saved_recovery_point(name) < wanted:
+            self._broker.workers.run(
+                directory.checkpoint, lambda _: self._begin(), partial(self._on_problem, "its checkpoint"), key=LOG_DIRS
+            )
+        else:
+            self._begin()
+
+    # 2. Cleaned
+
+    def _begin(self) -> None:
+        directory = self._directory()
+        if directory is None:
+            self.give_up_if_gone()
+            return
+        log, name, now_ms = self.partition.log, self.partition.name, self._broker.clock.now_ms()
+        part = cleanable(log, directory.cleaner_offset(name), now_ms, directory.saved_recovery_point(name))
+        if part.cleanable_bytes == 0:
+            self._end(Outcome.GIVEN_UP, "there is nothing left to clean")
+            return
+        self._job = plan_cleaning(log, part, self._limits, now_ms, self._seed)
+        self.runner.run(self._job, self._on_step)
+
+    def _on_step(self, step: CleaningStep) -> None:
+        if self._directory() is None:
+            self.give_up_if_gone()
+        elif isinstance(step, CleanedSegment):
+            self._to_swap.append(step)
+            self._swap_next()
+        elif isinstance(step, CleaningDone):
+            self.done = step
+            self._swap_next()
+        else:
+            self._on_failed(step)
+
+    def _on_failed(self, failed: CleaningFailed) -> None:
+        if failed.errno and not (failed.errno == ENOENT and self._has_changed()):
+            self._broker.on_disk_error(self.partition.directory, OSError(failed.errno, failed.reason))
+            self._end(Outcome.GIVEN_UP, failed.reason)
+        elif failed.errno:
+            self._end(Outcome.GIVEN_UP, "its log has changed")
+        else:
+            self._end(Outcome.CRASHED if failed.is_crash else Outcome.UNCLEANABLE, failed.reason)
+
+    def _has_changed(self) -> bool:
+        """Whether segments that were to be cleaned have gone."""
+        assert self._job is not None
+        bases = {segment.base_offset for segment in self.partition.log.segments}
+        return not bases.issuperset(self._job.base_offsets)
+
+    # 3. Swapped in
+
+    def _swap_next(self) -> None:
+        if self._is_swapping or self._has_ended:
+            return
+        if not self._to_swap:
+            if self.done is not None:
+                self._save(self.done)
+            return
+        if self.partition.is_removing:
+            self._broker.timers.after(_WAIT_S, self._swap_next)
+            return
+        if self._directory() is None:
+            self.give_up_if_gone()
+            return
+        try:
+            replacement = self.partition.log.start_replacement(self._to_swap.popleft().base_offsets)
+        except OSError as problem:
+            self._on_problem("a swap", problem)
+            return
+        if replacement is None:
+            self._end(Outcome.GIVEN_UP, "its log has changed")
+            return
+        self._is_swapping = True
+        self.partition.begin_job()
+        self._broker.workers.run(
+            replacement.run, lambda _: self._on_durable(replacement), partial(self._on_swap_failed, replacement)
+        )
+
+    def _on_durable(self, replacement: Replacement) -> None:
+        self._is_swapping = False
+        broker, partition = self._broker, self.partition
+        was_swapped = False
+        try:
+            if broker.partitions.get(partition.name) is partition:  # Else its files go, or are not to be touched.
+                was_swapped = partition.log.finish_replacement(replacement)
+        except OSError as problem:
+            partition.end_job()
+            self._on_problem("a swap", problem)
+            return
+        partition.end_job()
+        if was_swapped:
+            remove_later(broker, partition)
+            self._swap_next()
+        else:
+            self._end(Outcome.GIVEN_UP, "its log has changed")
+
+    def _on_swap_failed(self, _: Replacement, problem: Exception) -> None:
+        self._is_swapping = False
+        self.partition.end_job()
+        self._on_problem("a swap", problem)
+
+    # 4. Saved
+
+    def _save(self, done: CleaningDone) -> None:
+        directory = self._directory()
+        if directory is None:
+            self.give_up_if_gone()
+            return
+        self._broker.workers.run(
+            partial(self._save_offset, directory, done.clean_offset),
+            lambda _: self._end(Outcome.CLEANED, ""),
+            partial(self._on_problem, "its checkpoint"),
+            key=LOG_DIRS,
+        )
+
+    def _save_offset(self, directory: LogDirectory, clean_offset: int) -> None:
+        """On a disk thread, where nothing else makes or deletes logs: the partition may be gone by now."""
+        if directory.logs.get(self.partition.name) is self.partition.log:
+            directory.save_cleaner_offset(self.partition.name, clean_offset)
+
+    # The end
+
+    def _on_problem(self, where: str, problem: Exception) -> None:
+        """Half of a swap is not something to go on with, whatever the reason: the directory is."""
+        if not isinstance(problem, OSError):
+            raise problem
+        self._broker.fail_directory(self.partition.directory, problem)
+        self._end(Outcome.GIVEN_UP, f"the disk failed at {where}: {problem}")
+
+    def _end(self, outcome: Outcome, reason: str) -> None:
+        if self._has_ended:
+            return
+        if outcome is not Outcome.CLEANED:
+            self.runner.stop()
+            self._remove_unfinished()
+        self._has_ended = True
+        self._on_ended(self, outcome, reason)
+
+    def _remove_unfinished(self) -> None:
+        if self._directory() is None:
+            return  # Its directory is on its way out, or is not to be touched.
+        self.partition.begin_job()
+        self._broker.workers.run(
+            partial(remove_unfinished, self._broker.disk, self.partition.log.directory),
+            lambda _: self.partition.end_job(),
+            lambda _: self.partition.end_job(),  # The next cleaning tries again.
+        )

@@ -1,0 +1,136 @@
+"""Tells the controller which log directory holds each replica, where it does not know (KIP-858).
+
+The controller places a replica on a broker; a broker with several directories picks one. The controller has to know
+which: when the broker reports a directory as failed, the partitions in it need new leaders. What is to be told collects
+for a moment and goes out in one request; what the controller does not take is told again. A replica that moves to
+another directory is told of before it is there (KIP-858), and whoever moves it waits until that is committed.
+"""
+
+from collections.abc import Callable, Set
+from typing import TYPE_CHECKING, TypeAlias
+
+from ottla.base.ids import Uuid
+from ottla.broker.partitions.partition import Partition
+from ottla.machines.metadata.image.partition_image import PartitionImage
+from ottla.runtime.timers import Timer
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_COLLECT_S = 0.01
+_RETRY_S = 0.5
+
+_DirectoryData = AssignReplicasToDirsRequest.DirectoryData
+_TopicData = AssignReplicasToDirsRequest.TopicData
+_PartitionData = AssignReplicasToDirsRequest.PartitionData
+
+
+_Place: TypeAlias = tuple[Uuid, int]
+
+
+class DirectoryAssignments:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._untold: dict[_Place, Uuid] = {}
+        self._waiting: dict[_Place, Callable[[], None]] = {}
+        self._timer: Timer | None = None
+
+    def note(self, partition: Partition, image: PartitionImage) -> None:
+        """Looks whether the metadata knows where a replica is."""
+        home = self._broker.directory_ids.get(partition.directory)
+        if home is not None and image.directory(self._broker.node_id) != home:
+            self._note(partition, home)
+
+    def assign(self, partition: Partition, directory_id: Uuid, then: Callable[[], None]) -> None:
+        """Tells where a replica is about to be. `then` hears when the metadata says so, unless `forget` comes first."""
+        self._waiting[_place_of(partition)] = then
+        self._note(partition, directory_id)
+
+    def forget(self, partition: Partition) -> None:
+        """Nobody waits any more."""
+        self._waiting.pop(_place_of(partition), None)
+
+    def revert(self, partition: Partition) -> None:
+        """Tells that a replica stays where it is, whatever was told or is being told."""
+        home = self._broker.directory_ids.get(partition.directory)
+        if home is not None:
+            self._note(partition, home)
+
+    def _note(self, partition: Partition, directory_id: Uuid) -> None:
+        self._untold[_place_of(partition)] = directory_id
+        self._tell_in(_COLLECT_S)
+
+    def _tell_in(self, delay_s: float) -> None:
+        if self._timer is None and self._untold:
+            self._timer = self._broker.timers.after(delay_s, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        broker = self._broker
+        if broker.broker_epoch < 0:
+            self._tell_in(_RETRY_S)  # Not registered yet: the controller would not know us.
+            return
+        told, self._untold = self._untold, {}
+        request = _request(told, broker.node_id, broker.broker_epoch)
+
+        def on_reply(reply: AssignReplicasToDirsResponse) -> None:
+            if reply.error_code:
+                on_error(ErrorCode(reply.error_code))
+            else:
+                self._on_taken(told.keys() - _refused(reply))
+
+        def on_error(error: ErrorCode) -> None:
+            if error is ErrorCode.UNSUPPORTED_VERSION:
+                self._on_taken(told.keys())  # The cluster's metadata.version is older than directories.
+            else:
+                self._untold = told | self._untold
+                self._tell_in(_RETRY_S)
+
+        broker.controller.submit(
+            lambda controller, now_ms: controller.assign_replicas_to_dirs(request, now_ms), on_reply, on_error
+        )
+
+    def _on_taken(self, places: Set[_Place]) -> None:
+        for place in places:
+            if place in self._waiting and place not in self._untold:
+                self._waiting.pop(place)()
+
+
+def _place_of(partition: Partition) -> _Place:
+    return partition.topic_id, partition.name.partition
+
+
+def _refused(reply: AssignReplicasToDirsResponse) -> set[_Place]:
+    """What the controller knows nothing of: the metadata, which is about to be heard, says the same."""
+    return {
+        (topic.topic_id, partition.partition_index)
+        for directory in reply.directories
+        for topic in directory.topics
+        for partition in topic.partitions
+        if partition.error_code
+    }
+
+
+def _request(told: dict[_Place, Uuid], node_id: int, broker_epoch: int) -> AssignReplicasToDirsRequest:
+    by_directory: dict[Uuid, dict[Uuid, list[int]]] = {}
+    for (topic_id, index), directory_id in told.items():
+        by_directory.setdefault(directory_id, {}).setdefault(topic_id, []).append(index)
+    return AssignReplicasToDirsRequest(
+        broker_id=node_id,
+        broker_epoch=broker_epoch,
+        directories=[
+            _DirectoryData(
+                id=directory_id,
+                topics=[
+                    _TopicData(
+                        topic_id=topic_id,
+                        partitions=[_PartitionData(partition_index=index) for index in sorted(indexes)],
+                    )
+                    for topic_id, indexes in topics.items()
+                ],
+            )
+            for directory_id, topics in by_directory.items()
+        ],
+    )

@@ -1,0 +1,127 @@
+"""What a stop in the middle of a move between directories has left, put right before any replica is served.
+
+A partition may be found in two directories, or in one with a future log in another, or as a future log alone. The
+metadata was made to name the target directory after the copy was whole and before the swap, and the swap is two renames
+that become durable in any order. So:
+
+- in two directories: the one that the metadata names is the partition's, and the other one was to go. If it has records
+  that the first has not, something else has happened, and it is set aside for a person to look at;
+- a future log, and the metadata names its directory: it is the partition's if it has at least what the current log has.
+  If it has less, the crash came before the swap, and what was appended last is in the current log alone: the move goes
+  on;
+- a future log, and the metadata names another directory: the move goes on;
+- a future log alone: it is the partition's if the metadata names its directory, or has never named one. If not, it
+  waits as long as a directory is offline, where the partition's log may be. With all directories there, nobody knows
+  where it is, and a copy that may be all that is left is not for us to delete: it is set aside.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from ottla.base.ids import TopicPartition
+from ottla.log import names
+from ottla.log.directory import LogDirectory
+from ottla.log.errors import CorruptFile
+from ottla.log.future_logs import common_end, follow_offsets
+from ottla.log.partition_log import PartitionLog
+from ottla.machines.metadata.image.directory_ids import MIGRATING, UNASSIGNED
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_log = logging.getLogger(__name__)
+
+
+def settle_interrupted_moves(broker: "Broker") -> list[tuple[TopicPartition, LogDirectory]]:
+    """Returns the moves that are to go on: the partition and the directory it is on its way to."""
+    for name, directories in broker.logs.doubles().items():
+        _settle_double(broker, name, directories)
+    to_go_on: list[tuple[TopicPartition, LogDirectory]] = []
+    for directory in list(broker.logs.online.values()):
+        for name, future in list(directory.futures.logs.items()):
+            try:
+                if _settle_future(broker, name, future, directory):
+                    to_go_on.append((name, directory))
+            except OSError as problem:
+                broker.on_disk_error(directory.path, problem)
+    return to_go_on
+
+
+def _settle_double(broker: "Broker", name: TopicPartition, directories: list[LogDirectory]) -> None:
+    topic, home = broker.image.topics.by_name.get(name.topic), _home_of(broker, name)
+    directories = [one for one in directories if topic and one.topic_ids.get(name, topic.id) == topic.id]
+    if len(directories) < 2:
+        return  # The others are of a topic that had this name before.
+    if home not in directories:
+        raise CorruptFile(f"{name} is in {' and in '.join(directory.path for directory in directories)}")
+    for directory in directories:
+        if directory is not home:
+            _drop_old(broker, name, directory, home)
+
+
+def _drop_old(broker: "Broker", name: TopicPartition, old: LogDirectory, home: LogDirectory) -> None:
+    if common_end(home.logs[name], old.logs[name]) < old.logs[name].log_end_offset:
+        broker.replicas.set_aside(old, name, old.logs[name])
+        return
+    _log.warning("%s was moving from %s to %s; the old one goes", name, old.path, home.path)
+    follow_offsets(home.logs[name], old.logs[name])
+    _retire(broker, name, old, home)
+
+
+def _settle_future(broker: "Broker", name: TopicPartition, future: PartitionLog, target: LogDirectory) -> bool:
+    """Returns whether the move is to go on."""
+    topic = broker.image.topics.by_name.get(name.topic)
+    image = topic.partitions.get(name.partition) if topic else None
+    is_ours = topic and image and broker.node_id in image.replicas and target.topic_ids.get(name, topic.id) == topic.id
+    source = next((one for one in broker.logs.online.values() if name in one.logs), None)
+    home = _home_of(broker, name)
+    is_lost = source is None and home is not target and _is_placed(broker, name) if is_ours else True
+    if is_ours and is_lost and broker.logs.offline:
+        target.futures.close(name)
+        return False
+    if is_lost:
+        _log.warning("%s belongs to no log of this node; it is now %s", future.directory, _set_aside(target, name))
+        return False
+    if source is None or (home is target and future.log_end_offset >= source.logs[name].log_end_offset):
+        _log.warning("%s was moving to %s, and is there now", name, target.path)
+        if source is not None:
+            follow_offsets(future, source.logs[name])
+        target.promote(name)
+        broker.disk.sync_dir(target.path)
+        if source is not None:
+            _retire(broker, name, source, target)
+        return False
+    end_offset = common_end(future, source.logs[name])
+    if end_offset < future.log_end_offset:
+        future.truncate_to(end_offset)
+        future.remove_deleted(at_once=True)  # Nobody reads what was cut away.
+    _log.info("%s goes on moving to %s", name, target.path)
+    return True
+
+
+def _retire(broker: "Broker", name: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
+    try:
+        clean_offset = source.cleaner_offset(name)
+        if clean_offset is not None and target.cleaner_offset(name) is None:
+            target.save_cleaner_offset(name, clean_offset)
+        source.bury(source.retire(name))
+    except OSError as problem:
+        broker.on_disk_error(source.path, problem)
+
+
+def _set_aside(directory: LogDirectory, name: TopicPartition) -> str:
+    return directory.futures.set_aside(name, names.STRAY_DIR)
+
+
+def _home_of(broker: "Broker", name: TopicPartition) -> LogDirectory | None:
+    """The directory that the metadata names, if it is one that is online."""
+    topic = broker.image.topics.by_name.get(name.topic)
+    image = topic.partitions.get(name.partition) if topic else None
+    wanted = image.directory(broker.node_id) if image else None
+    return next((broker.logs.online.get(path) for path, id in broker.directory_ids.items() if id == wanted), None)
+
+
+def _is_placed(broker: "Broker", name: TopicPartition) -> bool:
+    """Whether the metadata has ever named a directory; clusters of before KIP-858 do not."""
+    image = broker.image.topics.by_name[name.topic].partitions[name.partition]
+    return image.directory(broker.node_id) not in (UNASSIGNED, MIGRATING)

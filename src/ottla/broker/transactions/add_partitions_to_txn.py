@@ -1,0 +1,112 @@
+"""AddPartitionsToTxn, versions 0 to 5: partitions that a transaction is about to reach, or should have reached.
+
+Versions 0 to 3 are for producers of the older protocol, with one transaction. Versions 4 and 5 are for brokers, with
+several, which each are added to (KIP-890) or only looked at. All partitions of a transaction are added, or none.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.context import Broker
+from ottla.broker.transactions.transaction_verification import CLIENT_VERSION, Producer, verify
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+
+_FOR_BROKERS = 4
+_KNOWS_FENCED = 2
+_OLDER = 0
+
+_Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+_Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+_Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
+_TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+_PartitionResult = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
+
+_Answered = Callable[[dict[TopicPartition, ErrorCode]], None]
+
+
+def handle_add_partitions_to_txn(
+    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest, respond: Respond
+) -> None:
+    if context.api_version >= _FOR_BROKERS:
+        _answer_broker(broker, request, respond)
+        return
+    transaction = _Transaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+    def answer(errors: dict[TopicPartition, ErrorCode]) -> None:
+        if context.api_version < _KNOWS_FENCED:
+            errors = {
+                name: ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED else error
+                for name, error in errors.items()
+            }
+        respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(transaction.topics, errors)))
+
+    _add(broker, transaction, _OLDER, answer)
+
+
+def _answer_broker(broker: Broker, request: AddPartitionsToTxnRequest, respond: Respond) -> None:
+    response = AddPartitionsToTxnResponse()
+    remaining = len(request.transactions)
+    if not remaining:
+        respond(response)
+
+    def answer(transaction: _Transaction, errors: dict[TopicPartition, ErrorCode]) -> None:
+        response.results_by_transaction.append(
+            _Result(transactional_id=transaction.transactional_id, topic_results=_results(transaction.topics, errors))
+        )
+        if len(response.results_by_transaction) == remaining:
+            respond(response)
+
+    for one in request.transactions:
+        _add(broker, one, CLIENT_VERSION, partial(answer, one))
+
+
+def _add(broker: Broker, transaction: _Transaction, client_version: int, then: _Answered) -> None:
+    partitions = [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
+    unknown = [name for name in partitions if not broker.knows(*name)]
+    if unknown:
+        errors = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        then(errors | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        return
+    if not transaction.transactional_id:
+        then(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
+        return
+    producer = Producer(transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
+    if transaction.verify_only:
+        verify(broker, producer, partitions, then)
+        return
+
+    def answered(error: ErrorCode) -> None:
+        then(dict.fromkeys(partitions, error))
+
+    broker.coordinators.transactions.submit(
+        producer.transactional_id,
+        lambda machine, now_ms: machine.add_partitions(*producer, partitions, client_version, now_ms),
+        answered,
+        answered,
+    )
+
+
+def _results(
+    topics: Sequence[_Topic], errors: dict[TopicPartition, ErrorCode]
+) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
+    return [
+        _TopicResult(
+            name=topic.name,
+            results_by_partition=[
+                _PartitionResult(
+                    partition_index=index,
+                    partition_error_code=errors.get(TopicPartition(topic.name, index), ErrorCode.NONE),
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]

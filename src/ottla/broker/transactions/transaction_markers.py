@@ -1,0 +1,138 @@
+"""Writes the markers of transactions whose end is decided, until every partition has them.
+
+Theory of operation. A coordinator tells of a decided end (`then`), once it is committed, and maybe again. Each of the
+transaction's partitions gets a marker from its leader, through the same door as WriteTxnMarkers; when all have it, the
+coordinator is told (`complete`), and the transaction is over. What could not be written is tried again, at the leader
+that the partition has then; a partition that no longer exists needs none. Nothing of this is remembered: a coordinator
+that takes over finds the decided end in its log and begins anew, and a marker that is written twice ends nothing twice.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
+from ottla.broker.transactions.marker_writing import Marker, write_markers
+from ottla.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+    from ottla.broker.transactions.transaction_coordinators import Transactions
+    from ottla.machines.transaction.coordinator import TransactionCoordinator
+    from ottla.machines.transaction.replies import DecidedEnd
+
+_log = logging.getLogger(__name__)
+
+_RETRY_S = 0.1
+_FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+
+
+class TransactionMarkers:
+    """Told of decided ends by the machines. `_under_way` are those whose markers are being written, by id."""
+
+    def __init__(self, broker: "Broker", transactions: "Transactions") -> None:
+        self.broker = broker
+        self._transactions = transactions
+        self._under_way: dict[str, _Ending] = {}
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    @property
+    def unwritten(self) -> int:
+        """Ends of which some partition could not take the marker, and will be tried again."""
+        return sum(ending.is_put_off and ending.has_unmarked for ending in self._under_way.values())
+
+    @property
+    def uncompleted(self) -> int:
+        """Ends whose markers are all written, and whose coordinator's log has not taken that yet."""
+        return sum(ending.is_put_off and not ending.has_unmarked for ending in self._under_way.values())
+
+    def then(self, end: "DecidedEnd", /) -> None:
+        coordinator = self._transactions.find(end.transactional_id)
+        under_way = self._under_way.get(end.transactional_id)
+        if coordinator is None or not coordinator.machine.awaits(end):
+            return  # Another node's by now, or complete.
+        if under_way is not None and under_way.is_of(end, coordinator):
+            return
+        ending = self._under_way[end.transactional_id] = _Ending(self, coordinator, end)
+        ending.write()
+
+    def failed(self, error: ErrorCode, /) -> None:
+        """The end is not committed yet, or never will be. If it is, the coordinator tells of it again."""
+
+    def is_current(self, ending: "_Ending") -> bool:
+        return self._under_way.get(ending.end.transactional_id) is ending
+
+    def forget(self, ending: "_Ending") -> None:
+        if self.is_current(ending):
+            del self._under_way[ending.end.transactional_id]
+
+
+class _Ending:
+    """One decided end on its way to its partitions, on behalf of a coordinator that may be replaced meanwhile."""
+
+    __slots__ = ("_coordinator", "_markers", "_remaining", "end", "is_put_off")
+
+    def __init__(
+        self,
+        markers: TransactionMarkers,
+        coordinator: "CoordinatedPartition[TransactionCoordinator]",
+        end: "DecidedEnd",
+    ) -> None:
+        self.end = end
+        self._markers = markers
+        self._coordinator = coordinator
+        self._remaining = set(end.partitions)
+        self.is_put_off = False
+
+    @property
+    def has_unmarked(self) -> bool:
+        return bool(self._remaining)
+
+    def is_of(self, end: "DecidedEnd", coordinator: "CoordinatedPartition[TransactionCoordinator]") -> bool:
+        return self.end == end and self._coordinator is coordinator
+
+    def write(self) -> None:
+        """Goes on with what remains."""
+        self.is_put_off = False
+        if not self._markers.is_current(self):
+            return
+        if self._coordinator.state is State.CLOSED:
+            self._markers.forget(self)
+        elif self._remaining:
+            write_markers(self._markers.broker, self._marker(), sorted(self._remaining), self._on_written)
+        else:
+            end = self.end
+            self._coordinator.submit(
+                lambda machine, now_ms: machine.complete(end, now_ms),
+                lambda _: self._markers.forget(self),
+                lambda _error: self._try_again(),
+            )
+
+    def _marker(self) -> Marker:
+        end = self.end
+        return Marker(
+            end.producer_id,
+            end.producer_epoch,
+            end.committed,
+            self._coordinator.leader_epoch,
+            end.transaction_version,
+        )
+
+    def _on_written(self, errors: dict[TopicPartition, ErrorCode]) -> None:
+        for partition, error in errors.items():
+            if error in _FENCED:
+                _log.warning("%s: no marker for %s: %s", partition, self.end.transactional_id, error.name)
+                self._markers.forget(self)
+                return
+            if not error or not self._markers.broker.knows(*partition):
+                self._remaining.discard(partition)
+        if self._remaining:
+            self._try_again()
+        else:
+            self.write()
+
+    def _try_again(self) -> None:
+        self.is_put_off = True
+        self._markers.broker.timers.after(_RETRY_S, self.write)

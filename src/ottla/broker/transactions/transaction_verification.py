@@ -1,0 +1,180 @@
+"""Whether the first write of a transaction to a partition really belongs to that transaction (KIP-890).
+
+Once the coordinator has a partition in its list, the partition gets the transaction's marker; a write that came to a
+partition without it would wait for its end for ever, and hold every read-committed consumer up. So before the first
+batch of a transaction is taken, its coordinator is asked: to look (clients of the older protocol, which have told it
+themselves), or to add the partition (clients of the newer one, which leave that to the broker).
+
+Between the coordinator's answer and the append a marker may come, and the answer is then of the past. A `Guard` is what
+tells: it is given out before the coordinator is asked, and a marker of the producer takes it back.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ottla.base.ids import TopicPartition
+from ottla.machines.coordinator import CoordinatorDecision
+from ottla.records.header import BatchHeader
+from ottla.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+    from ottla.broker.partitions.partition import Partition
+    from ottla.machines.transaction.coordinator import TransactionCoordinator
+    from ottla.machines.transaction.replies import Verified
+
+CLIENT_VERSION: Final = 2
+"""The `transaction.version` that a client speaks which leaves adding partitions to the broker."""
+
+# What a client may not know from a Produce is told as something that it tries again after.
+_TRY_AGAIN = frozenset(
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+)
+
+
+class Guard:
+    """Questions to the coordinator about one producer in one partition, and the first sequence that was seen there."""
+
+    __slots__ = ("askers", "epoch", "is_revoked", "key", "lowest_sequence")
+
+    def __init__(self, key: tuple[TopicPartition, int], epoch: int, sequence: int) -> None:
+        self.key = key
+        self.askers = 0
+        self.is_revoked = False
+        self.epoch = epoch
+        self.lowest_sequence = sequence
+
+    def see(self, epoch: int, sequence: int) -> None:
+        self.askers += 1
+        if epoch > self.epoch:
+            self.epoch, self.lowest_sequence = epoch, sequence
+        elif epoch == self.epoch:
+            self.lowest_sequence = min(self.lowest_sequence, sequence)
+
+
+class Verifications:
+    """The guards of a broker, by partition and producer id."""
+
+    def __init__(self) -> None:
+        self._guards: dict[tuple[TopicPartition, int], Guard] = {}
+
+    def __len__(self) -> int:
+        return len(self._guards)
+
+    def begin_batch(self, partition: "Partition", header: BatchHeader) -> Guard | ErrorCode:
+        """As `begin`. A batch that was taken before is only going to be acknowledged again."""
+        producer = partition.log.producers.get(header.producer_id)
+        if producer is not None and producer.repetition_of(header):
+            return ErrorCode.NONE
+        return self.begin(partition, header.producer_id, header.producer_epoch, header.base_sequence)
+
+    def begin(self, partition: "Partition", producer_id: int, epoch: int, sequence: int = 0) -> Guard | ErrorCode:
+        """A guard, if the coordinator has to be asked about this write; NONE if not; or why it is not taken at all.
+
+        Every guard is to be given back (`release`).
+        """
+        producer = partition.log.producers.get(producer_id)
+        if producer is not None and epoch < producer.epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if has_open_transaction(partition, producer_id, epoch):
+            return ErrorCode.NONE
+        key = partition.name, producer_id
+        guard = self._guards.get(key)
+        if guard is None:
+            guard = self._guards[key] = Guard(key, epoch, sequence)
+        guard.see(epoch, sequence)
+        return guard
+
+    def release(self, guard: Guard) -> None:
+        guard.askers -= 1
+        if not guard.askers and self._guards.get(guard.key) is guard:
+            del self._guards[guard.key]
+
+    def revoke(self, name: TopicPartition, producer_id: int) -> None:
+        """A marker has been written: what the coordinator said before it no longer holds."""
+        guard = self._guards.pop((name, producer_id), None)
+        if guard is not None:
+            guard.is_revoked = True
+
+
+def has_open_transaction(partition: "Partition", producer_id: int, epoch: int) -> bool:
+    producer = partition.log.producers.get(producer_id)
+    return producer is not None and producer.current_txn_first_offset >= 0 and producer.epoch == epoch
+
+
+def check_guarded(partition: "Partition", header: BatchHeader, guard: Guard, *, bumps_epochs: bool) -> ErrorCode:
+    """Whether a batch that the coordinator has agreed to may be appended now."""
+    if has_open_transaction(partition, header.producer_id, header.producer_epoch):
+        return ErrorCode.NONE  # Another batch of the same transaction was quicker.
+    if guard.is_revoked:
+        return ErrorCode.INVALID_TXN_STATE
+    is_unknown = partition.log.producers.get(header.producer_id) is None
+    if header.base_sequence > guard.lowest_sequence or (bumps_epochs and is_unknown and header.base_sequence):
+        return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    return ErrorCode.NONE
+
+
+class Producer(NamedTuple):
+    """Who writes: as a Produce or a TxnOffsetCommit says."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+Answered = Callable[[dict[TopicPartition, ErrorCode]], None]
+"""The partitions that are not in the transaction, and what is the matter with each."""
+
+
+def verify(broker: "Broker", producer: Producer, partitions: Iterable[TopicPartition], then: Answered) -> None:
+    """Asks the coordinator whether the partitions are in the transaction."""
+    asked = list(partitions)
+
+    def answered(verified: "Verified") -> None:
+        if verified.error:
+            then(dict.fromkeys(asked, verified.error))
+        else:
+            then(dict.fromkeys(verified.missing, ErrorCode.TRANSACTION_ABORTABLE))
+
+    broker.coordinators.transactions.query(
+        producer.transactional_id,
+        lambda machine, _now_ms: machine.verify_partitions(*producer, asked),
+        answered,
+        lambda error: then(dict.fromkeys(asked, error)),
+    )
+
+
+def add(broker: "Broker", producer: Producer, partitions: Iterable[TopicPartition], then: Answered) -> None:
+    """Asks the coordinator to take the partitions into the transaction.
+
+    Right after the end of a transaction its markers may still be under way. That takes milliseconds, which are waited
+    for here (`add.partitions.to.txn.retry.backoff.ms`) and not at the client's.
+    """
+    asked = list(partitions)
+    until_ms = broker.clock.now_ms() + broker.config.integer("add.partitions.to.txn.retry.backoff.max.ms")
+    pause_s = broker.config.integer("add.partitions.to.txn.retry.backoff.ms") / 1000
+
+    def decide(machine: "TransactionCoordinator", now_ms: int) -> CoordinatorDecision[ErrorCode]:
+        return machine.add_partitions(*producer, asked, CLIENT_VERSION, now_ms)
+
+    def answered(error: ErrorCode) -> None:
+        if error is ErrorCode.CONCURRENT_TRANSACTIONS and broker.clock.now_ms() < until_ms:
+            broker.timers.after(pause_s, ask)
+        else:
+            then(dict.fromkeys(asked, error) if error else {})
+
+    def ask() -> None:
+        broker.coordinators.transactions.submit(producer.transactional_id, decide, answered, answered)
+
+    ask()
+
+
+def as_told_to_a_producer(error: ErrorCode, *, adds_partitions: bool, knows_abortable: bool) -> ErrorCode:
+    """What Produce and TxnOffsetCommit say of an error of the coordinator, to clients of their version."""
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if error is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
+        return ErrorCode.INVALID_TXN_STATE
+    if error in _TRY_AGAIN or (error is ErrorCode.CONCURRENT_TRANSACTIONS and not adds_partitions):
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    return error

@@ -1,0 +1,124 @@
+"""TxnOffsetCommit, versions 0 to 5: offsets of a group that count when a producer's transaction is committed (KIP-447).
+
+To the transaction the group's partition of `__consumer_offsets` is one more partition. Up to version 4 the producer has
+told its coordinator of it (AddOffsetsToTxn), which is looked up; from version 5 on it is told here (KIP-890).
+"""
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.context import Broker
+from ottla.broker.transactions.transaction_verification import Guard, Producer, add, verify
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+
+_ADDS_PARTITIONS = 5
+_KNOWS_ABORTABLE = 4
+_KNOWS_LOADING = 2
+
+_Topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+_Partition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
+_AnsweredTopic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+_AnsweredPartition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
+
+
+def handle_txn_offset_commit(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest, respond: Respond
+) -> None:
+    _Commit(broker, context.api_version, request, respond).begin()
+
+
+class _Commit:
+    """One request. `_refused` are partitions that the cluster does not have; the rest is committed together."""
+
+    def __init__(self, broker: Broker, version: int, request: TxnOffsetCommitRequest, respond: Respond) -> None:
+        self._broker = broker
+        self._version = version
+        self._request = request
+        self._respond = respond
+        self._refused: list[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic] = []
+        self._guard: Guard | None = None
+
+    def begin(self) -> None:
+        request, broker = self._request, self._broker
+        request.topics = [known for topic in request.topics if (known := self._known(topic)).partitions]
+        if not request.topics:
+            self._reply(TxnOffsetCommitResponse())
+            return
+        groups = broker.coordinators.groups
+        name = TopicPartition(groups.topic_name, groups.partition_for(request.group_id))
+        partition = broker.partitions.get(name)
+        adds = self._version >= _ADDS_PARTITIONS
+        is_checked = adds or broker.config.flag("transaction.partition.verification.enable")
+        if partition is None or partition.state is None or not is_checked:
+            self._commit()
+            return
+        verifications = broker.coordinators.transactions.verifications
+        begun = verifications.begin(partition, request.producer_id, request.producer_epoch)
+        if not isinstance(begun, Guard):
+            self._fail(begun) if begun else self._commit()
+            return
+        self._guard = begun
+        producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch)
+        (add if adds else verify)(broker, producer, [name], self._on_answer)
+
+    def _known(self, topic: _Topic) -> _Topic:
+        """What of a topic the cluster has; the rest is refused."""
+        there: list[_Partition] = []
+        missing: list[_Partition] = []
+        for partition in topic.partitions:
+            is_there = self._broker.knows(topic.name, partition.partition_index)
+            (there if is_there else missing).append(partition)
+        if missing:
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            self._refused.append(_answered(_Topic(name=topic.name, partitions=missing), error))
+        return _Topic(name=topic.name, partitions=there)
+
+    def _on_answer(self, errors: dict[TopicPartition, ErrorCode]) -> None:
+        guard = self._guard
+        assert guard is not None
+        self._broker.coordinators.transactions.verifications.release(guard)
+        if errors:
+            (error,) = errors.values()
+            self._fail(self._as_told(error))
+        elif guard.is_revoked:
+            self._fail(ErrorCode.INVALID_TXN_STATE)
+        else:
+            self._commit()
+
+    def _as_told(self, error: ErrorCode) -> ErrorCode:
+        if error is ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if error is ErrorCode.TRANSACTION_ABORTABLE and self._version < _KNOWS_ABORTABLE:
+            return ErrorCode.INVALID_TXN_STATE
+        return error
+
+    def _commit(self) -> None:
+        request = self._request
+        self._broker.coordinators.groups.submit(
+            request.group_id,
+            lambda machine, now_ms: machine.commit_offsets_in_transaction(request, now_ms, api_version=self._version),
+            lambda outcome: self._fail(outcome) if isinstance(outcome, ErrorCode) else self._reply(outcome),
+            self._fail,
+        )
+
+    def _fail(self, error: ErrorCode) -> None:
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and self._version < _KNOWS_LOADING:
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE  # Older producers break on the other.
+        self._reply(TxnOffsetCommitResponse(topics=[_answered(topic, error) for topic in self._request.topics]))
+
+    def _reply(self, response: TxnOffsetCommitResponse) -> None:
+        topics = {topic.name: topic for topic in self._refused}
+        for topic in response.topics:
+            known = topics.setdefault(topic.name, topic)
+            if known is not topic:
+                known.partitions += topic.partitions
+        self._respond(TxnOffsetCommitResponse(topics=list(topics.values())))
+
+
+def _answered(topic: _Topic, error: ErrorCode) -> TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic:
+    return _AnsweredTopic(
+        name=topic.name,
+        partitions=[
+            _AnsweredPartition(partition_index=one.partition_index, error_code=error) for one in topic.partitions
+        ],
+    )

@@ -1,0 +1,59 @@
+"""What a controller writes first when it becomes the leader.
+
+Into an empty log, the records that formatting left (`bootstrap.checkpoint`): the feature levels above all. A
+transaction that a controller before it began and did not end is aborted: whoever began it is gone.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.image.configs_image import MIN_INSYNC_REPLICAS, ResourceType
+from ottla.machines.metadata.image.features import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    FEATURES,
+    KRAFT_VERSION,
+    LATEST_METADATA_VERSION,
+    METADATA_VERSION,
+    OLDEST_METADATA_VERSION,
+    default_level,
+    has_metadata_transactions,
+)
+from ottla.wire.message import Message
+from ottla.wire.messages import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+)
+
+
+def activate(context: ControllerContext, bootstrap: Iterable[Message]) -> Decision[None]:
+    """The records of a controller's first batch; none if the log is in order."""
+    records: list[Message] = []
+    if context.image.in_transaction:
+        records.append(AbortTransactionRecord(reason="Controller failover"))
+    if not context.image.is_bootstrapped:
+        records += _first_records(context, list(bootstrap))
+    return Decision(None, [VersionedRecord(record, 0) for record in records])
+
+
+def _first_records(context: ControllerContext, bootstrap: list[Message]) -> Iterator[Message]:
+    levels = {record.name: record.feature_level for record in bootstrap if isinstance(record, FeatureLevelRecord)}
+    level = levels.get(METADATA_VERSION, OLDEST_METADATA_VERSION)
+    if has_metadata_transactions(level):
+        yield BeginTransactionRecord(name="Bootstrap records")
+    yield from bootstrap
+    if levels.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0):
+        value = str(context.config.integer(MIN_INSYNC_REPLICAS))
+        yield ConfigRecord(resource_type=ResourceType.BROKER, resource_name="", name=MIN_INSYNC_REPLICAS, value=value)
+    if has_metadata_transactions(level):
+        yield EndTransactionRecord()
+
+
+def bootstrap_records(metadata_version: int = LATEST_METADATA_VERSION) -> list[Message]:
+    """What formatting a cluster at `metadata_version` writes down: the levels of its features, those above 0."""
+    names = [METADATA_VERSION, *sorted(FEATURES.keys() - {METADATA_VERSION, KRAFT_VERSION})]
+    levels = [(name, default_level(name, metadata_version)) for name in names]
+    return [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels if level]

@@ -1,0 +1,110 @@
+"""What a batch of records changed, for brokers to act on without comparing whole images.
+
+A delta says which things changed, and of partitions and deleted topics what they were before; what they are now is in
+the image. Things that were made and removed again within one delta leave no trace in it.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ottla.base.dataclass import dataclass, field
+from ottla.base.ids import Uuid
+
+if TYPE_CHECKING:  # the images fill deltas, and so import this module
+    from ottla.machines.metadata.image.configs_image import ConfigResource
+    from ottla.machines.metadata.image.metadata_image import MetadataImage
+    from ottla.machines.metadata.image.partition_image import PartitionImage
+    from ottla.machines.metadata.image.quotas_image import QuotaEntity
+    from ottla.machines.metadata.image.topics_image import TopicImage
+
+
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(slots=True)
+class MetadataDelta:
+    topics_created: dict[Uuid, "TopicImage"] = field(default_factory=dict)
+    topics_deleted: dict[Uuid, "TopicImage"] = field(default_factory=dict)
+    """The topics as they were, partitions included."""
+    partitions: dict[tuple[Uuid, int], "PartitionImage | None"] = field(default_factory=dict)
+    """Changed partitions as they were before the delta; None for a new one."""
+    configs: set["ConfigResource"] = field(default_factory=set)
+    brokers: set[int] = field(default_factory=set)
+    controllers: set[int] = field(default_factory=set)
+    features: set[str] = field(default_factory=set)
+    quotas: set["QuotaEntity"] = field(default_factory=set)
+    producer_ids: bool = False
+    acls: set[Uuid] = field(default_factory=set)
+    scram_users: set[str] = field(default_factory=set)
+    tokens: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+    def note_partition(self, topic_id: Uuid, partition_id: int, before: "PartitionImage | None") -> None:
+        """Only the first change of a partition in a delta knows what it was before."""
+        self.partitions.setdefault((topic_id, partition_id), before)
+
+    def note_topic_deleted(self, topic: "TopicImage") -> None:
+        before = {
+            number: self.partitions.pop((topic.id, number), partition) for number, partition in topic.partitions.items()
+        }
+        if self.topics_created.pop(topic.id, None) is None:
+            topic.partitions = {number: partition for number, partition in before.items() if partition is not None}
+            self.topics_deleted[topic.id] = topic
+
+    def partition_changes(self, image: "MetadataImage") -> Iterator["PartitionChange"]:
+        """Partitions that are new or not as before, in topics that still exist. `image` is the one after the delta."""
+        for (topic_id, partition_id), before in self.partitions.items():
+            topic = image.topics.by_id[topic_id]
+            yield PartitionChange(topic, partition_id, before, topic.partitions[partition_id])
+
+
+class PartitionChange(NamedTuple):
+    topic: "TopicImage"
+    partition_id: int
+    before: "PartitionImage | None"
+    after: "PartitionImage"
+
+    @property
+    def is_new_leader_epoch(self) -> bool:
+        """A leader was named, perhaps the same as before: leaders and followers start a new epoch."""
+        return self.before is None or self.before.leader_epoch != self.after.leader_epoch
+
+    @property
+    def are_replicas_changed(self) -> bool:
+        return self.before is None or self.before.replicas != self.after.replicas
+
+    def is_replica_removed(self, node_id: int) -> bool:
+        """Whether `node_id` had a replica, and is to delete it."""
+        return self.before is not None and node_id in self.before.replicas and node_id not in self.after.replicas
+
+
+def delta_between(before: "MetadataImage", after: "MetadataImage") -> MetadataDelta:
+    """The delta that leads from one image to another: after loading a snapshot, or all of the log at start."""
+    delta = MetadataDelta()
+    old_topics, new_topics = before.topics.by_id, after.topics.by_id
+    delta.topics_deleted = {id: topic for id, topic in old_topics.items() if id not in new_topics}
+    for topic in new_topics.values():
+        old = old_topics.get(topic.id)
+        if old is None:
+            delta.topics_created[topic.id] = topic
+        for partition_id, partition in topic.partitions.items():
+            was = old.partitions.get(partition_id) if old else None
+            if was != partition:
+                delta.partitions[topic.id, partition_id] = was
+    delta.configs = _differing(before.configs.by_resource, after.configs.by_resource)
+    delta.brokers = _differing(before.brokers.by_id, after.brokers.by_id)
+    delta.controllers = _differing(before.brokers.controllers, after.brokers.controllers)
+    delta.features = _differing(before.features.levels, after.features.levels)
+    delta.quotas = _differing(before.quotas.by_entity, after.quotas.by_entity)
+    delta.producer_ids = before.producer_ids.next_producer_id != after.producer_ids.next_producer_id
+    delta.acls = _differing(before.kept.acls, after.kept.acls)
+    delta.scram_users = {user for _, user in _differing(before.kept.scram_credentials, after.kept.scram_credentials)}
+    delta.tokens = _differing(before.kept.tokens, after.kept.tokens)
+    return delta
+
+
+def _differing(before: dict[KeyT, ValueT], after: dict[KeyT, ValueT]) -> set[KeyT]:
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}

@@ -1,0 +1,5 @@
+"""The metrics page of a node.
+
+node_metrics         the page
+group_metrics, transaction_metrics
+"""

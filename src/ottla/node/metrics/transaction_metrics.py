@@ -1,0 +1,62 @@
+"""Transactions on the metrics page: what Kafka's beans tell of them, and how many there are in which state.
+
+Kafka's `partition-load-time` forgets a loading after half a minute, before most scrapes. Here it is told of all
+partitions that are coordinated now.
+"""
+
+from collections import Counter
+
+from ottla.broker.context import Broker
+from ottla.broker.partitions.partition import Partition
+from ottla.machines.transaction.states import TransactionState
+from ottla.runtime.exposition import Exposition
+
+_LATE_AFTER_MS = 300_000
+"""Kafka's allowance: a transaction is late when its longest possible timeout has been over for five minutes."""
+
+_TOLD = (
+    TransactionState.EMPTY,
+    TransactionState.ONGOING,
+    TransactionState.PREPARE_COMMIT,
+    TransactionState.PREPARE_ABORT,
+    TransactionState.COMPLETE_COMMIT,
+    TransactionState.COMPLETE_ABORT,
+)
+
+
+def add_transactions(page: Exposition, broker: Broker) -> None:
+    _add_coordinator(page, broker)
+    _add_producers(page, broker)
+
+
+def _add_coordinator(page: Exposition, broker: Broker) -> None:
+    transactions = broker.coordinators.transactions
+    active = list(transactions.active)
+    times_ms = [led.load_time_ms for led in active] or [0]
+    prefix = "kafka_server_transaction_coordinator_metrics_partition_load_time_"
+    page.gauge(prefix + "max", max(times_ms))
+    page.gauge(prefix + "avg", sum(times_ms) / len(times_ms))
+    prefix = "kafka_coordinator_transaction_transactionmarkerchannelmanager_"
+    page.gauge(prefix + "unknowndestinationqueuesize", transactions.markers.unwritten)
+    page.gauge(prefix + "logappendretryqueuesize", transactions.markers.uncompleted)
+    counts = Counter(one.state for led in active for one in led.machine.transactions.values())
+    page.add("ottla_transactional_ids", "gauge", [({"state": state.public_name}, counts[state]) for state in _TOLD])
+
+
+def _add_producers(page: Exposition, broker: Broker) -> None:
+    prefix = "kafka_server_replicamanager_"
+    partitions = list(broker.partitions.values())
+    page.gauge(prefix + "produceridcount", sum(len(partition.log.producers) for partition in partitions))
+    late_since_ms = broker.clock.now_ms() - broker.config.integer("transaction.max.timeout.ms") - _LATE_AFTER_MS
+    late = sum(partition.is_leader and _is_late(partition, late_since_ms) for partition in partitions)
+    page.gauge(prefix + "partitionswithlatetransactionscount", late)
+
+
+def _is_late(partition: Partition, late_since_ms: int) -> bool:
+    """Whether the oldest open transaction has been silent for too long: it hangs (KIP-664)."""
+    producers = partition.log.producers
+    first_offset = producers.first_undecided_offset
+    if first_offset is None:
+        return False
+    (oldest,) = (one for one in producers if one.current_txn_first_offset == first_offset)
+    return 0 < oldest.last_timestamp < late_since_ms

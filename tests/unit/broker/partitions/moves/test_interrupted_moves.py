@@ -1,0 +1,213 @@
+"""What a stop in the middle of a move leaves, and what the next start makes of it."""
+
+import re
+
+import pytest
+from brokers import TestNode, batch, topic_id_of, values_in
+from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, in_one, move, moving_node, names_in
+
+from ottla.broker.partitions.moves import replica_copy, replica_move
+from ottla.log.errors import CorruptFile
+from ottla.machines.metadata.image.directory_ids import UNASSIGNED
+from ottla.wire.errors import ErrorCode
+
+UNIQUE = "0123456789abcdef" * 2
+ONE, TWO = IDS["/one"], IDS["/two"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are whole when the controller is asked."""
+    for module in (replica_copy, replica_move):
+        monkeypatch.setattr(module, "LAST_PART_BYTES", 0)
+
+
+def written(count: int = 5) -> TestNode:
+    node = moving_node()
+    in_one(node)
+    write(node, count)
+    return node
+
+
+def write(node: TestNode, count: int) -> None:
+    first = node.partition().log.log_end_offset
+    for number in range(first, first + count):
+        assert node.produce(batch(b"%d" % number)).error_code == ErrorCode.NONE
+
+
+def numbers(node: TestNode) -> list[int]:
+    return [int(value or b"") for value in values_in(node.fetch())]
+
+
+def killed(node: TestNode) -> TestNode:
+    """The node after it was killed, and started again."""
+    return moving_node(node.disk.survivor_of_kill(), node.image)
+
+
+def moved(node: TestNode) -> TestNode:
+    assert move(node) == ErrorCode.NONE
+    node.timers.advance(ENOUGH_MS)
+    assert node.partition().directory == "/two"
+    return node
+
+
+def rename(node: TestNode, path: str, pattern: str, to: str) -> None:
+    """Gives a directory another name, as if a power cut had undone a rename."""
+    (name,) = (name for name in node.disk.list_dir(path) if re.fullmatch(pattern, name))
+    node.disk.rename(f"{path}/{name}", f"{path}/{to}")
+
+
+@pytest.mark.parametrize("promotion_lasts", [False, True])
+@pytest.mark.parametrize("retirement_lasts", [False, True])
+def test_the_names_of_a_swap_become_durable_in_any_order(promotion_lasts: bool, retirement_lasts: bool) -> None:
+    node = moved(written())
+    write(node, 3)
+    if not promotion_lasts:
+        rename(node, "/two", "orders-0", f"orders-0.{UNIQUE}-future")
+    if not retirement_lasts:
+        rename(node, "/one", r"orders-0\..*-delete", "orders-0")
+    node = killed(node)
+    assert (node.partition().directory, numbers(node)) == ("/two", list(range(8)))
+    node.timers.advance(ENOUGH_MS + FILE_DELETE_DELAY_MS)
+    assert (names_in(node, "/one"), names_in(node, "/two")) == ([], ["orders-0"])
+
+
+def test_a_move_goes_on_where_it_was():
+    node = written()
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    write(node, 2)
+    node = killed(node)
+    assert node.partition().directory == "/one"
+    node.timers.advance(ENOUGH_MS)
+    assert (node.partition().directory, numbers(node)) == ("/two", list(range(7)))
+
+
+def test_a_move_goes_on_after_a_clean_stop():
+    node = written()
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    node.broker.replica_moves.stop()
+    node.broker.logs.close()
+    assert node.disk.open_files == 0
+    node = moving_node(node.disk, node.image)
+    assert all(directory.was_clean for directory in node.broker.logs.online.values())
+    node.timers.advance(ENOUGH_MS)
+    assert (node.partition().directory, numbers(node)) == ("/two", list(range(5)))
+
+
+def test_what_was_written_after_the_metadata_named_the_new_directory_is_not_lost():
+    node = written()
+    move(node)
+    node.partition().begin_job()  # So that the swap waits.
+    node.timers.advance(ENOUGH_MS)
+    assert node.image.topics.by_name["orders"].partitions[0].directory(1) == TWO
+    write(node, 3)
+    node = killed(node)
+    assert (node.partition().directory, numbers(node)) == ("/one", list(range(8)))
+    node.timers.advance(ENOUGH_MS)
+    assert (node.partition().directory, numbers(node)) == ("/two", list(range(8)))
+
+
+def test_a_copy_that_has_more_than_the_log_is_cut():
+    """A power cut took what the current log had not flushed, and the copy had."""
+    node = written(3)
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    assert node.broker.logs.online["/two"].futures.logs[node.partition().name].log_end_offset == 3
+    node.partition().log.truncate_to(2)
+    node = killed(node)
+    node.change_partition(leader=1)
+    node.produce(batch(b"20"))
+    node.timers.advance(ENOUGH_MS)
+    assert node.partition().directory == "/two"
+    assert numbers(node) == [0, 1, 20]
+
+
+def test_a_copy_of_a_topic_that_is_gone_is_set_aside():
+    node = written()
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    node.image.topics.by_name.clear()
+    node.image.topics.by_id.clear()
+    node = killed(node)
+    assert (names_in(node, "/one"), names_in(node, "/two")) == (["orders-0-stray"], ["orders-0-stray"])
+
+
+def test_a_copy_whose_log_is_missing_is_set_aside():
+    node = written()
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    rename(node, "/one", "orders-0", "elsewhere")
+    node = killed(node)
+    assert names_in(node, "/two") == ["orders-0-stray"]
+    assert (node.partition().directory, numbers(node)) == ("/one", []), "as if it were new"
+
+
+def test_a_copy_whose_log_may_be_in_a_directory_that_is_offline_waits():
+    node = written()
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    disk = node.disk.survivor_of_kill()
+    disk.rename("/one", "/gone")
+    disk.open("/one", create=True).close()
+    node = moving_node(disk, node.image)
+    assert names_in(node, "/two") == ["orders-0-future"]
+    assert node.partition() is None
+    assert node.fetch().error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_cluster_that_names_no_directories_has_a_copy_that_is_alone():
+    node = moved(written())
+    rename(node, "/two", "orders-0", f"orders-0.{UNIQUE}-future")
+    node.change_partition(directories=[UNASSIGNED])
+    node = killed(node)
+    assert (node.partition().directory, numbers(node)) == ("/two", list(range(5)))
+
+
+def test_two_logs_of_which_the_metadata_names_neither():
+    node = moved(written())
+    rename(node, "/one", r"orders-0\..*-delete", "orders-0")
+    node.change_partition(directories=[UNASSIGNED])
+    with pytest.raises(CorruptFile, match="orders-0 is in /one and in /two"):
+        killed(node)
+
+
+def test_two_logs_of_which_one_is_of_a_topic_that_had_the_name_before():
+    node = moved(written())
+    rename(node, "/one", r"orders-0\..*-delete", "orders-0")
+    directory = node.broker.logs.online["/one"]
+    directory.remember_topic(node.partition().name, topic_id_of("an older one"))
+    node = killed(node)
+    assert (node.partition().directory, numbers(node)) == ("/two", list(range(5)))
+    assert names_in(node, "/one") == ["orders-0-stray"]
+
+
+def test_two_logs_of_which_the_one_has_records_that_the_other_has_not():
+    node = written()
+    node.controller.hold()
+    node.broker.logs.online["/two"].create(node.partition().name, topic_id_of("orders"))
+    node.change_partition(directories=[TWO])
+    node = killed(node)
+    assert node.partition().directory == "/two"
+    assert names_in(node, "/one") == ["orders-0-stray"]
+
+
+def test_what_the_checkpoints_said_of_an_earlier_stay_is_not_believed_of_the_copy():
+    node = written()
+    name, log = node.partition().name, node.partition().log
+    one = node.broker.logs.online["/one"]
+    log.flush()
+    log.advance_log_start_offset(3)
+    one.checkpoint()
+    one.save_cleaner_offset(name, 4)
+    one.retire(name)  # And nobody buries it.
+    future = one.begin_future(name, topic_id_of("orders"), 0)
+    assert (future.log_start_offset, future.log_end_offset, future.high_watermark) == (0, 0, 0)
+    assert (one.saved_recovery_point(name), one.cleaner_offset(name)) == (0, None)

@@ -1,0 +1,110 @@
+"""Operations that wait: completed once, whatever comes first."""
+
+from brokers import StepTimers
+
+from ottla.broker.partitions.purgatory import MAX_WAIT_MS, Operation, Purgatory
+from ottla.runtime.request import ClientConnection
+from ottla.testing.clock import FixedClock
+
+
+class Place:
+    waiting = None
+
+
+class Wish(Operation):
+    """Waits until a place has what it wants."""
+
+    def __init__(self, wanted: int = 1) -> None:
+        super().__init__(ClientConnection(1, "PLAINTEXT", "127.0.0.1"))
+        self.left = wanted
+        self.completed = 0
+
+    def is_done(self, place: Place) -> bool:
+        self.left -= 1
+        return self.left == 0
+
+    def complete(self) -> None:
+        self.completed += 1
+
+
+def purgatory() -> tuple[Purgatory, StepTimers]:
+    timers = StepTimers(FixedClock())
+    return Purgatory(timers), timers
+
+
+def test_an_operation_completes_when_a_place_has_what_it_wants():
+    waiting, timers = purgatory()
+    here, there, wish = Place(), Place(), Wish(wanted=2)
+    waiting.hold(wish, [here, there], 1000)
+    waiting.wake(here)
+    assert wish.completed == 0
+    waiting.wake(there)
+    assert wish.completed == 1
+    assert (here.waiting, there.waiting, len(waiting), len(timers)) == (None, None, 0, 0)
+
+
+def test_an_operation_completes_when_its_time_is_over_and_not_again():
+    waiting, timers = purgatory()
+    place, wish = Place(), Wish()
+    waiting.hold(wish, [place], 1000)
+    timers.advance(1000)
+    assert wish.completed == 1
+    waiting.wake(place)
+    waiting.release(place)
+    assert wish.completed == 1
+
+
+def test_a_place_that_goes_releases_who_waits_there():
+    waiting, _ = purgatory()
+    here, there = Place(), Place()
+    mine, other = Wish(wanted=9), Wish(wanted=9)
+    waiting.hold(mine, [here, there], 1000)
+    waiting.hold(other, [there], 1000)
+    waiting.release(here)
+    assert (mine.completed, other.completed) == (1, 0)
+    assert list(there.waiting) == [other]
+
+
+def test_a_wake_may_lead_to_another_wake_of_the_same_place():
+    """Completing one operation (a follower's fetch) moves what others wait for."""
+    waiting, _ = purgatory()
+    place, second = Place(), Wish(wanted=2)
+
+    class First(Wish):
+        def complete(self) -> None:
+            super().complete()
+            waiting.wake(place)
+
+    first = First()
+    waiting.hold(first, [place], 1000)
+    waiting.hold(second, [place], 1000)
+    waiting.wake(place)
+    assert (first.completed, second.completed) == (1, 1)
+
+
+def test_the_longest_wait_is_a_day():
+    waiting, timers = purgatory()
+    wish = Wish()
+    waiting.hold(wish, [Place()], (1 << 31) - 1)
+    timers.advance(MAX_WAIT_MS)
+    assert wish.completed == 1
+
+
+def test_the_operations_of_clients_that_have_gone_are_dropped():
+    waiting, timers = purgatory()
+    gone, here = Wish(), Wish()
+    for wish in (gone, here):
+        waiting.hold(wish, [Place()], 1000)
+    gone.client.is_open = False
+    waiting.drop_closed()
+    assert (gone.completed, here.completed, len(waiting), len(timers)) == (1, 0, 1, 1)
+
+
+def test_at_the_end_all_are_released():
+    waiting, timers = purgatory()
+    wishes = [Wish() for _ in range(3)]
+    for wish in wishes:
+        waiting.hold(wish, [Place()], 1000)
+    waiting.release_all()
+    assert [wish.completed for wish in wishes] == [1, 1, 1]
+    assert len(timers) == 0
