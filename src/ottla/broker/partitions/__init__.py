@@ -1,11 +1,13 @@
 """The partitions that this node holds.
 
-replicas             from committed metadata to open logs; directory_assignments tells the controller where they are
-partition            one partition: its log, its leader's state, the requests that wait for it
-purgatory            requests that wait for records, for replicas or for the disk
-topic_settings       the settings that a partition lives by
-flushing, background the disk work that nobody asked for; removing takes files away
-traffic              counts of what went in and out
-moves                replicas on their way to another log directory
-cleaning             compaction: which logs are due, and the process that cleans them
+    replicas             from committed metadata to open logs; directory_assignments tells the controller where they are
+    partition            one partition: its log, its leader's state, the requests that wait for it
+    purgatory            requests that wait for records, for replicas or for the disk
+    topic_settings       the settings that a partition lives by
+    flushing, background the disk work that nobody asked for; removing takes files away
+    traffic              counts of what went in and out
+    moves                replicas on their way to another log directory
+    cleaning             compaction: which logs are due, and the process that cleans them
+
+Import from the modules.
 """

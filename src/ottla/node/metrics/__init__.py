@@ -1,5 +1,7 @@
 """The metrics page of a node.
 
-node_metrics         the page
-group_metrics, transaction_metrics
+    node_metrics         the page
+    group_metrics, transaction_metrics
+
+Import from the modules.
 """
