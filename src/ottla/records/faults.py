@@ -19,6 +19,9 @@ RECORD_TOO_LONG: Final = 9
 BYTES_LEFT: Final = 10
 RECORD_COUNT: Final = 11
 
+LEAST_PIECE_BYTES: Final = 1024
+"""What a member, a frame or a block counts for against the limit, however little is in it: each takes its time."""
+
 _WORDS = {
     FIELD_CUT: "it ends in the middle of a field",
     VARINT_TOO_LONG: "a variable-length integer does not end",

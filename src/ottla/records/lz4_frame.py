@@ -10,7 +10,7 @@ from struct import Struct
 import cramjam
 
 from ottla.base.ports import Buffer
-from ottla.records.faults import BrokenCompression, DecompressionBomb
+from ottla.records.faults import LEAST_PIECE_BYTES, BrokenCompression, DecompressionBomb
 
 FAST_LEVEL = 9
 """Kafka's default. It stands for lz4's fast compressor; every other level is a level of lz4 HC (KIP-390)."""
@@ -52,7 +52,7 @@ def _compress_high(data: Buffer, level: int) -> bytes:
 
 def decompress(data: memoryview, limit: int, *, check_header: bool = True) -> Buffer:
     position, block_size, has_block_checksum = _read_frame_header(data, check_header)
-    blocks = _blocks(data, position, block_size, has_block_checksum)
+    blocks = _blocks(data, position, block_size, has_block_checksum, limit)
     out = bytearray(min(limit, len(blocks) * block_size))
     used = 0
     with memoryview(out) as target:
@@ -95,7 +95,7 @@ def _read_frame_header(data: memoryview, check: bool) -> tuple[int, int, bool]:
 
 
 def _blocks(
-    data: memoryview, position: int, block_size: int, has_block_checksum: bool
+    data: memoryview, position: int, block_size: int, has_block_checksum: bool, limit: int
 ) -> list[tuple[memoryview, bool]]:
     """The blocks, and whether each is compressed. What follows the end mark is not looked at, as in Java."""
     blocks: list[tuple[memoryview, bool]] = []
@@ -110,6 +110,8 @@ def _blocks(
         end = position + size + (4 if has_block_checksum else 0)
         if size > block_size or end > len(data):
             raise BrokenCompression("lz4", f"a block says it has {size} bytes")
+        if len(blocks) * LEAST_PIECE_BYTES > limit:
+            raise DecompressionBomb("lz4", limit)
         blocks.append((data[position : position + size], word & _STORED == 0))
         position = end
 

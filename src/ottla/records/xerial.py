@@ -10,7 +10,7 @@ from struct import Struct
 import cramjam
 
 from ottla.base.ports import Buffer
-from ottla.records.faults import BrokenCompression, DecompressionBomb
+from ottla.records.faults import LEAST_PIECE_BYTES, BrokenCompression, DecompressionBomb
 
 BLOCK_SIZE = 32 * 1024
 
@@ -31,7 +31,7 @@ def compress(data: Buffer, level: int) -> bytes:
 
 
 def decompress(data: memoryview, limit: int) -> bytearray:
-    blocks = _blocks(data)
+    blocks = _blocks(data, limit)
     sizes = [_decompressed_size(block) for block in blocks]
     total = sum(sizes)
     if total > limit:
@@ -50,7 +50,7 @@ def decompress(data: memoryview, limit: int) -> bytearray:
     return out
 
 
-def _blocks(data: memoryview) -> list[memoryview]:
+def _blocks(data: memoryview, limit: int) -> list[memoryview]:
     if data[: len(_MARKER)] != _MARKER:
         return [data]
     if len(data) < len(_HEADER):
@@ -64,6 +64,8 @@ def _blocks(data: memoryview) -> list[memoryview]:
         position += _LENGTH.size
         if not 0 < length <= len(data) - position:
             raise BrokenCompression("snappy", f"a block says it has {length} bytes; {len(data) - position} are there")
+        if len(blocks) * LEAST_PIECE_BYTES > limit:
+            raise DecompressionBomb("snappy", limit)
         blocks.append(data[position : position + length])
         position += length
     return blocks

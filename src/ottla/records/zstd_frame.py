@@ -9,7 +9,7 @@ from struct import Struct
 import cramjam
 
 from ottla.base.ports import Buffer
-from ottla.records.faults import BrokenCompression, DecompressionBomb
+from ottla.records.faults import LEAST_PIECE_BYTES, BrokenCompression, DecompressionBomb
 
 _MAGIC = 0xFD2FB528
 _SKIPPABLE = 0x184D2A50
@@ -46,20 +46,25 @@ def _size_bound(data: memoryview, limit: int) -> int:
     """The most bytes that all frames together can hold. A cut-off frame is an `IndexError`."""
     bound = 0
     position = 0
+    pieces_left = limit // LEAST_PIECE_BYTES + 1
     while position < len(data):
+        if pieces_left <= 0:
+            raise DecompressionBomb("zstd", limit)
+        pieces_left -= 1
         magic = _word(data, position)
         if magic & 0xFFFFFFF0 == _SKIPPABLE:
             position += 8 + _word(data, position + 4)
             continue
         if magic != _MAGIC:
             raise BrokenCompression("zstd", "no frame begins here")
-        frame_bound, position = _frame_bound(data, position + 4, limit)
+        frame_bound, blocks, position = _frame_bound(data, position + 4, limit, pieces_left)
         bound += frame_bound
+        pieces_left -= blocks - 1
     return bound
 
 
-def _frame_bound(data: memoryview, position: int, limit: int) -> tuple[int, int]:
-    """Most bytes in the frame whose descriptor is at `position`, and where the next frame begins."""
+def _frame_bound(data: memoryview, position: int, limit: int, most_blocks: int) -> tuple[int, int, int]:
+    """Most bytes in the frame whose descriptor is at `position`, its number of blocks, where the next frame begins."""
     descriptor = data[position]
     position += 1
     single_segment = descriptor & 0x20
@@ -76,21 +81,24 @@ def _frame_bound(data: memoryview, position: int, limit: int) -> tuple[int, int]
     position += content_width
     if content_size > limit:
         raise DecompressionBomb("zstd", limit)
-    blocks_bound, position = _blocks_bound(data, position, min(window or content_size, _LARGEST_BLOCK))
+    blocks_bound, blocks, position = _blocks_bound(data, position, min(window or content_size, _LARGEST_BLOCK))
+    if blocks > most_blocks + 1:
+        raise DecompressionBomb("zstd", limit)
     if descriptor & 0x04:
         position += 4
-    return (content_size if content_width else blocks_bound), position
+    return (content_size if content_width else blocks_bound), blocks, position
 
 
-def _blocks_bound(data: memoryview, position: int, largest: int) -> tuple[int, int]:
-    bound = 0
+def _blocks_bound(data: memoryview, position: int, largest: int) -> tuple[int, int, int]:
+    bound = blocks = 0
     while True:
         head = data[position] | data[position + 1] << 8 | data[position + 2] << 16
         kind, size = head >> 1 & 3, head >> 3
         bound += largest if kind == _COMPRESSED_BLOCK else size
+        blocks += 1
         position += 3 + (1 if kind == _RLE_BLOCK else size)
         if head & 1:
-            return bound, position
+            return bound, blocks, position
 
 
 def _word(data: memoryview, position: int) -> int:

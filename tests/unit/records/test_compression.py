@@ -1,5 +1,6 @@
 import tracemalloc
 import zlib
+from time import process_time
 
 import cramjam
 import pytest
@@ -141,6 +142,33 @@ def test_lz4_headers_are_held_against_their_checksum_but_not_in_the_oldest_forma
 def test_gzip_members_follow_each_other_and_end_where_the_next_is_none():
     two = bytes(compress(Compression.GZIP, b"one ")) + bytes(compress(Compression.GZIP, b"two"))
     assert decompress(Compression.GZIP, two + b"junk") == b"one two"
+
+
+def test_many_small_gzip_members_take_time_in_proportion_to_their_number():
+    """zlib copies what it does not use of its input: given all of it, each member would copy the rest of the batch."""
+    member = bytes(compress(Compression.GZIP, b"x"))
+    started_s = process_time()
+    assert decompress(Compression.GZIP, member * 5_000) == b"x" * 5_000
+    few_s = process_time() - started_s
+    started_s = process_time()
+    assert decompress(Compression.GZIP, member * 50_000) == b"x" * 50_000
+    assert process_time() - started_s < 30 * few_s
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_small_pieces_count_for_more_than_is_in_them(codec):
+    """What is tried with a small limit is tried where there is no time for thousands of them."""
+    one = {
+        Compression.GZIP: (b"", bytes(compress(Compression.GZIP, b"x")), b""),
+        Compression.SNAPPY: (xerial.compress(b"", 0), xerial.compress(b"x", 0)[16:], b""),
+        Compression.LZ4: (bytes.fromhex("04224d18604082"), bytes.fromhex("0100008078"), bytes(4)),
+        Compression.ZSTD: (b"", bytes(compress(Compression.ZSTD, b"x")), b""),
+    }[codec]
+    first, piece, last = one
+    with pytest.raises(DecompressionBomb):
+        decompress(codec, first + piece * 2_000 + last, 1 << 20)
+    assert bytes(decompress(codec, first + piece * 2_000 + last)) == b"x" * 2_000
+    assert bytes(decompress(codec, first + piece * 200 + last, 1 << 20)) == b"x" * 200
 
 
 def test_gzip_is_what_every_reader_knows():
