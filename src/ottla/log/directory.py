@@ -192,6 +192,7 @@ class LogDirectory:
             before_truncation=lambda offset: self._before_truncation(partition, offset),
             unsynced=unsynced,
         )
+        self.warnings += log.warnings
         log.advance_high_watermark(
             min(max(self._high_watermarks.get(partition, 0), log.log_start_offset), log.log_end_offset)
         )

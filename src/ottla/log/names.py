@@ -3,7 +3,8 @@
 A partition's directory is `<topic>-<partition>`; while it is being deleted `<topic>-<partition>.<32 hex>-delete`,
 while it moves between disks `….<32 hex>-future`, and when the cluster no longer knows it `….<32 hex>-stray`.
 A segment's files are its base offset in 20 digits and a suffix; `.deleted`, `.cleaned` and `.swap` are
-appended to that while a file is on its way out or in.
+appended to that while a file is on its way out or in. `.cut` is ours alone, and neither system looks at it: a segment
+that recovery could not make part of the log, kept for a person to look at.
 """
 
 from ottla.base.ids import TopicPartition
@@ -18,6 +19,7 @@ SEGMENT_SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
 DELETED = ".deleted"
 CLEANED = ".cleaned"
 SWAP = ".swap"
+CUT = ".cut"
 
 DELETE_DIR = "-delete"
 FUTURE_DIR = "-future"

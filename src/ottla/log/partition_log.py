@@ -66,6 +66,8 @@ class PartitionLog(ReadableLog):
         self.directory = directory
         self.config = config
         self.recovery_point = loaded.recovery_point
+        self.warnings = loaded.warnings
+        """What a person should know of how the log was found."""
         self._disk = disk
         self._clock = clock
         self._snapshots: ProducerSnapshots = loaded.snapshots

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ottla.base.ports import Disk
 from ottla.log import names
@@ -68,16 +69,20 @@ class ProducerSnapshots:
 
         Snapshots outside of that range speak of what is no longer in the log, and go; so do damaged ones.
         """
+        found = self.read(state, log_start_offset, up_to, silent_since_ms)
         for offset in self.offsets:
-            if not log_start_offset < offset <= up_to:
+            if not log_start_offset < offset <= found:
                 self.remove(offset)
-        while self._offsets:
-            path = self.path(self._offsets[-1])
-            try:
-                state.load(parse_snapshot(read_file(self._disk, path), path), silent_since_ms)
-                return self._offsets[-1]
-            except CorruptFile:
-                self.remove(self._offsets[-1])
+        return found
+
+    def read(self, state: ProducerState, log_start_offset: int, up_to: int, silent_since_ms: int) -> int:
+        """As `load`, and leaves the snapshots as they are."""
+        for offset in reversed(self._offsets):
+            if log_start_offset < offset <= up_to:
+                path = self.path(offset)
+                with suppress(CorruptFile):
+                    state.load(parse_snapshot(read_file(self._disk, path), path), silent_since_ms)
+                    return offset
         state.clear()
         return log_start_offset
 

@@ -6,29 +6,36 @@ Theory of operation. After a clean stop everything is as it was closed, and is t
    (`.swap`) are carried through, because their content was durable before the first of them got its name.
 2. Segments that end before the recovery point are trusted: they were synced, indexes included. All later ones are
    scanned batch by batch (length, checksum, rising offsets), their indexes, leader epochs and producer state rebuilt.
-   The first thing that is wrong ends the log: the file is cut there, and later segments are dropped, newest first, so
-   that a crash during recovery leaves nothing that recovery could not have met.
+   The first thing that is wrong ends the log: the file is cut there, and later segments are set aside under names with
+   .cut, newest first, so that a crash during recovery leaves nothing that recovery could not have met. `warnings` names
+   them.
 3. A gap between two such segments means that the end of the first one was lost, unless the topic is compacted, where
-   gaps are normal.
+   gaps are normal. Gaps before the recovery point are what an earlier compaction has left.
+
+An index that is missing or damaged is rebuilt for its segment alone, after any kind of stop (`index_rebuild`); the
+newest segment is scanned instead.
 
 Nothing here advances the recovery point: only a flush does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Clock, Disk
 from ottla.log import names
 from ottla.log.errors import CorruptFile
+from ottla.log.index_rebuild import rebuild_indexes, remove_damaged
 from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.log_config import LogConfig
-from ottla.log.producer_rebuild import note_written, rebuild_producers
+from ottla.log.producer_rebuild import note_written, producers_before, rebuild_producers
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producer_state import ProducerState
 from ottla.log.scan import scan_batches
 from ottla.log.segment import Segment
 from ottla.records.batch import CorruptBatch, checksum_matches
+
+_NEEDED_INDEXES = (names.INDEX, names.TIME_INDEX)
 
 
 class Recovery:
@@ -60,11 +67,11 @@ class Recovery:
         self.recovery_point = recovery_point
         self.log_end_offset = log_start_offset
         self.segments: list[Segment] = []
-        self.truncated_bytes = 0
         # Whether all of it is as a clean stop left it: durable, and nothing had to be repaired.
         self.is_as_closed = False
         # What must be synced before anything is appended.
         self.unsynced: list[str] = []
+        self.warnings: list[str] = []
 
     def load(self) -> None:
         found = self._finish_swaps()
@@ -73,14 +80,17 @@ class Recovery:
         self.state = ProducerState()
         damaged = self._open_segments(set(found))
         opened, trusted = len(self.segments), self._trusted_segments(damaged)
+        for slot in range(trusted):
+            if lost := damaged.get(self.segments[slot].base_offset):
+                self._rebuild_indexes(slot, lost)
         self._load_producers(trusted)
         self._recover_from(trusted)
-        self.is_as_closed = self._clean and opened > 0 and trusted == opened
+        self.is_as_closed = self._clean and opened > 0 and not damaged
         self._settle_end()
         self.epochs.truncate_from_end(self.log_end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
         self.snapshots.drop_strays([segment.base_offset for segment in self.segments])
-        if not self._clean or trusted < opened:
+        if not self._clean or damaged:
             # Nothing that has been cut away, here or by who was killed doing it, may come back behind new batches.
             self.unsynced = [self.segments[-1].path(names.LOG), self._directory]
         for segment in self.segments:
@@ -128,30 +138,31 @@ class Recovery:
             segment.close()
         for name in self._disk.list_dir(self._directory):
             base = names.leading_offset(name)
-            if base is not None and low <= base < high and not name.endswith(names.SWAP):
+            if base is not None and low <= base < high and not name.endswith(names.SWAP) and names.CUT not in name:
                 self._disk.remove(f"{self._directory}/{name}")
 
     # 2. The segments
 
-    def _open_segments(self, found: set[str]) -> set[int]:
-        """Opens every segment; returns the base offsets of those whose indexes are missing or cannot be read."""
+    def _open_segments(self, found: set[str]) -> dict[int, set[str]]:
+        """Opens every segment; returns which indexes, by the segment's base offset, are missing or cannot be read."""
         bases = sorted(base for name in found if (base := names.offset_of(name, names.LOG)) is not None)
         for name in found:
             base = names.leading_offset(name)
             if base is not None and base not in bases and name[20:] in names.SEGMENT_SUFFIXES:
                 self._disk.remove(f"{self._directory}/{name}")
-        damaged: set[int] = set()
+        damaged: dict[int, set[str]] = {}
         for base in bases:
-            if names.file_name(base, names.INDEX) not in found or names.file_name(base, names.TIME_INDEX) not in found:
-                damaged.add(base)
-            self.segments.append(self._sound_segment(base, damaged))
+            lost = {kind for kind in _NEEDED_INDEXES if names.file_name(base, kind) not in found}
+            self.segments.append(self._sound_segment(base, lost))
+            if lost:
+                damaged[base] = lost
         self._drop_unfinished_roll()
         if self.segments:
             self.log_start_offset = max(self.log_start_offset, bases[0])
         return damaged
 
-    def _sound_segment(self, base: int, damaged: set[int]) -> Segment:
-        """Opens a segment; indexes that cannot be what was written are removed, and it is noted as damaged."""
+    def _sound_segment(self, base: int, lost: set[str]) -> Segment:
+        """Opens a segment; indexes that cannot be what was written are removed, and noted as lost."""
         segment = None
         try:
             segment = self._segment(base)
@@ -160,8 +171,7 @@ class Recovery:
         except CorruptFile:
             if segment:
                 segment.release()
-            damaged.add(base)
-            self._remove_indexes(base)
+            lost |= remove_damaged(self._disk, self._directory, base)
             return self._segment(base)
         except OSError:
             if segment:
@@ -177,12 +187,6 @@ class Recovery:
                     return
             self.segments.pop().delete()
 
-    def _remove_indexes(self, base: int) -> None:
-        for kind in (names.INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX):
-            path = f"{self._directory}/{names.file_name(base, kind)}"
-            if self._disk.exists(path):
-                self._disk.remove(path)
-
     def _segment(self, base: int, suffix: str = "") -> Segment:
         return Segment(
             self._disk,
@@ -193,13 +197,30 @@ class Recovery:
             suffix=suffix,
         )
 
-    def _trusted_segments(self, damaged: set[int]) -> int:
+    def _trusted_segments(self, damaged: Collection[int]) -> int:
         """How many segments, from the oldest, can be taken as they are."""
         bases = [segment.base_offset for segment in self.segments]
-        trusted = len(bases)
         if not self._clean:
-            trusted = max(sum(base <= self.recovery_point for base in bases) - 1, 0)
-        return min([trusted, *(slot for slot, base in enumerate(bases) if base in damaged)])
+            return max(sum(base <= self.recovery_point for base in bases) - 1, 0)
+        return len(bases) - 1 if bases and bases[-1] in damaged else len(bases)
+
+    def _rebuild_indexes(self, slot: int, lost: set[str]) -> None:
+        """Of a trusted segment, from its batches."""
+        segment, earlier = self.segments[slot], self.segments[:slot]
+        base = segment.base_offset
+        end = rebuild_indexes(
+            self._disk,
+            segment,
+            self._segment(base, names.CLEANED),
+            lost,
+            lambda: producers_before(self.snapshots, earlier, self.log_start_offset, base),
+        )
+        segment.close()
+        self.segments[slot] = self._segment(base)
+        files = ", ".join(sorted(names.file_name(base, kind) for kind in lost))
+        self.warnings.append(f"{self._directory}: {files} was missing or damaged, and has been rebuilt")
+        if end < segment.size:
+            self.warnings.append(f"{segment.path(names.LOG)} cannot be read from byte {end} on")
 
     def _load_producers(self, trusted: int) -> None:
         """The producer state as of the end of the trusted segments."""
@@ -219,7 +240,7 @@ class Recovery:
             overlap = segment.base_offset < expected
             gap = segment.base_offset > expected and not self._config.is_compacted
             if overlap or gap:
-                self._drop_segments(slot)
+                self._cut_off(slot, f"the segment before {segment.base_offset} ends at offset {expected}")
                 return
             if self._progress:
                 self._progress(segment)
@@ -228,8 +249,9 @@ class Recovery:
             lost = segment.size - valid
             segment.cut(valid)
             if lost:
-                self.truncated_bytes += lost
-                self._drop_segments(slot + 1)
+                path = segment.path(names.LOG)
+                self.warnings.append(f"{path}: {lost} bytes from byte {valid} on were no whole batch, and are cut off")
+                self._cut_off(slot + 1, f"the one before them ends at offset {expected}")
                 return
 
     def _recover_segment(self, segment: Segment) -> tuple[int, int]:
@@ -254,12 +276,22 @@ class Recovery:
         segment.become_inactive()
         return valid, next_offset
 
-    def _drop_segments(self, first: int) -> None:
+    def _cut_off(self, first: int, reason: str) -> None:
+        """The log ends before the segment in slot `first`: that one and those after it are set aside."""
+        kept: list[str] = []
         while len(self.segments) > first:
             segment = self.segments.pop()
-            self.truncated_bytes += segment.size
             self.snapshots.remove(segment.base_offset)
-            segment.delete()
+            if segment.size:
+                kept.append(segment.set_aside())
+            else:
+                segment.delete()
+        if kept:
+            files = ", ".join(path.rpartition("/")[2] for path in reversed(kept))
+            self.warnings.append(
+                f"{self._directory}: segments that do not follow on the log are no part of it any more ({reason}); "
+                f"kept, for a person to look at, as {files}"
+            )
 
     # 3. The ends
 
@@ -267,7 +299,7 @@ class Recovery:
         if self.segments:
             self.log_end_offset = self.segments[-1].next_offset()
             if self.log_end_offset < self.log_start_offset:
-                self._drop_segments(0)
+                self._drop_all()
                 self.epochs.clear()
                 self.state.clear()
         if not self.segments:
@@ -277,6 +309,13 @@ class Recovery:
             self.segments.append(segment)
             self.is_as_closed = False
         self.recovery_point = self.log_end_offset if self._clean else min(self.recovery_point, self.log_end_offset)
+
+    def _drop_all(self) -> None:
+        """All that is left was deleted already: the log begins after it."""
+        while self.segments:
+            segment = self.segments.pop()
+            self.snapshots.remove(segment.base_offset)
+            segment.delete()
 
 
 def _base(name: str) -> int:

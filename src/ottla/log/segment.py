@@ -357,3 +357,13 @@ class Segment:
         for kind in names.SEGMENT_SUFFIXES:
             if self._disk.exists(self.path(kind)):
                 self._disk.remove(self.path(kind))
+
+    def set_aside(self) -> str:
+        """Keeps the batches under a name that is no segment's, and returns it. The indexes go: they can be rebuilt."""
+        path = self.path(names.LOG)
+        numbers = ("", *map(str, range(1, len(self._disk.list_dir(self._directory)) + 1)))
+        target = next(free for number in numbers if not self._disk.exists(free := f"{path}{names.CUT}{number}"))
+        self.release()
+        self._disk.rename(path, target)
+        self.delete()
+        return target

@@ -1,5 +1,6 @@
 """Opening a node's metadata log: its store, its quorum, and the controller that decides when this node leads."""
 
+import logging
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,6 +19,8 @@ from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore, StoreConfig
 from ottla.runtime.workers import Workers
+
+_log = logging.getLogger(__name__)
 
 
 def open_metadata(
@@ -43,6 +46,8 @@ def open_metadata(
             retention_ms=values.integer("metadata.max.retention.ms"),
         ),
     )
+    for warning in store.log.warnings:
+        _log.warning("%s", warning)
     me = Voter(
         ReplicaKey(config.node_id, storage.directory_ids[config.metadata_log_dir]),
         tuple(

@@ -28,7 +28,7 @@ from ottla.log.files import read_file, replace_file
 from ottla.log.partition_log import PartitionLog
 from ottla.log.segment import Segment
 from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.memory_disk import Crashed, MemoryDisk
 
 ENOUGH = 1 << 20
 ROLLING = rolling(batches=4)
@@ -167,6 +167,36 @@ class TestDamage:
         assert recovered.producers.get(6) is None
         assert append(recovered, batch()) == 1
 
+    def test_segments_that_are_cut_off_are_set_aside_and_named(self, disk: MemoryDisk, log: PartitionLog) -> None:
+        bases = base_offsets(log)
+        survivor = disk.survivor_of_kill()
+        kept = [read_file(survivor, path_of(base, ".log")) for base in bases[1:]]
+        change(survivor, path_of(0, ".log"), lambda content: content.__setitem__(70, 0xAA))
+        recovered = open_log(survivor, ROLLING)
+        assert recovered.log_end_offset == 0
+        aside = [f"{base:020d}.log.cut" for base in bases[1:]]
+        assert files_in(survivor, ".cut") == aside
+        assert [read_file(survivor, f"{DIRECTORY}/{name}") for name in aside] == kept
+        [cut, named] = recovered.warnings
+        assert "00000000000000000000.log" in cut
+        assert all(name in named for name in aside)
+
+    def test_what_was_set_aside_is_left_alone_and_never_overwritten(self, disk: MemoryDisk) -> None:
+        append(open_log(disk, ROLLING), *(batch(b"first") for _ in range(10)))
+        disk = disk.survivor_of_kill()
+        change(disk, path_of(0, ".log"), lambda content: content.__setitem__(70, 0xAA))
+        append(open_log(disk, ROLLING), *(batch(b"again") for _ in range(10)))
+        disk = disk.survivor_of_kill()
+        change(disk, path_of(0, ".log"), lambda content: content.__setitem__(70, 0xAA))
+        recovered = open_log(disk, ROLLING)
+        for base in (4, 8):
+            assert b"first" in read_file(disk, path_of(base, ".log.cut"))
+            assert b"again" in read_file(disk, path_of(base, ".log.cut1"))
+        recovered.close()
+        reopened = open_log(disk, ROLLING, clean=True)
+        assert (reopened.log_end_offset, reopened.warnings) == (0, [])
+        assert len(files_in(disk, ".cut") + files_in(disk, ".cut1")) == 4
+
     def test_offsets_that_go_back_are_damage(self, disk: MemoryDisk) -> None:
         log = open_log(disk)
         append(log, batch(), batch(), batch())
@@ -234,6 +264,69 @@ class TestIndexes:
         log.close()
         change(disk, path_of(0, suffix), lambda content: content.append(0))
         assert state(open_log(disk, ROLLING, clean=True)) == before
+
+    @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+    @pytest.mark.parametrize("clean", [True, False])
+    def test_a_hole_that_compaction_has_left_is_no_loss_when_an_index_is_rebuilt(
+        self, disk: MemoryDisk, suffix: str, clean: bool
+    ) -> None:
+        """The topic is not compacted any more, or never was by what recovery is told."""
+        log = open_log(disk)
+        log.append_as_follower(at_offset(0, batch()))
+        log.roll(20)
+        log.append_as_follower(at_offset(20, batch()))
+        log.roll()
+        log.append_as_follower(at_offset(21, batch()))
+        log.advance_high_watermark(log.log_end_offset)
+        before = state(log)
+        log.close()
+        disk.remove(path_of(0, suffix))
+        scanned: list[Segment] = []
+        recovered = open_log(disk, clean=clean, recovery_point=22, progress=scanned.append)
+        assert state(recovered) == before
+        assert [segment.base_offset for segment in scanned] == ([] if clean else [21])
+        [warning] = recovered.warnings
+        assert f"{0:020d}{suffix} was missing or damaged" in warning
+
+    def test_a_damaged_index_of_transactions_is_rebuilt_from_the_snapshot_before_its_segment(
+        self, disk: MemoryDisk
+    ) -> None:
+        """The transaction begins in the segment before."""
+        log = open_log(disk, rolling(batches=2))
+        append(log, in_transaction(6, 0), batch(), batch(), marker(6, committed=False), batch(), batch(), batch())
+        with_marker = next(segment for segment in reversed(log.segments) if segment.base_offset <= 3)
+        assert with_marker.base_offset > 0
+        before = state(log)
+        log.close()
+        files = contents(disk)
+        change(disk, path_of(with_marker.base_offset, ".txnindex"), lambda content: content.append(0))
+        recovered = open_log(disk, rolling(batches=2), clean=True)
+        assert state(recovered) == before
+        recovered.close()
+        assert contents(disk) == files
+
+    def test_a_crash_while_an_index_is_rebuilt_is_followed_by_another_try(
+        self, disk: MemoryDisk, log: PartitionLog
+    ) -> None:
+        """The start that is cut short has removed the mark of the clean stop: the recovery point is all there is."""
+        before = state(log)
+        log.close()
+        disk.remove(path_of(0, ".timeindex"))
+        disk.sync_dir(DIRECTORY)
+        for call in range(1, 100):
+            trial = disk.survivor_of_kill().survivor(Random(call))
+            trial.crash_at(call)
+            try:
+                open_log(trial, ROLLING, clean=True)
+            except Crashed:
+                for seed in range(5):
+                    survivor = trial.survivor(Random(seed))
+                    recovered = open_log(survivor, ROLLING, recovery_point=log.recovery_point)
+                    assert state(recovered) == before
+                    assert files_in(survivor, ".cleaned") == []
+            else:
+                assert call > 5
+                return
 
     def test_an_index_of_zeros_as_kafka_leaves_it_when_killed_is_rebuilt(
         self, disk: MemoryDisk, log: PartitionLog
