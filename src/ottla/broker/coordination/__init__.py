@@ -1,13 +1,13 @@
 """Coordinators whose state is a log: groups over `__consumer_offsets`, transactions over `__transaction_state`.
 
     coordinators             what the broker holds: one coordinator a topic, told of leadership and metadata
-    coordinator              one of them: from a key to the partition that decides about it
+    topic_coordinator        one of them: from a key to the partition that decides about it
     coordinated_partition    one partition's machine: loading, deciding, waiting for the commit, timers
     named_timers             the machines' timers on the loop's
     loading                  replaying a log into a machine, in slices
-    batches                  from a decision's records to the bytes that are appended
+    coordinator_batches      from a decision's records to the bytes that are appended
     placement                which partition a key belongs to
 
 The machines themselves are pure, in `ottla.machines.group` and `ottla.machines.transaction`; their shape is
-`ottla.machines.coordinator`.
+`ottla.machines.coordinator_machine`.
 """

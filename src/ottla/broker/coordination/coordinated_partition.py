@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ottla.broker.coordination.batches import coordinator_batches
+from ottla.broker.coordination.coordinator_batches import coordinator_batches
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.named_timers import NamedTimers
 from ottla.broker.partitions.flushing import flush
@@ -24,7 +24,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.errors import CorruptFile
 from ottla.log.producer_state import AppendOrigin
-from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorMachine, TransactionStamp
+from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, CoordinatorMachine, TransactionStamp
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.records.header import NO_SEQUENCE, CorruptBatch
 from ottla.runtime.request import ClientConnection

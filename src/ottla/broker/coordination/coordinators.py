@@ -4,7 +4,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import Uuid, uuid_text
-from ottla.broker.coordination.coordinator import Coordinator
+from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -12,7 +12,7 @@ from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:
     from ottla.broker.context import Broker
-    from ottla.machines.group.coordinator import GroupCoordinator
+    from ottla.machines.group.group_coordinator import GroupCoordinator
 
 GROUPS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
@@ -24,7 +24,7 @@ class Coordinators:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         config = broker.config
-        self.groups: Coordinator[GroupCoordinator] = Coordinator(
+        self.groups: TopicCoordinator[GroupCoordinator] = TopicCoordinator(
             broker,
             CoordinatorTopic.CONSUMER_OFFSETS,
             GROUPS,
@@ -36,7 +36,7 @@ class Coordinators:
         self.transactions = Transactions(broker)
 
     def _make_groups(self, _index: int, _leader_epoch: int) -> "GroupCoordinator":
-        from ottla.machines.group.coordinator import GroupCoordinator
+        from ottla.machines.group.group_coordinator import GroupCoordinator
         from ottla.machines.group.membership import NewIds
         from ottla.machines.group.settings import group_settings
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import CorruptFile, OffsetOutOfRange
-from ottla.machines.coordinator import CoordinatorMachine, TransactionStamp
+from ottla.machines.coordinator_machine import CoordinatorMachine, TransactionStamp
 from ottla.records.batch import complete_batches
 from ottla.records.control import parse_end_transaction_marker
 from ottla.records.header import BatchHeader, CorruptBatch

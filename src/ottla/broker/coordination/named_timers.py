@@ -7,7 +7,7 @@ and waits on for the rest: so a heartbeat costs the loop nothing. One that is mo
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ottla.machines.coordinator import CoordinatorDecision, Timer
+from ottla.machines.coordinator_machine import CoordinatorDecision, Timer
 from ottla.runtime.timers import Timer as LoopTimer
 from ottla.runtime.timers import Timers
 

@@ -16,7 +16,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.errors import CorruptFile
 from ottla.log.producer_state import AppendOrigin
-from ottla.machines.coordinator import TransactionStamp
+from ottla.machines.coordinator_machine import TransactionStamp
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.records.header import CorruptBatch
 from ottla.runtime.request import ClientConnection

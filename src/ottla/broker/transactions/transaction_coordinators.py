@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.broker.coordination.coordinated_partition import State
-from ottla.broker.coordination.coordinator import Coordinator
+from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.broker.transactions.transaction_markers import TransactionMarkers
 from ottla.broker.transactions.transaction_verification import Verifications
 from ottla.machines.metadata.image.features import TRANSACTION_VERSION
@@ -18,13 +18,13 @@ from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:
     from ottla.broker.context import Broker
-    from ottla.machines.transaction.coordinator import TransactionCoordinator
+    from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
 
 TOPIC = "__transaction_state"
 _NONE = -1
 
 
-class Transactions(Coordinator["TransactionCoordinator"]):
+class Transactions(TopicCoordinator["TransactionCoordinator"]):
     """`submit` and `query` take a transactional id. `verifications` are of partitions that are led here."""
 
     def __init__(self, broker: "Broker") -> None:
@@ -54,7 +54,7 @@ class Transactions(Coordinator["TransactionCoordinator"]):
         settings.expiration_interval_ms = config.integer("transaction.remove.expired.transaction.cleanup.interval.ms")
 
     def _make_machine_of(self, _index: int, _leader_epoch: int) -> "TransactionCoordinator":
-        from ottla.machines.transaction.coordinator import TransactionCoordinator
+        from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
 
         self.refresh_settings()
         return TransactionCoordinator(self.settings, self._take_producer_id, self.markers)

@@ -18,8 +18,8 @@ from ottla.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from ottla.broker.context import Broker
     from ottla.broker.transactions.transaction_coordinators import Transactions
-    from ottla.machines.transaction.coordinator import TransactionCoordinator
     from ottla.machines.transaction.replies import DecidedEnd
+    from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
 
 _log = logging.getLogger(__name__)
 

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.machines.coordinator import CoordinatorDecision
+from ottla.machines.coordinator_machine import CoordinatorDecision
 from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.context import Broker
     from ottla.broker.partitions.partition import Partition
-    from ottla.machines.transaction.coordinator import TransactionCoordinator
     from ottla.machines.transaction.replies import Verified
+    from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
 
 CLIENT_VERSION: Final = 2
 """The `transaction.version` that a client speaks which leaves adding partitions to the broker."""

@@ -1,6 +1,6 @@
 """Consumer groups: who is a member, who reads which partition, and how far everybody has come.
 
-    coordinator          all groups of a partition of `__consumer_offsets`: replay, offsets, administration
+    group_coordinator    all groups of a partition of `__consumer_offsets`: replay, offsets, administration
     membership           what members ask, taken to their group
     classic, consumer    the two protocols, each with its members, its group and its transitions
     migration            from one to the other, while a group has members

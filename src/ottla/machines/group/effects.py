@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorRecord, Timer, Waiter
+from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, CoordinatorRecord, Timer, Waiter
 from ottla.wire.errors import ErrorCode
 
 ReplyT = TypeVar("ReplyT")

@@ -7,7 +7,7 @@ A group is classic or a consumer group. Empty ones become of the other kind with
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ottla.machines.coordinator import CoordinatorDecision, Waiter
+from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
 from ottla.machines.group.classic.group import ClassicGroup
 from ottla.machines.group.classic.joining import ClassicJoins, Join, JoiningClient
 from ottla.machines.group.classic.rebalance import Rebalance

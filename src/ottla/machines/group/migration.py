@@ -12,7 +12,7 @@ Both are a few records, in one batch: the old group's tombstones and the new gro
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorRecord
+from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, CoordinatorRecord
 from ottla.machines.group.classic import timers
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.member import ClassicMember, Protocol

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.machines.coordinator import CoordinatorRecord
+from ottla.machines.coordinator_machine import CoordinatorRecord
 from ottla.machines.group.committed import CommittedOffset, Partitions
 from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.records import offset_committed, offset_forgotten

@@ -1,6 +1,6 @@
 """The records that groups write into `__consumer_offsets`, in the versions in which Apache Kafka 4.3 writes them."""
 
-from ottla.machines.coordinator import CoordinatorRecord
+from ottla.machines.coordinator_machine import CoordinatorRecord
 from ottla.machines.group.committed import CommittedOffset
 from ottla.wire.messages import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 

@@ -6,11 +6,11 @@ import pytest
 from brokers import NODE_ID, TestNode
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.coordination.coordinator import Coordinator
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.placement import java_string_hash, partition_of
+from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.log.partition_log import PartitionLog
-from ottla.machines.coordinator import (
+from ottla.machines.coordinator_machine import (
     Answer,
     CoordinatorDecision,
     CoordinatorMachine,
@@ -92,7 +92,7 @@ class Bench:
     def __init__(self, node: TestNode | None = None, **topic: Any) -> None:
         self.node = node or TestNode()
         self.made: list[Numbers] = []
-        self.coordinator: Coordinator[Numbers] = Coordinator(
+        self.coordinator: TopicCoordinator[Numbers] = TopicCoordinator(
             self.node.broker,
             CoordinatorTopic.CONSUMER_OFFSETS,
             TOPIC,

@@ -13,12 +13,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.machines.coordinator import CoordinatorDecision, CoordinatorRecord, TransactionStamp
+from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorRecord, TransactionStamp
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.joining import JoiningClient
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.heartbeats import Client, Refused
-from ottla.machines.group.coordinator import GroupCoordinator
+from ottla.machines.group.group_coordinator import GroupCoordinator
 from ottla.machines.group.membership import NewIds
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image.metadata_image import MetadataImage

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.broker.coordination.batches import coordinator_batches
+from ottla.broker.coordination.coordinator_batches import coordinator_batches
 from ottla.broker.coordination.loading import replay_batch
-from ottla.machines.coordinator import CoordinatorRecord, TransactionStamp
+from ottla.machines.coordinator_machine import CoordinatorRecord, TransactionStamp
 from ottla.machines.group.committed import CommittedOffset
-from ottla.machines.group.coordinator import GroupCoordinator
+from ottla.machines.group.group_coordinator import GroupCoordinator
 from ottla.machines.group.membership import NewIds
 from ottla.machines.group.records import group_forgotten, offset_committed, offset_forgotten
 from ottla.machines.group.settings import GroupSettings

@@ -9,7 +9,7 @@ from ottla.base.ids import parse_uuid
 from ottla.broker.coordination.loading import replay_batch
 from ottla.machines.group.classic.group import ClassicGroup
 from ottla.machines.group.consumer.group import ConsumerGroup
-from ottla.machines.group.coordinator import GroupCoordinator
+from ottla.machines.group.group_coordinator import GroupCoordinator
 from ottla.machines.group.membership import NewIds
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image.metadata_image import MetadataImage

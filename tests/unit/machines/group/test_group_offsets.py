@@ -3,7 +3,7 @@
 import pytest
 from group_bench import NOW_MS, Groups, subscription
 
-from ottla.machines.coordinator import TransactionStamp
+from ottla.machines.coordinator_machine import TransactionStamp
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     OffsetCommitKey,

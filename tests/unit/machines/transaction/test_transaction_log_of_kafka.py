@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ottla.base.ids import TopicPartition
-from ottla.machines.transaction.coordinator import TransactionCoordinator
 from ottla.machines.transaction.replies import DecidedEnd
 from ottla.machines.transaction.settings import TransactionSettings
 from ottla.machines.transaction.states import MAY_FOLLOW, TransactionState
 from ottla.machines.transaction.transaction import Transaction
+from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
 from ottla.records.batch import complete_batches
 from ottla.records.reader import read_records
 from ottla.wire.errors import ErrorCode

@@ -8,12 +8,12 @@ from itertools import count
 from typing import Any
 
 from ottla.base.ids import TopicPartition
-from ottla.machines.coordinator import CoordinatorDecision, CoordinatorRecord
-from ottla.machines.transaction.coordinator import TransactionCoordinator
+from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorRecord
 from ottla.machines.transaction.initialising import Expected
 from ottla.machines.transaction.replies import DecidedEnd, ProducerReply
 from ottla.machines.transaction.settings import TransactionSettings
 from ottla.machines.transaction.transaction import Transaction
+from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import TransactionLogKey, TransactionLogValue
 from ottla.wire.record_values import CoordinatorTopic, decode_key, decode_value, encode_key, encode_versioned

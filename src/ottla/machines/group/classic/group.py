@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from ottla.base.ids import Uuid
-from ottla.machines.coordinator import CoordinatorRecord, Waiter
+from ottla.machines.coordinator_machine import CoordinatorRecord, Waiter
 from ottla.machines.group.classic.member import ClassicMember, Protocol
 from ottla.machines.group.embedded import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from ottla.machines.group.records import group_forgotten

@@ -7,7 +7,7 @@ over what it had (KIP-345). What follows from somebody's coming is the rebalance
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from ottla.machines.coordinator import CoordinatorDecision, Waiter
+from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
 from ottla.machines.group.classic import timers
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.member import ClassicMember, protocols_of

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-from ottla.machines.coordinator import CoordinatorDecision, Waiter
+from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
 from ottla.wire.messages import DescribeGroupsResponse, GroupMetadataValue, JoinGroupRequest, JoinGroupResponse
 
 DescribedMember = DescribeGroupsResponse.DescribedGroupMember

@@ -14,7 +14,7 @@ One file because these transitions lead into each other, and whoever reads one m
 
 from typing import Final
 
-from ottla.machines.coordinator import Answer, CoordinatorDecision, Waiter
+from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, Waiter
 from ottla.machines.group.classic import timers
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.member import ClassicMember

@@ -7,11 +7,11 @@ heartbeat sets anew; so what it calls is one object, made once.
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ottla.machines.coordinator import CoordinatorDecision, Timer
+from ottla.machines.coordinator_machine import CoordinatorDecision, Timer
 from ottla.machines.group.classic.group import ClassicGroup
 
 if TYPE_CHECKING:
-    from ottla.machines.group.coordinator import GroupCoordinator
+    from ottla.machines.group.group_coordinator import GroupCoordinator
 
 
 def session(group: ClassicGroup, member_id: str, timeout_ms: int) -> Timer:

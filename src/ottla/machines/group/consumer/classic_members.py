@@ -12,7 +12,7 @@ joined. Its session is as long as it said.
 from collections.abc import Callable
 
 from ottla.base.dataclass import replace
-from ottla.machines.coordinator import CoordinatorDecision, Waiter
+from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
 from ottla.machines.group.classic.joining import FIRST_WITH_REQUIRED_IDS, Join
 from ottla.machines.group.classic.replies import write_error
 from ottla.machines.group.consumer import timers

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ottla.base.dataclass import replace
 from ottla.base.ids import Uuid
-from ottla.machines.coordinator import CoordinatorRecord
+from ottla.machines.coordinator_machine import CoordinatorRecord
 from ottla.machines.group.consumer.member import (
     LEAVING,
     NO_TARGET,

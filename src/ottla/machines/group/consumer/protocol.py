@@ -14,7 +14,7 @@ from collections.abc import Collection
 
 from ottla.base.dataclass import replace
 from ottla.base.ids import Uuid
-from ottla.machines.coordinator import Timer
+from ottla.machines.coordinator_machine import Timer
 from ottla.machines.group.consumer import timers
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.heartbeats import (

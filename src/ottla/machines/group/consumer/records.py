@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ottla.machines.coordinator import CoordinatorRecord
+from ottla.machines.coordinator_machine import CoordinatorRecord
 from ottla.machines.group.consumer.member import Assigned, ConsumerMember, Target, TopicPartitions
 from ottla.wire.messages import (
     ConsumerGroupCurrentMemberAssignmentKey,

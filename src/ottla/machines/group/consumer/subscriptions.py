@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ottla.base.ids import Uuid
-from ottla.machines.coordinator import CoordinatorRecord
+from ottla.machines.coordinator_machine import CoordinatorRecord
 from ottla.machines.group.consumer.assignors import Candidate
 from ottla.machines.group.consumer.group import ConsumerGroup, ResolvedRegex
 from ottla.machines.group.consumer.member import NO_TARGET, ConsumerMember, Subscription

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ottla.machines.coordinator import CoordinatorDecision, Timer
+from ottla.machines.coordinator_machine import CoordinatorDecision, Timer
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.member import ConsumerMember
 from ottla.machines.group.effects import Effects
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.machines.group.coordinator import GroupCoordinator
+    from ottla.machines.group.group_coordinator import GroupCoordinator
 
 _RETRY_MS: Final = 500
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.base.ids import Uuid
-from ottla.machines.coordinator import CoordinatorDecision, CoordinatorRecord
+from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorRecord
 from ottla.machines.group.consumer.assignors import ASSIGNORS
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.member import ConsumerMember, Target

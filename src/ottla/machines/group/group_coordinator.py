@@ -10,7 +10,7 @@ and the last of its offsets is too old.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.machines.coordinator import (
+from ottla.machines.coordinator_machine import (
     CoordinatorDecision,
     CoordinatorMachine,
     CoordinatorRecord,

@@ -6,7 +6,7 @@ no producer: a quirk of Kafka's, kept so that a log cannot tell who wrote it.
 
 from collections.abc import Iterator, Sequence
 
-from ottla.machines.coordinator import CoordinatorRecord, TransactionStamp
+from ottla.machines.coordinator_machine import CoordinatorRecord, TransactionStamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.header import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from ottla.wire.record_values import encode_key, encode_versioned

@@ -16,7 +16,14 @@ asked to come again.
 from collections.abc import Callable, Iterable, Sequence
 
 from ottla.base.ids import TopicPartition
-from ottla.machines.coordinator import Answer, CoordinatorDecision, CoordinatorMachine, CoordinatorRecord, Timer, Waiter
+from ottla.machines.coordinator_machine import (
+    Answer,
+    CoordinatorDecision,
+    CoordinatorMachine,
+    CoordinatorRecord,
+    Timer,
+    Waiter,
+)
 from ottla.machines.transaction import ending
 from ottla.machines.transaction.initialising import Bumped, Expected, bumped, expected_is_known, needs_new_id, rotated
 from ottla.machines.transaction.listing import TransactionFilter

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
 from ottla.broker.coordination.placement import partition_of
 from ottla.broker.partitions.partition import Partition
-from ottla.machines.coordinator import CoordinatorDecision, CoordinatorMachine
+from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorMachine
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
@@ -17,7 +17,7 @@ MachineT = TypeVar("MachineT", bound=CoordinatorMachine)
 ReplyT = TypeVar("ReplyT")
 
 
-class Coordinator(Generic[MachineT]):
+class TopicCoordinator(Generic[MachineT]):
     """`make_machine` is given the number of the partition and its leader epoch. `partitions` are those led here."""
 
     def __init__(
