@@ -24,12 +24,10 @@ from ottla.broker.partitions.topic_settings import SettingsOfTopics, TopicSettin
 from ottla.broker.partitions.traffic import Traffic
 from ottla.broker.transactions.producer_ids import ProducerIds
 from ottla.config.parse import Values
-from ottla.log.errors import CorruptFile
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
-from ottla.records.header import CorruptBatch
 from ottla.runtime.timers import Timers
 from ottla.runtime.workers import Workers
 from ottla.wire.errors import ErrorCode
@@ -45,9 +43,6 @@ ReplyT = TypeVar("ReplyT")
 
 DISK_IS_FULL = frozenset({ENOSPC, EDQUOT})
 OUT_OF_DESCRIPTORS = frozenset({EMFILE, ENFILE})
-
-STORAGE_PROBLEMS = (OSError, CorruptFile, CorruptBatch)
-"""What a log may raise because of its disk, or of what is on it."""
 
 
 class ControllerPort(Protocol):
@@ -177,7 +172,7 @@ class Broker:
     # Failing disks
 
     def on_storage_problem(self, partition: Partition, problem: Exception) -> ErrorCode:
-        """What a client is told when its partition's log raised one of `STORAGE_PROBLEMS`.
+        """What a client is told when its partition's log raised one of `log.errors.STORAGE_PROBLEMS`.
 
         Who asks for damaged bytes is told that they are; the rest of the disk may be sound, so the directory stays.
         """

@@ -1,6 +1,7 @@
 """What can be wrong with what is on the disk."""
 
 from ottla.base.errors import StorageError
+from ottla.records.header import CorruptBatch
 
 
 class CorruptFile(StorageError):
@@ -17,3 +18,7 @@ class OffsetOutOfRange(StorageError):
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
         super().__init__(f"offset {offset} is not within {log_start_offset} to {log_end_offset}")
         self.offset = offset
+
+
+STORAGE_PROBLEMS = (OSError, CorruptFile, CorruptBatch)
+"""What a log may raise because of its disk, or of what is on it."""

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ottla.broker.coordination.coordinator_batches import coordinator_batches
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.named_timers import NamedTimers
-from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_end import announce, append
 from ottla.broker.partitions.purgatory import Operation, Place
-from ottla.log.errors import CorruptFile
+from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.producer_state import AppendOrigin
 from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, CoordinatorMachine, TransactionStamp
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
-from ottla.records.header import NO_SEQUENCE, CorruptBatch
+from ottla.records.header import NO_SEQUENCE
 from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
@@ -39,7 +39,6 @@ _log = logging.getLogger(__name__)
 MachineT = TypeVar("MachineT", bound=CoordinatorMachine)
 ReplyT = TypeVar("ReplyT")
 
-_STORAGE_PROBLEMS = (OSError, CorruptFile, CorruptBatch)
 _NOBODY = ClientConnection(-1, "", "")
 
 # What a client of a coordinator is told instead of what happened to the coordinator's partition, as in Kafka.
@@ -95,7 +94,7 @@ class CoordinatedPartition(Generic[MachineT]):
 
     def _on_unreadable(self, problem: Exception) -> None:
         _log.error("%s cannot be loaded, and is not coordinated: %s", self.partition.name, problem)
-        if isinstance(problem, _STORAGE_PROBLEMS):
+        if isinstance(problem, STORAGE_PROBLEMS):
             self._broker.on_storage_problem(self.partition, problem)
         self.close()
 
@@ -156,7 +155,7 @@ class CoordinatedPartition(Generic[MachineT]):
         self._timers.set(decision.timers)
         self._when_committed(decision, then, failed)
         if decision.records:
-            self._on_grown()
+            announce(self._broker, self.partition)
 
     def _write(self, decision: CoordinatorDecision[Any]) -> ErrorCode:
         broker, partition = self._broker, self.partition
@@ -189,21 +188,10 @@ class CoordinatedPartition(Generic[MachineT]):
             return ErrorCode.NOT_COORDINATOR
         if not partition.state.has_enough_replicas(partition.settings.min_insync_replicas):
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        try:
-            error = partition.append(data, AppendOrigin.COORDINATOR).error
-        except _STORAGE_PROBLEMS as problem:
-            self._broker.on_storage_problem(partition, problem)
-            return ErrorCode.NOT_COORDINATOR
+        error = append(self._broker, partition, data, AppendOrigin.COORDINATOR).error
         if not error:
             partition.traffic.bytes_in += len(data)
-            self._broker.has_news_for_checkpoints = True
         return _AS_COORDINATOR.get(error, error)
-
-    def _on_grown(self) -> None:
-        if self.partition.held:
-            flush(self._broker, self.partition)
-        elif self.partition.waiting:
-            self._broker.purgatory.wake(self.partition)
 
     def end_transaction(
         self,
@@ -223,7 +211,7 @@ class CoordinatedPartition(Generic[MachineT]):
             return
         self.machine.replay_end_of_transaction(stamp, committed=marker.committed)
         self._when_committed(CoordinatorDecision(None), then, failed)
-        self._on_grown()
+        announce(self._broker, self.partition)
 
     # Waiting for the commit
 

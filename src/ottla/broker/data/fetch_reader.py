@@ -6,10 +6,10 @@ The order of the checks is Kafka's, so that a client that has several things wro
 from struct import Struct
 
 from ottla.base.ids import ZERO_UUID
-from ottla.broker.context import STORAGE_PROBLEMS, Broker
+from ottla.broker.context import Broker
 from ottla.broker.data.fetch_sessions import Wanted
 from ottla.broker.partitions.partition import Partition
-from ottla.log.errors import OffsetOutOfRange
+from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
 from ottla.log.outcomes import FileSlice
 from ottla.records.header import LOG_OVERHEAD
 from ottla.wire.errors import ErrorCode

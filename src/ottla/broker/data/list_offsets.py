@@ -11,8 +11,9 @@
 from collections import Counter
 from typing import Final
 
-from ottla.broker.context import STORAGE_PROBLEMS, Broker
+from ottla.broker.context import Broker
 from ottla.broker.partitions.partition import NO_EPOCH, Partition
+from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import TimestampAndOffset
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer
-from ottla.broker.context import STORAGE_PROBLEMS, Broker
+from ottla.broker.context import Broker
 from ottla.broker.data.batch_checks import Outcomes, Refusal, check, check_ahead, codec_of, may_take_long
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
-from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_end import announce, append
 from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.broker.transactions.transactional_produce import TransactionalBatches
 from ottla.machines.metadata.topic_names import INTERNAL
@@ -39,7 +39,12 @@ _NOT_CHECKED: Outcomes = {}
 
 # With these, Kafka does not say where the log begins.
 _WITHOUT_LOG_START = frozenset(
-    {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
 )
 
 
@@ -125,10 +130,7 @@ class Produce(Operation):
         else:
             self._reply()
         for partition in self._grown:
-            if partition.held:
-                flush(self._broker, partition)
-            elif partition.waiting:
-                self._broker.purgatory.wake(partition)
+            announce(self._broker, partition)
         if self._acks == _NONE and self._has_error:
             self.client.hang_up(
                 RefusedRequest("a produce request with acks=0 failed: nothing else can tell its client")
@@ -166,12 +168,7 @@ class Produce(Operation):
             error = self._check_transaction(partition, validated.header)
             if error:
                 return self._refuse(index, error)
-        try:
-            return self._append(partition, validated, now_ms if settings.stamps_records else -1)
-        except STORAGE_PROBLEMS as problem:
-            partition.traffic.failed_produce_requests += 1
-            self._broker.on_storage_problem(partition, problem)
-            return self._refuse(index, ErrorCode.KAFKA_STORAGE_ERROR)
+        return self._append(partition, validated, now_ms if settings.stamps_records else -1)
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
         if self._transactional is None:
@@ -183,7 +180,7 @@ class Produce(Operation):
     ) -> ProduceResponse.PartitionProduceResponse:
         log = partition.log
         header = validated.header
-        appended = partition.append(validated.data, header=header)
+        appended = append(self._broker, partition, validated.data, header=header)
         if appended.error:
             return self._refuse_append(partition, appended.error)
         if appended.repeated:
@@ -193,7 +190,6 @@ class Produce(Operation):
             traffic.bytes_in += header.batch_length
             traffic.messages_in += header.record_count
             traffic.produce_conversions += validated.converted
-            self._broker.has_news_for_checkpoints = True
             self._grown.append(partition)
         answer = _PartitionResponse(
             index=partition.name.partition,

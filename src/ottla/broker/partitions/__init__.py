@@ -2,6 +2,7 @@
 
     replicas             from committed metadata to open logs; directory_assignments tells the controller where they are
     partition            one partition: its log, its leader's state, the requests that wait for it
+    partition_end        what follows an append, for all who append
     purgatory            requests that wait for records, for replicas or for the disk
     topic_settings       the settings that a partition lives by
     flushing, background the disk work that nobody asked for; removing takes files away

@@ -8,12 +8,13 @@ removed and checkpointed on disk threads. A round that is still under way when t
 from collections.abc import Callable, Iterator
 from time import monotonic
 
-from ottla.broker.context import STORAGE_PROBLEMS, Broker
+from ottla.broker.context import Broker
 from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
 from ottla.broker.partitions.replicas import LOG_DIRS
 from ottla.log.directory import LogDirectory
+from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.runtime.timers import Timer
 
 _NEVER = (1 << 63) - 1

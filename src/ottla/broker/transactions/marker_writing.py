@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_end import announce, append
 from ottla.broker.partitions.purgatory import Operation, Place
-from ottla.log.errors import CorruptFile
 from ottla.log.producer_state import AppendOrigin
 from ottla.machines.coordinator_machine import TransactionStamp
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
-from ottla.records.header import CorruptBatch
 from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 
@@ -29,7 +27,6 @@ _OFFSETS = "__consumer_offsets"
 _MAX_EPOCH = 0x7FFF
 _BUMPS_EPOCHS = 2
 _NOBODY = ClientConnection(-1, "", "")
-_STORAGE_PROBLEMS = (OSError, CorruptFile, CorruptBatch)
 
 # The group coordinator is not there yet: for a coordinator of transactions that is a leader that is not there yet.
 _AS_LEADER = dict.fromkeys(
@@ -85,10 +82,7 @@ class _Writing(Operation):
             timeout_ms = self._broker.config.integer("request.timeout.ms")
             self._broker.purgatory.hold(self, list(self._awaited), timeout_ms)
         for partition in grown:
-            if partition.held:
-                flush(self._broker, partition)
-            elif partition.waiting:
-                self._broker.purgatory.wake(partition)
+            announce(self._broker, partition)
         if not self._is_held:
             self._tell_if_done()
 
@@ -103,14 +97,9 @@ class _Writing(Operation):
         data = build_end_transaction_marker(
             marker, self._marker.producer_id, self._marker.producer_epoch, self._broker.clock.now_ms()
         )
-        try:
-            appended = partition.append(data, AppendOrigin.COORDINATOR)
-        except _STORAGE_PROBLEMS as problem:
-            self._broker.on_storage_problem(partition, problem)
-            return ErrorCode.KAFKA_STORAGE_ERROR
+        appended = append(self._broker, partition, data, AppendOrigin.COORDINATOR)
         if appended.error:
             return appended.error
-        self._broker.has_news_for_checkpoints = True
         self._broker.coordinators.transactions.verifications.revoke(name, self._marker.producer_id)
         grown.append(partition)
         if partition.log.high_watermark > appended.last_offset:

@@ -9,8 +9,9 @@ log, so of each page only the largest lags get it.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ottla.broker.context import STORAGE_PROBLEMS, Broker
+from ottla.broker.context import Broker
 from ottla.broker.partitions.partition import Partition
+from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.reading import slot_of
 from ottla.machines.group.membership import Group
 from ottla.runtime.exposition import Exposition, Sample

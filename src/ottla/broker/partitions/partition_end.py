@@ -1,0 +1,48 @@
+"""One owner of a partition's end: all that follows when batches are appended, whoever appends them.
+
+Produce, the coordinators and the writer of markers append in two steps. `append` writes: a disk that fails is dealt
+with, the checkpoints have news, and the high watermark moves as far as it may. Then the appender takes its place among
+the requests that wait, if it has to, and calls `announce`: what waits at the partition's end looks again, and what has
+to be on the disk is sent there.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.partition import Partition
+from ottla.log.errors import STORAGE_PROBLEMS
+from ottla.log.outcomes import Appended
+from ottla.log.producer_state import AppendOrigin
+from ottla.records.header import BatchHeader
+from ottla.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_DISK_FAILED = Appended(ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+def append(
+    broker: "Broker",
+    partition: Partition,
+    data: bytearray | memoryview,
+    origin: AppendOrigin = AppendOrigin.CLIENT,
+    header: BatchHeader | None = None,
+) -> Appended:
+    """Appends validated batches as the leader. A disk that fails is the error KAFKA_STORAGE_ERROR."""
+    try:
+        appended = partition.append(data, origin, header)
+    except STORAGE_PROBLEMS as problem:
+        broker.on_storage_problem(partition, problem)
+        return _DISK_FAILED
+    if not (appended.error or appended.repeated):
+        broker.has_news_for_checkpoints = True
+    return appended
+
+
+def announce(broker: "Broker", partition: Partition) -> None:
+    """Something has been appended. What must be on the disk first moves no high watermark before that."""
+    if partition.held:
+        flush(broker, partition)
+    elif partition.waiting:
+        broker.purgatory.wake(partition)
