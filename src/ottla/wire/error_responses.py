@@ -1,0 +1,185 @@
+"""The response that says that a whole request failed, for any request: what Kafka's `getErrorResponse` makes.
+
+Most responses have an `error_code` of their own. In others every entry has one, and each entry of the request is
+answered with it; `_ENTRIES` says which list of the response answers which list of the request. A few versions have no
+place for an error at all: there, and where a request has no entries to answer, the only way to tell is to hang up.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from ottla.wire.apis import ApiKey
+from ottla.wire.errors import ErrorCode
+from ottla.wire.frame import response_type
+from ottla.wire.message import Message, WireStruct
+from ottla.wire.schema import Struct
+
+_ERROR_CODES: Final = ("error_code", "partition_error_code")
+_FIRST_FETCH_WITHOUT_ENTRIES: Final = 13
+_ITSELF: Final = ""
+
+
+class Entries(NamedTuple):
+    """The list `answers` of a response has one entry for each of the request's list `asked`.
+
+    `copied` says what an entry repeats: field of the response to field of the request, `""` where the request's entry
+    is a bare value. `inner` are the entries of an entry, if the error codes are theirs.
+    """
+
+    answers: str
+    asked: str
+    copied: dict[str, str]
+    inner: "Entries | None" = None
+
+
+def _same(*fields: str) -> dict[str, str]:
+    return {field: field for field in fields}
+
+
+_BARE_PARTITIONS: Final = {"partition_index": _ITSELF}
+_PARTITIONS: Final = Entries("partitions", "partitions", _same("partition_index"))
+_BY_TOPIC: Final = Entries("topics", "topics", _same("name"), _PARTITIONS)
+_RESOURCES: Final = _same("resource_type", "resource_name")
+_ADDED_TOPICS: Final = Entries(
+    "results_by_topic_v3_and_below",
+    "v3_and_below_topics",
+    _same("name"),
+    Entries("results_by_partition", "partitions", _BARE_PARTITIONS),
+)
+_MARKED_TOPICS: Final = Entries(
+    "topics", "topics", _same("name"), Entries("partitions", "partition_indexes", _BARE_PARTITIONS)
+)
+
+# Of each list of a response that a version has, the one whose request's list that version has, too, is filled.
+_ENTRIES: Final[dict[ApiKey, tuple[Entries, ...]]] = {
+    ApiKey.PRODUCE: (
+        Entries(
+            "responses",
+            "topic_data",
+            _same("name", "topic_id"),
+            Entries("partition_responses", "partition_data", _same("index")),
+        ),
+    ),
+    ApiKey.FETCH: (
+        Entries(
+            "responses", "topics", _same("topic"), Entries("partitions", "partitions", {"partition_index": "partition"})
+        ),
+    ),
+    ApiKey.LIST_OFFSETS: (_BY_TOPIC,),
+    ApiKey.METADATA: (Entries("topics", "topics", _same("name", "topic_id")),),
+    ApiKey.OFFSET_COMMIT: (Entries("topics", "topics", _same("name", "topic_id"), _PARTITIONS),),
+    ApiKey.OFFSET_FETCH: (
+        _MARKED_TOPICS,
+        Entries("groups", "groups", _same("group_id")),
+    ),
+    ApiKey.FIND_COORDINATOR: (Entries("coordinators", "coordinator_keys", {"key": _ITSELF}),),
+    ApiKey.DESCRIBE_GROUPS: (Entries("groups", "groups", {"group_id": _ITSELF}),),
+    ApiKey.CREATE_TOPICS: (Entries("topics", "topics", _same("name")),),
+    ApiKey.DELETE_TOPICS: (
+        Entries("responses", "topics", _same("name", "topic_id")),
+        Entries("responses", "topic_names", {"name": _ITSELF}),
+    ),
+    ApiKey.DELETE_RECORDS: (_BY_TOPIC,),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (
+        Entries("topics", "topics", _same("topic"), Entries("partitions", "partitions", _same("partition"))),
+    ),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (_ADDED_TOPICS,),
+    ApiKey.WRITE_TXN_MARKERS: (Entries("markers", "markers", _same("producer_id"), _MARKED_TOPICS),),
+    ApiKey.TXN_OFFSET_COMMIT: (_BY_TOPIC,),
+    ApiKey.DESCRIBE_CONFIGS: (Entries("results", "resources", _RESOURCES),),
+    ApiKey.ALTER_CONFIGS: (Entries("responses", "resources", _RESOURCES),),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: (
+        Entries("results", "topics", {"topic_name": "name"}, Entries("partitions", "partitions", _BARE_PARTITIONS)),
+    ),
+    ApiKey.CREATE_PARTITIONS: (Entries("results", "topics", _same("name")),),
+    ApiKey.DELETE_GROUPS: (Entries("results", "groups_names", {"group_id": _ITSELF}),),
+    ApiKey.ELECT_LEADERS: (
+        Entries(
+            "replica_election_results",
+            "topic_partitions",
+            _same("topic"),
+            Entries("partition_result", "partitions", {"partition_id": _ITSELF}),
+        ),
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (Entries("responses", "resources", _RESOURCES),),
+    ApiKey.ALTER_CLIENT_QUOTAS: (Entries("entries", "entries", _same("entity")),),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (
+        Entries("results", "deletions", {"user": "name"}),
+        Entries("results", "upsertions", {"user": "name"}),
+    ),
+    ApiKey.DESCRIBE_PRODUCERS: (_MARKED_TOPICS,),
+    ApiKey.DESCRIBE_TRANSACTIONS: (Entries("transaction_states", "transactional_ids", {"transactional_id": _ITSELF}),),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (Entries("groups", "group_ids", {"group_id": _ITSELF}),),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (Entries("topics", "topics", _same("name")),),
+}
+
+# What Kafka says where it cannot say anything, if that is not the schema's default.
+_UNKNOWN: Final[dict[ApiKey, dict[str, int]]] = {
+    ApiKey.PRODUCE: {"base_offset": -1},
+    ApiKey.FETCH: {"high_watermark": -1},
+    ApiKey.OFFSET_FETCH: {"committed_offset": -1},
+    ApiKey.FIND_COORDINATOR: {"node_id": -1, "port": -1},
+    ApiKey.DELETE_RECORDS: {"low_watermark": -1},
+}
+
+
+def error_response(request: Message, version: int, error: ErrorCode) -> Message | None:
+    """None where there is no place for an error: acks=0 asks for no response, old versions may have no field for it."""
+    api_key = request._schema.api_key
+    if api_key == ApiKey.PRODUCE and request.acks == 0:  # type: ignore[attr-defined]
+        return None
+    response = response_type(api_key)()
+    writer = _Writer(type(response), version, error, _UNKNOWN.get(api_key, {}))  # type: ignore[call-overload]
+    writer.write(response)
+    if api_key != ApiKey.FETCH or version < _FIRST_FETCH_WITHOUT_ENTRIES:
+        for entries in _ENTRIES.get(api_key, ()):  # type: ignore[call-overload]
+            for source in _sources(api_key, request):
+                writer.answer(response, entries, source)
+    return response if writer.has_written else None
+
+
+def _sources(api_key: int, request: Message) -> Iterable[Any]:
+    """The structs whose lists are answered: the request itself, for AlterReplicaLogDirs each of its directories."""
+    return request.dirs if api_key == ApiKey.ALTER_REPLICA_LOG_DIRS else (request,)  # type: ignore[attr-defined]
+
+
+class _Writer:
+    """Puts one error into the structs of one response."""
+
+    def __init__(self, response: type[Message], version: int, error: ErrorCode, unknown: dict[str, int]) -> None:
+        self._response = response
+        self._version = version
+        self._error = error
+        self._unknown = unknown
+        self.has_written = False
+
+    def write(self, struct: WireStruct) -> None:
+        for field in struct._struct.fields:
+            if self._version not in field.versions:
+                continue
+            if field.attribute in _ERROR_CODES:
+                setattr(struct, field.attribute, self._error)
+                self.has_written = True
+            elif field.attribute in self._unknown:
+                setattr(struct, field.attribute, self._unknown[field.attribute])
+
+    def answer(self, struct: WireStruct, entries: Entries, source: Any) -> None:
+        """Adds to a list of `struct` one entry for each of a list of `source`."""
+        make = self._maker(struct._struct, entries.answers)
+        if make is None:
+            return
+        answers: list[Any] = getattr(struct, entries.answers)
+        for asked in getattr(source, entries.asked) or ():
+            answer = make()
+            for theirs, ours in entries.copied.items():
+                setattr(answer, theirs, asked if ours is _ITSELF else getattr(asked, ours))
+            if entries.inner is None:
+                self.write(answer)
+            else:
+                self.answer(answer, entries.inner, asked)
+            answers.append(answer)
+
+    def _maker(self, struct: Struct, attribute: str) -> Callable[[], Any] | None:
+        """The class of a list's entries; None where this version has no such list."""
+        field = next(field for field in struct.fields if field.attribute == attribute)
+        return getattr(self._response, field.type) if self._version in field.versions else None
