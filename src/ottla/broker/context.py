@@ -6,7 +6,7 @@ A plain object on the loop's thread. Handlers read and call; what belongs togeth
 import logging
 from collections.abc import Callable, Iterable
 from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk
@@ -25,36 +25,21 @@ from ottla.broker.partitions.traffic import Traffic
 from ottla.broker.transactions.producer_ids import ProducerIds
 from ottla.config.parse import Values
 from ottla.log.log_dirs import LogDirs
-from ottla.machines.decision import Decision
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.timers import Timers
 from ottla.runtime.workers import Workers
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.broker.cluster.describe_quorum import QuorumView
     from ottla.broker.partitions.cleaning.cleaner import LogCleaner
-    from ottla.machines.metadata.controller.controller import Controller
+    from ottla.runtime.metadata.quorum_view import QuorumView
 
 _log = logging.getLogger(__name__)
 
-ReplyT = TypeVar("ReplyT")
-
 DISK_IS_FULL = frozenset({ENOSPC, EDQUOT})
 OUT_OF_DESCRIPTORS = frozenset({EMFILE, ENFILE})
-
-
-class ControllerPort(Protocol):
-    """The way to the active controller, wherever it is."""
-
-    def submit(
-        self,
-        decide: "Callable[[Controller, int], Decision[ReplyT]]",
-        then: Callable[[ReplyT], None],
-        failed: Callable[[ErrorCode], None],
-    ) -> None:
-        """Decides on the active controller, and hands the reply to `then` once the decision is committed."""
 
 
 class Broker:
@@ -73,11 +58,12 @@ class Broker:
         logs: LogDirs,
         disk: Disk,
         clock: Clock,
-        controller: ControllerPort,
+        controller: ControllerChannel,
         workers: Workers,
         timers: Timers,
         settings: SettingsOfTopics | None = None,
         directory_ids: dict[str, Uuid] | None = None,
+        node_settings: NodeSettings | None = None,
         metrics: Any = None,
     ) -> None:
         self.node_id = node_id
@@ -112,7 +98,7 @@ class Broker:
         self.described_partitions = DescribedPartitions()
         self.quorum: QuorumView | None = None
         self.cleaner: LogCleaner | None = None
-        self.node_settings = NodeSettings(node_id, config)
+        self.node_settings = node_settings or NodeSettings(node_id, config)
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
         """For the node, which tells the controller, and stops when no directory is left."""

@@ -3,7 +3,8 @@
 Handlers are imported when the first request for their API comes, so that a node is up before it needs them all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -13,6 +14,8 @@ from ottla.wire.apis import ApiKey, api
 from ottla.wire.message import Message
 
 BrokerHandler: TypeAlias = Callable[[Broker, RequestContext, Any, Respond], None]
+FindHandler: TypeAlias = Callable[[int, int], Handler]
+"""From an API's key and version to what answers it."""
 
 
 class Route(NamedTuple):
@@ -21,6 +24,8 @@ class Route(NamedTuple):
     module: str
     function: str
 
+
+_FORWARDED: Final = Route("cluster.forwarding", "handle_forwarded")
 
 ROUTES: Final[dict[ApiKey, Route]] = {
     # Data
@@ -61,55 +66,28 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.API_VERSIONS: Route("cluster.api_versions", "handle_api_versions"),
     ApiKey.METADATA: Route("cluster.metadata_requests", "handle_metadata"),
     ApiKey.DESCRIBE_CLUSTER: Route("cluster.describe_cluster", "handle_describe_cluster"),
-    ApiKey.DESCRIBE_QUORUM: Route("cluster.describe_quorum", "handle_describe_quorum"),
-    ApiKey.UPDATE_FEATURES: Route("admin.update_features", "handle_update_features"),
-    ApiKey.UNREGISTER_BROKER: Route("admin.unregister_broker", "handle_unregister_broker"),
+    ApiKey.DESCRIBE_QUORUM: _FORWARDED,
+    ApiKey.UPDATE_FEATURES: _FORWARDED,
+    ApiKey.UNREGISTER_BROKER: _FORWARDED,
     # Topics
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Route("cluster.topic_partitions", "handle_describe_topic_partitions"),
-    ApiKey.CREATE_TOPICS: Route("admin.topics", "handle_create_topics"),
-    ApiKey.DELETE_TOPICS: Route("admin.topics", "handle_delete_topics"),
-    ApiKey.CREATE_PARTITIONS: Route("admin.topics", "handle_create_partitions"),
-    ApiKey.ELECT_LEADERS: Route("admin.elections", "handle_elect_leaders"),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Route("admin.reassignments", "handle_alter_partition_reassignments"),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: Route("admin.reassignments", "handle_list_partition_reassignments"),
+    ApiKey.CREATE_TOPICS: _FORWARDED,
+    ApiKey.DELETE_TOPICS: _FORWARDED,
+    ApiKey.CREATE_PARTITIONS: _FORWARDED,
+    ApiKey.ELECT_LEADERS: _FORWARDED,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _FORWARDED,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _FORWARDED,
     # Settings
     ApiKey.DESCRIBE_CONFIGS: Route("admin.settings.describe_configs", "handle_describe_configs"),
     ApiKey.ALTER_CONFIGS: Route("admin.settings.alter_configs", "handle_alter_configs"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Route("admin.settings.alter_configs", "handle_incremental_alter_configs"),
     ApiKey.LIST_CONFIG_RESOURCES: Route("admin.settings.config_resources", "handle_list_config_resources"),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Route("admin.quotas", "handle_describe_client_quotas"),
-    ApiKey.ALTER_CLIENT_QUOTAS: Route("admin.quotas", "handle_alter_client_quotas"),
+    ApiKey.ALTER_CLIENT_QUOTAS: _FORWARDED,
     # Users
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Route("admin.scram", "handle_describe_user_scram_credentials"),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Route("admin.scram", "handle_alter_user_scram_credentials"),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _FORWARDED,
 }
-
-CONTROLLER_ROUTES: Final[dict[ApiKey, Route]] = {
-    **{
-        key: ROUTES[key]
-        for key in (
-            ApiKey.DESCRIBE_QUORUM,
-            ApiKey.UPDATE_FEATURES,
-            ApiKey.UNREGISTER_BROKER,
-            ApiKey.CREATE_TOPICS,
-            ApiKey.DELETE_TOPICS,
-            ApiKey.CREATE_PARTITIONS,
-            ApiKey.ELECT_LEADERS,
-            ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-            ApiKey.LIST_PARTITION_REASSIGNMENTS,
-            ApiKey.DESCRIBE_CONFIGS,
-            ApiKey.ALTER_CLIENT_QUOTAS,
-            ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
-            ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-        )
-    },
-    ApiKey.API_VERSIONS: Route("cluster.controller_listener", "handle_api_versions"),
-    ApiKey.DESCRIBE_CLUSTER: Route("cluster.controller_listener", "handle_describe_cluster"),
-    ApiKey.ALTER_CONFIGS: Route("cluster.controller_listener", "handle_alter_configs"),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Route("cluster.controller_listener", "handle_incremental_alter_configs"),
-    ApiKey.ASSIGN_REPLICAS_TO_DIRS: Route("cluster.controller_listener", "handle_assign_replicas_to_dirs"),
-}
-"""What is answered on the listeners of controllers, to tools that go there directly (KIP-919)."""
 
 
 def served_versions(key: ApiKey) -> range:
@@ -117,25 +95,30 @@ def served_versions(key: ApiKey) -> range:
     return api(key).stable_versions
 
 
-def dispatcher(broker: Broker) -> Handler:
-    """The function that a server calls with every request."""
-    of_controllers = frozenset(broker.config.list("controller.listener.names"))
-    handlers: dict[tuple[str, int, int], BrokerHandler] = {}
+def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> Handler:
+    """The function that a server calls with every request. `find_controllers` knows the handlers of the listeners of
+    controllers, on a node that has some.
+    """
+    of_controllers = frozenset(broker.config.list("controller.listener.names") if find_controllers else ())
+    handlers: dict[tuple[str, int, int], Handler] = {}
 
     def handle(context: RequestContext, message: Message, respond: Respond) -> None:
         key = context.connection.listener, context.api_key, context.api_version
         handler = handlers.get(key)
         if handler is None:
-            routes = CONTROLLER_ROUTES if context.connection.listener in of_controllers else ROUTES
-            handler = handlers[key] = find_handler(context.api_key, context.api_version, routes)
-        handler(broker, context, message, respond)
+            if find_controllers is not None and context.connection.listener in of_controllers:
+                handler = find_controllers(context.api_key, context.api_version)
+            else:
+                handler = partial(find_handler(context.api_key, context.api_version), broker)
+            handlers[key] = handler
+        handler(context, message, respond)
 
     return handle
 
 
-def find_handler(api_key: int, version: int, routes: Mapping[ApiKey, Route] = ROUTES) -> BrokerHandler:
+def find_handler(api_key: int, version: int) -> BrokerHandler:
     """Raises `RefusedRequest` for what is not served; the client could have known from ApiVersions."""
-    route = routes.get(api_key)  # type: ignore[call-overload]
+    route = ROUTES.get(api_key)  # type: ignore[call-overload]
     if route is None or version not in served_versions(ApiKey(api_key)):
         raise RefusedRequest(f"version {version} of the API with key {api_key} is not served")
     handler: BrokerHandler = getattr(import_module(f"ottla.broker.{route.module}"), route.function)

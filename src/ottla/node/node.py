@@ -21,14 +21,16 @@ from typing import TypeVar
 from ottla.base.errors import StorageError
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Lock
+from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.api_versions import handle_unsupported
-from ottla.broker.cluster.describe_quorum import RaftQuorum
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.partitions.background import Background
 from ottla.broker.partitions.cleaning.cleaner import LogCleaner
 from ottla.broker.partitions.cleaning.cleaner_process import CleanerProcess
 from ottla.config.parse import Values
+from ottla.controller.controller_apis import find_handler
+from ottla.controller.controller_server import ControllerServer
 from ottla.log.directory import lock_directory
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
@@ -44,6 +46,7 @@ from ottla.node.storage.data_directories import find_storage, new_uuid
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
+from ottla.runtime.metadata.quorum_view import RaftQuorum
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
 from ottla.runtime.timers import Timers
@@ -102,12 +105,13 @@ class Node:
         self._bind()
         self._metadata = await self._on_worker(lambda: self._open_metadata(storage))
         await self._until(self._metadata.start)
-        self.broker = self._make_broker(storage)
+        controller = self._make_controller(storage)
+        self.broker = self._make_broker(storage, controller)
         await self._on_worker(partial(self._logs.open_all, self._on_opened))
         self._report_directories()
         self.broker.directory_ids = {path: storage.directory_ids[path] for path in self._logs.online}
         await self._join(self.broker)
-        self._server.handle = dispatcher(self.broker)
+        self._server.handle = dispatcher(self.broker, partial(find_handler, controller))
         self._server.start_accepting()
         self._background = Background(self.broker)
         self._background.start()
@@ -168,7 +172,21 @@ class Node:
             failed=self._on_metadata_failed,
         )
 
-    def _make_broker(self, storage: Storage) -> Broker:
+    def _make_controller(self, storage: Storage) -> ControllerServer:
+        assert self._metadata is not None
+        return ControllerServer(
+            node_id=self.config.node_id,
+            cluster_id=storage.cluster_id,
+            node_settings=NodeSettings(self.config.node_id, self.config.values),
+            image=self._metadata.image,
+            log=self._metadata,
+            quorum=RaftQuorum(self._metadata.raft),
+            clock=self._clock,
+            timers=self._timers,
+            workers=self._workers,
+        )
+
+    def _make_broker(self, storage: Storage, controller: ControllerServer) -> Broker:
         assert self._metadata is not None
         assert self._logs is not None
         broker = Broker(
@@ -179,14 +197,15 @@ class Node:
             logs=self._logs,
             disk=self._disk,
             clock=self._clock,
-            controller=self._metadata,
+            controller=controller,
             workers=self._workers,
             timers=self._timers,
             directory_ids={path: storage.directory_ids[path] for path in self._logs.online},
+            node_settings=controller.node_settings,
         )
         broker.node_settings.watch(self._on_settings)
         broker.node_settings.apply(self._metadata.image.configs)
-        broker.quorum = RaftQuorum(self._metadata.raft)
+        broker.quorum = controller.quorum
         self._metadata.listen(broker.on_metadata)
         return broker
 

@@ -8,6 +8,7 @@ from ottla.base.ids import Uuid
 from ottla.broker.context import Broker
 from ottla.machines.metadata.image.features import FEATURES
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
+from ottla.runtime.channels import ask_as_node
 from ottla.runtime.timers import Timer
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -71,8 +72,9 @@ class Membership:
             log_dirs=list(self._broker.directory_ids.values()),
             previous_broker_epoch=self._previous_broker_epoch,
         )
-        self._broker.controller.submit(
-            lambda controller, now_ms: controller.register_broker(request, now_ms),
+        ask_as_node(
+            self._broker.controller,
+            request,
             lambda reply: self._on_registered(reply, then),
             lambda error: self._failed(CannotJoin(f"the broker cannot register: {error.name}")),
         )
@@ -100,9 +102,7 @@ class Membership:
             want_shut_down=want_shut_down,
             offline_log_dirs=list(self._offline_directories),
         )
-        self._broker.controller.submit(
-            lambda controller, now_ms: controller.heartbeat(request, now_ms), then, self._on_heartbeat_failed
-        )
+        ask_as_node(self._broker.controller, request, then, self._on_heartbeat_failed)
 
     def _on_heartbeat_failed(self, error: ErrorCode) -> None:
         _log.warning("the controller did not take a heartbeat: %s", error.name)

@@ -6,15 +6,22 @@ reply = node.send(MetadataRequest(...), version=13)
 """
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
-from brokers import NODE_ID, TestNode
+from brokers import NODE_ID, TestNode, over_the_wire
 
 from ottla.base.ids import Uuid
+from ottla.broker.dispatch import dispatcher
+from ottla.controller.controller_apis import find_handler
+from ottla.controller.controller_server import ControllerServer
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.features import FEATURES
+from ottla.runtime.channels import Caller, ControllerChannel, Failed, Then
+from ottla.runtime.metadata.quorum_view import QuorumEndpoint, QuorumReplica
 from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
 from ottla.wire.messages import CreateTopicsRequest, FeatureLevelRecord, RegisterBrokerRecord
 
 CLUSTER_ID = "the-cluster"
@@ -22,10 +29,15 @@ DIRECTORY = Uuid(b"d" * 16)
 
 
 class LocalController:
-    """Appends by replaying: what is decided is committed, and the node has heard of it before the client."""
+    """A metadata log that appends by replaying: what is decided is committed, and the node has heard of it before the
+    client. Between `hold` and `let_go` nothing is committed; while `is_away`, another node's controller is active.
+    """
 
     def __init__(self, node: TestNode) -> None:
         self._node = node
+        self._parked: list[Callable[[], None]] | None = None
+        self.is_away = False
+        self.asked = 0
         seeded = Random(4)
         self.controller = Controller(
             node.image.copy(),
@@ -37,11 +49,57 @@ class LocalController:
         )
 
     def submit(self, decide: Any, then: Callable[[Any], None], failed: Callable[[ErrorCode], None]) -> None:
+        self.asked += 1
+        if self.is_away:
+            failed(ErrorCode.NOT_CONTROLLER)
+            return
         decision = decide(self.controller, self._node.clock.now_ms())
         for record in decision.records:
             self.controller.replay(record.message)
         self._node.commit(*(record.message for record in decision.records))
-        then(decision.reply)
+        if self._parked is None:
+            then(decision.reply)
+        else:
+            self._parked.append(lambda: then(decision.reply))
+
+    def hold(self) -> None:
+        self._parked = []
+
+    def let_go(self) -> None:
+        parked, self._parked = self._parked or [], None
+        for give in parked:
+            give()
+
+
+class OverTheWire:
+    """A channel whose messages are bytes between the two ends: nothing but data gets through."""
+
+    def __init__(self, channel: ControllerChannel) -> None:
+        self._channel = channel
+
+    def ask(self, request: Message, version: int, caller: Caller, then: Then, failed: Failed) -> None:
+        self._channel.ask(
+            over_the_wire(request, version), version, caller, lambda reply: then(over_the_wire(reply, version)), failed
+        )
+
+
+class Quorum:
+    """Two voters; the other one leads."""
+
+    leader_id, leader_epoch, high_watermark = 2, 3, 356
+
+    def voters(self, now_ms: int) -> list[QuorumReplica]:
+        return [QuorumReplica(1), QuorumReplica(2)]
+
+    def observers(self, now_ms: int) -> list[QuorumReplica]:
+        return []
+
+    def endpoints(self) -> list[QuorumEndpoint]:
+        return [
+            QuorumEndpoint(1, "CONTROLLER", "one", 9093),
+            QuorumEndpoint(2, "CONTROLLER", "two", 9093),
+            QuorumEndpoint(2, "OTHER", "two", 9094),
+        ]
 
 
 class AdminNode(TestNode):
@@ -77,7 +135,20 @@ class AdminNode(TestNode):
                 log_dirs=(DIRECTORY,),
             ),
         )
-        self.broker.controller = LocalController(self)
+        self.log = LocalController(self)
+        self.server = ControllerServer(
+            node_id=NODE_ID,
+            cluster_id=CLUSTER_ID,
+            node_settings=self.broker.node_settings,
+            image=self.image,
+            log=self.log,
+            quorum=Quorum(),
+            clock=self.clock,
+            timers=self.timers,  # type: ignore[arg-type]
+            workers=self.workers,  # type: ignore[arg-type]
+        )
+        self.broker.controller = OverTheWire(self.server)
+        self._handle = dispatcher(self.broker, partial(find_handler, self.server))
 
     def create_topics(self, *names: str, partitions: int = 1) -> None:
         topics = [

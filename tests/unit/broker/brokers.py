@@ -27,6 +27,7 @@ from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
+from ottla.runtime.channels import Caller, Failed, Then
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
@@ -144,25 +145,30 @@ class StepWorkers:
 
 
 class StepController:
-    """Gives the reply that a test has put there for the next decision."""
+    """A channel to a controller that is played by the test: it gives the reply that was put there for the next request.
+
+    `asked` are the requests, as they come over a connection; a reply goes the same way.
+    """
 
     def __init__(self) -> None:
-        self.decisions: list[Any] = []
+        self.asked: list[Any] = []
+        self.callers: list[Caller] = []
         self.replies: list[Any] = []
         self._parked: list[Callable[[], None]] = []
         self.is_held = False
 
-    def submit(self, decide: Any, then: Callable[[Any], None], failed: Callable[[Any], None]) -> None:
-        self.decisions.append(decide)
+    def ask(self, request: Message, version: int, caller: Caller, then: Then, failed: Failed) -> None:
+        self.asked.append(over_the_wire(request, version))
+        self.callers.append(caller)
         if self.is_held:
-            self._parked.append(lambda: self._answer(then, failed))
+            self._parked.append(lambda: self._answer(version, then, failed))
         else:
-            self._answer(then, failed)
+            self._answer(version, then, failed)
 
-    def _answer(self, then: Callable[[Any], None], failed: Callable[[Any], None]) -> None:
+    def _answer(self, version: int, then: Then, failed: Failed) -> None:
         reply = self.replies.pop(0)
         if isinstance(reply, Message):
-            then(reply)
+            then(over_the_wire(reply, version))
         else:
             failed(reply)
 
@@ -197,10 +203,10 @@ class Reply:
     def __call__(self, message: Message | None) -> None:
         assert not self.is_here, "a second reply"
         self.is_here = True
-        self.message = None if message is None else _over_the_wire(message, self._version)
+        self.message = None if message is None else over_the_wire(message, self._version)
 
 
-def _over_the_wire(message: Message, version: int) -> Message:
+def over_the_wire(message: Message, version: int) -> Message:
     """Encodes and decodes, so that a test sees what a client of that version sees; file slices become bytes."""
     if isinstance(message, FetchResponse):
         for topic in message.responses:

@@ -7,6 +7,7 @@ from typing import Any
 from brokers import TestNode
 
 from ottla.base.ids import Uuid
+from ottla.runtime.channels import Caller, Failed, Then
 from ottla.wire.messages import (
     AlterReplicaLogDirsRequest,
     AssignReplicasToDirsRequest,
@@ -28,9 +29,9 @@ class AssigningController:
         self._parked: list[Callable[[], None]] | None = None
         self.assigned: list[Uuid] = []
 
-    def submit(self, decide: Any, then: Callable[[Any], None], _failed: Callable[[Any], None]) -> None:
+    def ask(self, request: Any, version: int, caller: Caller, then: Then, _failed: Failed) -> None:
         def answer() -> None:
-            decide(self, 0)
+            self._assign(request)
             then(AssignReplicasToDirsResponse())
 
         if self._parked is None:
@@ -38,7 +39,7 @@ class AssigningController:
         else:
             self._parked.append(answer)
 
-    def assign_replicas_to_dirs(self, request: AssignReplicasToDirsRequest, _now_ms: int) -> None:
+    def _assign(self, request: AssignReplicasToDirsRequest) -> None:
         for directory in request.directories:
             for topic in directory.topics:
                 for partition in topic.partitions:

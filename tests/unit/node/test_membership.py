@@ -3,13 +3,14 @@
 from types import SimpleNamespace
 
 import pytest
+from brokers import over_the_wire
 
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.node.listeners import Endpoint
 from ottla.node.registration import CannotJoin, Membership
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import BrokerHeartbeatResponse, BrokerRegistrationResponse
+from ottla.wire.messages import BrokerHeartbeatResponse, BrokerRegistrationRequest, BrokerRegistrationResponse
 
 BROKER_EPOCH = 42
 DIRECTORIES = {"/a": b"a" * 16, "/b": b"b" * 16}
@@ -23,19 +24,16 @@ class NotingController:
         self.error = ErrorCode.NONE
         self.is_away = False
 
-    def submit(self, decide, then, failed):
+    def ask(self, request, version, caller, then, failed):
+        request = over_the_wire(request, version)
         if self.is_away:
             failed(ErrorCode.NOT_CONTROLLER)
+        elif isinstance(request, BrokerRegistrationRequest):
+            self.registrations.append(request)
+            then(BrokerRegistrationResponse(error_code=self.error, broker_epoch=BROKER_EPOCH))
         else:
-            then(decide(self, 0))
-
-    def register_broker(self, request, now_ms):
-        self.registrations.append(request)
-        return BrokerRegistrationResponse(error_code=self.error, broker_epoch=BROKER_EPOCH)
-
-    def heartbeat(self, request, now_ms):
-        self.heartbeats.append(request)
-        return BrokerHeartbeatResponse(error_code=self.error)
+            self.heartbeats.append(request)
+            then(BrokerHeartbeatResponse(error_code=self.error))
 
 
 class OneTimer:

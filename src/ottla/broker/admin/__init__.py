@@ -1,8 +1,8 @@
-"""What administrators ask for. Most of it is the controller's to decide, and goes there.
+"""What administrators ask of a broker. Most of what they ask is the controller's to decide: `cluster.forwarding`.
 
-    topics, elections, reassignments, topic_creation (topics that a client's mention makes)
+    topic_creation       topics that a client's mention makes
     replica_log_dirs     which directory a replica is in, and should be in
-    update_features, unregister_broker, quotas, scram
+    quotas, scram        quotas and users' credentials, as they are stored
     settings             settings of topics, brokers, groups and loggers
 
 Import from the modules.

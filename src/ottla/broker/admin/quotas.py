@@ -1,22 +1,17 @@
-"""DescribeClientQuotas 0-1 and AlterClientQuotas 0-1: limits by user, client id and address, as stored (KIP-546).
+"""DescribeClientQuotas 0-1: limits by user, client id and address, as stored (KIP-546).
 
 Left out: the limits themselves. They are kept in the metadata log and shown; nothing is throttled yet.
 """
 
-import socket
-from collections.abc import Callable, Container, Iterable
-from ipaddress import ip_address
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from ottla.broker.cluster.forwarding import forward
 from ottla.broker.context import Broker
 from ottla.machines.metadata.image.quotas_image import QuotaEntity
 from ottla.machines.metadata.refusal import Refusal
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
@@ -32,58 +27,6 @@ ANY: Final = 2
 
 Component = DescribeClientQuotasRequest.ComponentData
 Matches = Callable[[str | None], bool]
-
-
-def handle_alter_client_quotas(
-    broker: Broker, context: RequestContext, request: AlterClientQuotasRequest, respond: Respond
-) -> None:
-    def refused(error: ErrorCode) -> AlterClientQuotasResponse:
-        return AlterClientQuotasResponse(
-            entries=[
-                AlterClientQuotasResponse.EntryData(
-                    error_code=error,
-                    error_message=None,
-                    entity=[
-                        AlterClientQuotasResponse.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
-                        for part in entry.entity
-                    ],
-                )
-                for entry in request.entries
-            ]
-        )
-
-    def alter(unknown_hosts: Container[str]) -> None:
-        forward(
-            broker,
-            lambda controller, now_ms: controller.alter_client_quotas(request, now_ms, unknown_hosts=unknown_hosts),
-            respond,
-            refused,
-        )
-
-    hosts = {part.entity_name for entry in request.entries for part in entry.entity if part.entity_type == IP}
-    names = [host for host in hosts if host and not _is_address(host)]
-    if names:
-        # One at a time: a name server that does not answer must not keep all threads from their disks.
-        broker.workers.run(lambda: {name for name in names if not _resolves(name)}, alter, key=_resolves)
-    else:
-        alter(())
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _resolves(name: str) -> bool:
-    """Asks the network, and may wait for it: not for the loop."""
-    try:
-        socket.getaddrinfo(name, None)
-    except (OSError, UnicodeError):
-        return False
-    return True
 
 
 def handle_describe_client_quotas(

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials 0 and AlterUserScramCredentials 0: which users have SCRAM credentials (KIP-554).
+"""DescribeUserScramCredentials 0: which users have SCRAM credentials (KIP-554).
 
 Left out: authentication itself. Credentials are kept in the metadata log, and shown without what they consist of.
 """
@@ -6,14 +6,12 @@ Left out: authentication itself. Credentials are kept in the metadata log, and s
 from collections import Counter
 from typing import Final
 
-from ottla.broker.cluster.forwarding import forward
 from ottla.broker.context import Broker
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.scram_credentials import BY_TYPE
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
@@ -27,22 +25,26 @@ _NOT_FOUND: Final = "Attempt to describe a user credential that does not exist: 
 def handle_describe_user_scram_credentials(
     broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest, respond: Respond
 ) -> None:
+    respond(described_users(broker.image, request))
+
+
+def described_users(
+    image: MetadataImage, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
     """No names are all names."""
     times = Counter(user.name for user in request.users or ())
-    names = times or sorted({user for _, user in broker.image.kept.scram_credentials})
-    respond(
-        DescribeUserScramCredentialsResponse(
-            error_message=None,
-            results=[
-                _refused(name, ErrorCode.DUPLICATE_RESOURCE, _TWICE) if times[name] > 1 else _described(broker, name)
-                for name in names
-            ],
-        )
+    names = times or sorted({user for _, user in image.kept.scram_credentials})
+    return DescribeUserScramCredentialsResponse(
+        error_message=None,
+        results=[
+            _refused(name, ErrorCode.DUPLICATE_RESOURCE, _TWICE) if times[name] > 1 else _described(image, name)
+            for name in names
+        ],
     )
 
 
-def _described(broker: Broker, user: str) -> Result:
-    credentials = broker.image.kept.scram_credentials
+def _described(image: MetadataImage, user: str) -> Result:
+    credentials = image.kept.scram_credentials
     found = [credentials[type, user] for type in BY_TYPE if (type, user) in credentials]
     if not found:
         return _refused(user, ErrorCode.RESOURCE_NOT_FOUND, _NOT_FOUND)
@@ -57,22 +59,3 @@ def _described(broker: Broker, user: str) -> Result:
 
 def _refused(user: str, error: ErrorCode, reason: str) -> Result:
     return Result(user=user, error_code=error, error_message=reason + user)
-
-
-def handle_alter_user_scram_credentials(
-    broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest, respond: Respond
-) -> None:
-    def refused(error: ErrorCode) -> AlterUserScramCredentialsResponse:
-        users = [change.name for change in request.deletions] + [change.name for change in request.upsertions]
-        return AlterUserScramCredentialsResponse(
-            results=[
-                AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
-                    user=user, error_code=error, error_message=None
-                )
-                for user in dict.fromkeys(users)
-            ]
-        )
-
-    forward(
-        broker, lambda controller, now_ms: controller.alter_user_scram_credentials(request, now_ms), respond, refused
-    )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ottla.config.parse import Values
+from ottla.runtime.channels import ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse
 
@@ -48,9 +49,7 @@ class TopicCreation:
             _log.warning("%s: not created, as the controller cannot be asked: %s", ", ".join(wanted), error.name)
 
         self.in_flight.update(wanted)
-        self._broker.controller.submit(
-            lambda controller, now_ms: controller.create_topics(request, now_ms), decided, failed
-        )
+        ask_as_node(self._broker.controller, request, decided, failed)
 
 
 def creatable_topic(name: str, config: Values) -> CreatableTopic:

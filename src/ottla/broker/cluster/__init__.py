@@ -1,11 +1,10 @@
-"""The cluster as clients and controllers see it.
+"""The cluster as clients see it.
 
     api_versions         what this node can be asked
-    metadata_requests, topic_partitions, described_partitions, describe_cluster, describe_quorum
+    metadata_requests, topic_partitions, described_partitions, describe_cluster
     cluster_view         brokers and their addresses on one listener
     authorized_operations
-    forwarding           a request to the controller and back
-    controller_listener  what is answered on the controllers' listener
+    forwarding           a client's request to the controller and back
 
 Import from the modules.
 """

@@ -13,7 +13,7 @@ from typing import Final
 
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import ROUTES
-from ottla.machines.metadata.image.features import FEATURES
+from ottla.machines.metadata.image.features import FEATURES, FeaturesImage
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.errors import ErrorCode
@@ -27,16 +27,21 @@ _FIRST_WITH_FEATURES_FROM_ZERO: Final = 4
 
 
 def handle_api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest, respond: Respond) -> None:
-    answer_api_versions(broker, context, request, respond, _served_by_brokers())
+    answer_api_versions(
+        context, request, respond, _served_by_brokers(), broker.image.features, features_epoch=broker.metadata_offset
+    )
 
 
 def answer_api_versions(
-    broker: Broker,
     context: RequestContext,
     request: ApiVersionsRequest,
     respond: Respond,
     served: list[ApiVersionsResponse.ApiVersion],
+    features: FeaturesImage,
+    *,
+    features_epoch: int,
 ) -> None:
+    """`served` are the APIs of the listener that the client came to."""
     if context.api_version >= _FIRST_WITH_SOFTWARE and not _introduce(context, request):
         respond(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
         return
@@ -44,10 +49,10 @@ def answer_api_versions(
         ApiVersionsResponse(
             api_keys=served,
             supported_features=_supported_features(context.api_version),
-            finalized_features_epoch=broker.metadata_offset,
+            finalized_features_epoch=features_epoch,
             finalized_features=[
                 ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-                for name, level in sorted(broker.image.features.levels.items())
+                for name, level in sorted(features.levels.items())
             ],
         )
     )

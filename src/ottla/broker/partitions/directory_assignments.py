@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ottla.base.ids import Uuid
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.image.partition_image import PartitionImage
+from ottla.runtime.channels import ask_as_node
 from ottla.runtime.timers import Timer
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
@@ -88,9 +89,7 @@ class DirectoryAssignments:
                 self._untold = told | self._untold
                 self._tell_in(_RETRY_S)
 
-        broker.controller.submit(
-            lambda controller, now_ms: controller.assign_replicas_to_dirs(request, now_ms), on_reply, on_error
-        )
+        ask_as_node(broker.controller, request, on_reply, on_error)
 
     def _on_taken(self, places: Set[_Place]) -> None:
         for place in places:

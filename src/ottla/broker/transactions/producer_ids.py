@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ottla.runtime.channels import ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
@@ -39,9 +40,7 @@ class ProducerIds:
     def _ask(self) -> None:
         self._is_asking = True
         request = AllocateProducerIdsRequest(broker_id=self._broker.node_id, broker_epoch=self._broker.broker_epoch)
-        self._broker.controller.submit(
-            lambda controller, now_ms: controller.allocate_producer_ids(request, now_ms), self._on_block, self._on_error
-        )
+        ask_as_node(self._broker.controller, request, self._on_block, self._on_error)
 
     def _on_block(self, block: AllocateProducerIdsResponse) -> None:
         if block.error_code:

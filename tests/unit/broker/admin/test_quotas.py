@@ -111,7 +111,7 @@ def test_an_address_may_be_a_name_that_resolves(monkeypatch):
         if host != "somewhere":
             raise OSError("no such host")
 
-    monkeypatch.setattr("ottla.broker.admin.quotas.socket.getaddrinfo", getaddrinfo)
+    monkeypatch.setattr("ottla.controller.alter_client_quotas.socket.getaddrinfo", getaddrinfo)
     node = AdminNode()
     reply = node.send(connection_rate("somewhere", "nowhere", "10.0.0.1", "::1", None), 1)
     errors = {entry.entity[0].entity_name: entry.error_code for entry in reply.entries}

@@ -122,7 +122,7 @@ def test_the_topic_of_the_groups_is_created_when_somebody_asks() -> None:
     node.controller.replies.append(CreateTopicsResponse())
     reply = node.send(FindCoordinatorRequest(key=GROUP), 3)
     assert (reply.error_code, reply.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
-    assert len(node.controller.decisions) == 1
+    assert len(node.controller.asked) == 1
 
 
 def test_what_no_node_leads_has_no_coordinator() -> None:

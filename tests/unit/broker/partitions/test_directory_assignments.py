@@ -6,27 +6,15 @@ from brokers import TestNode, topic_id_of
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.directory_ids import UNASSIGNED
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
+from ottla.wire.messages import AssignReplicasToDirsResponse
 
 ONE, TWO = Uuid(b"1" * 16), Uuid(b"2" * 16)
 
 
-class Listener:
-    """Stands where a controller does, and notes what it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[AssignReplicasToDirsRequest] = []
-
-    def assign_replicas_to_dirs(self, request: AssignReplicasToDirsRequest, now_ms: int) -> None:
-        self.asked.append(request)
-
-
 def told(node: TestNode) -> list[dict[Uuid, dict[Uuid, list[int]]]]:
     """What each request said: partitions by topic by directory."""
-    listener = Listener()
-    for decide in node.controller.decisions:
-        decide(listener, 0)
-    assert all((request.broker_id, request.broker_epoch) == (1, 7) for request in listener.asked)
+    asked = node.controller.asked
+    assert all((request.broker_id, request.broker_epoch) == (1, 7) for request in asked)
     return [
         {
             directory.id: {
@@ -34,7 +22,7 @@ def told(node: TestNode) -> list[dict[Uuid, dict[Uuid, list[int]]]]:
             }
             for directory in request.directories
         }
-        for request in listener.asked
+        for request in asked
     ]
 
 
@@ -80,7 +68,7 @@ def test_a_broker_tells_once_it_is_registered(node):
     node.broker.broker_epoch = -1
     node.create_topic("orders", directories=(UNASSIGNED,))
     node.timers.advance(1000)
-    assert node.controller.decisions == []
+    assert node.controller.asked == []
     node.broker.broker_epoch = 7
     node.timers.advance(1000)
     assert len(told(node)) == 1

@@ -37,7 +37,7 @@ def test_an_idempotent_producer_gets_an_id_of_its_own(node, version):
         (0, 4000, 0),
         (0, 4001, 0),
     ]
-    assert len(node.controller.decisions) == 1
+    assert len(node.controller.asked) == 1
 
 
 def test_a_used_up_block_is_followed_by_another(node):

@@ -11,6 +11,7 @@ from ottla.machines.metadata.controller.activation import bootstrap_records
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.features import FEATURES
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.wire.apis import api
 from ottla.wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
 
@@ -53,16 +54,16 @@ class ControllerUnderTest:
             self.controller.next_offset += 1
         return decision.reply
 
-    def ask(self, name: str, request: Any, **more: int) -> Any:
-        """Decides by the method of that name, and replays."""
-        return self.do(getattr(self.controller, name)(request, self.now_ms, **more))
+    def ask(self, request: Any, version: int | None = None) -> Any:
+        """Decides on a request, of the newest version if none is given, and replays."""
+        newest = api(request._schema.api_key).stable_versions[-1]
+        return self.do(self.controller.decide(request, newest if version is None else version, self.now_ms))
 
     def register(self, broker_id: int, *, rack: str | None = None, life: int = 0, clean: bool = False) -> int:
         """Registers a broker, in its `life`; gives its epoch."""
         before = self.image.brokers.by_id.get(broker_id)
         supported = BrokerRegistrationRequest.Feature
         reply = self.ask(
-            "register_broker",
             BrokerRegistrationRequest(
                 broker_id=broker_id,
                 cluster_id=CLUSTER_ID,
@@ -87,7 +88,7 @@ class ControllerUnderTest:
             current_metadata_offset=self.controller.next_offset,
             **wants,
         )
-        return self.ask("heartbeat", request)
+        return self.ask(request)
 
     def fence_silent_brokers(self) -> None:
         while self.do(self.controller.fence_silent_broker(self.now_ms)):

@@ -34,7 +34,7 @@ def orders(*broker_ids: int, **configs: str) -> ControllerUnderTest:
     node = cluster(*broker_ids)
     made = assigned("orders", broker_ids)
     made.configs = topic("orders", **configs).configs
-    assert node.ask("create_topics", create(made)).topics[0].error_code == 0
+    assert node.ask(create(made)).topics[0].error_code == 0
     return node
 
 
@@ -55,7 +55,7 @@ def isr_request(node: ControllerUnderTest, leader: int, isr: tuple[int, ...], **
 
 
 def alter_isr(node: ControllerUnderTest, leader: int, isr: tuple[int, ...], **fields: int) -> Any:
-    reply = node.ask("alter_partition", isr_request(node, leader, isr, **fields), api_version=3)
+    reply = node.ask(isr_request(node, leader, isr, **fields), 3)
     return reply.topics[0].partitions[0]
 
 
@@ -68,7 +68,7 @@ def test_a_broker_is_known_before_it_takes_part() -> None:
     assert node.image.brokers.by_id[1].fenced
     assert node.image.brokers.by_id[1].epoch == epoch
     behind = BrokerHeartbeatRequest(broker_id=1, broker_epoch=epoch, current_metadata_offset=epoch - 1)
-    reply = node.ask("heartbeat", behind)
+    reply = node.ask(behind)
     assert (reply.is_caught_up, reply.is_fenced) == (False, True)
     assert node.heartbeat(1, want_fence=True).is_fenced
     assert not node.heartbeat(1).is_fenced
@@ -78,17 +78,17 @@ def test_a_broker_is_known_before_it_takes_part() -> None:
 def test_a_broker_of_an_earlier_life_is_not_listened_to() -> None:
     node = cluster(1)
     stale = BrokerHeartbeatRequest(broker_id=1, broker_epoch=node.image.brokers.by_id[1].epoch - 1)
-    assert node.ask("heartbeat", stale).error_code == ErrorCode.STALE_BROKER_EPOCH
+    assert node.ask(stale).error_code == ErrorCode.STALE_BROKER_EPOCH
     unknown = BrokerHeartbeatRequest(broker_id=9, broker_epoch=0)
-    assert node.ask("heartbeat", unknown).error_code == ErrorCode.STALE_BROKER_EPOCH
+    assert node.ask(unknown).error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
 def test_two_brokers_cannot_have_one_number() -> None:
     node = cluster(1)
     request = registration(1, b"another life")
-    assert node.ask("register_broker", request).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    assert node.ask(request).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
     node.now_ms += 9_000  # broker.session.timeout.ms
-    assert node.ask("register_broker", request).error_code == ErrorCode.NONE
+    assert node.ask(request).error_code == ErrorCode.NONE
 
 
 def registration(broker_id: int, life: bytes, **fields: Any) -> BrokerRegistrationRequest:
@@ -122,14 +122,14 @@ def registration(broker_id: int, life: bytes, **fields: Any) -> BrokerRegistrati
 )
 def test_a_broker_that_does_not_fit_is_refused(fields: dict[str, Any], error: ErrorCode) -> None:
     node = cluster(1)
-    assert node.ask("register_broker", registration(2, b"new", **fields)).error_code == error
+    assert node.ask(registration(2, b"new", **fields)).error_code == error
 
 
 def test_a_broker_that_lacks_a_feature_in_use_is_refused() -> None:
     node = cluster(1)
     request = registration(2, b"new")
     request.features = [feature for feature in request.features if feature.name != "group.version"]
-    assert node.ask("register_broker", request).error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert node.ask(request).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_registering_again_in_the_same_life_keeps_epoch_and_fencing() -> None:
@@ -164,11 +164,11 @@ def test_a_combined_node_that_was_killed_is_back_at_once_and_another_broker_when
     before = orders(1, 2)
     node = ControllerUnderTest(before.image.copy())
     node.fence_silent_brokers()
-    assert node.ask("register_broker", registration(1, b"next")).error_code == ErrorCode.NONE
+    assert node.ask(registration(1, b"next")).error_code == ErrorCode.NONE
     other = registration(2, b"next")
-    assert node.ask("register_broker", other).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    assert node.ask(other).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
     node.now_ms += 9_000
-    assert node.ask("register_broker", other).error_code == ErrorCode.NONE
+    assert node.ask(other).error_code == ErrorCode.NONE
 
 
 # Stopping and starting
@@ -251,7 +251,7 @@ def decide_like(node: ControllerUnderTest, record: Any) -> list[Any]:
     request = BrokerHeartbeatRequest(
         broker_id=1, broker_epoch=record.broker_epoch, current_metadata_offset=1 << 40, **wants
     )
-    return node.controller.heartbeat(request, 0).records
+    return node.controller.decide(request, 2, 0).records
 
 
 # In-sync replicas and leaders
@@ -311,7 +311,7 @@ def test_a_fenced_replica_and_one_of_an_earlier_life_cannot_join_the_isr() -> No
     node.heartbeat(2)
     request = isr_request(node, 1, (1, 2))
     request.topics[0].partitions[0].new_isr_with_epochs[1].broker_epoch -= 1
-    reply = node.ask("alter_partition", request, api_version=3)
+    reply = node.ask(request, 3)
     assert reply.topics[0].partitions[0].error_code == ErrorCode.INELIGIBLE_REPLICA
 
 
@@ -329,7 +329,7 @@ def test_an_operator_can_order_an_unclean_election() -> None:
     alter_isr(node, 1, (1,))
     node.heartbeat(1, want_fence=True)
     asked = ElectLeadersRequest.TopicPartitions(topic="orders", partitions=(0,))
-    node.ask("elect_leaders", ElectLeadersRequest(election_type=1, topic_partitions=[asked]))
+    node.ask(ElectLeadersRequest(election_type=1, topic_partitions=[asked]))
     assert (partition(node).leader, partition(node).isr) == (2, (2,))
 
 
@@ -339,7 +339,7 @@ def test_leaders_are_led_back_to_where_they_belong() -> None:
     assert partition(node).leader == 2
     preferred = ElectLeadersRequest.TopicPartitions(topic="orders", partitions=(0,))
     request = ElectLeadersRequest(election_type=0, topic_partitions=[preferred])
-    (result,) = node.ask("elect_leaders", request).replica_election_results[0].partition_result
+    (result,) = node.ask(request).replica_election_results[0].partition_result
     assert result.error_code == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
     node.heartbeat(1)
     assert not node.do(node.controller.balance_leaders(0))
@@ -351,7 +351,7 @@ def test_leaders_are_led_back_to_where_they_belong() -> None:
 
 def test_an_unregistered_broker_leads_nothing() -> None:
     node = orders(1, 2)
-    node.ask("unregister_broker", UnregisterBrokerRequest(broker_id=1))
+    node.ask(UnregisterBrokerRequest(broker_id=1))
     assert (partition(node).leader, partition(node).isr) == (2, (2,))
     assert 1 not in node.image.brokers.by_id
 
@@ -360,7 +360,7 @@ def test_changing_min_insync_replicas_clears_what_was_found_with_it() -> None:
     node = orders(1, 2, min_insync_replicas="2")
     alter_isr(node, 1, (1,))
     assert partition(node).eligible_leader_replicas == (2,)
-    node.ask("incremental_alter_configs", alter((2, "orders", (0, "min.insync.replicas", "1"))))
+    node.ask(alter((2, "orders", (0, "min.insync.replicas", "1"))))
     assert partition(node).eligible_leader_replicas == ()
 
 
@@ -381,7 +381,7 @@ def test_a_broker_says_where_it_put_a_replica() -> None:
     for id, number in ((topic_id, 0), (topic_id, 5), (Uuid(b"no such topic id"), 0)):
         topics = [data.TopicData(topic_id=id, partitions=[data.PartitionData(partition_index=number)])]
         request.directories.append(data.DirectoryData(id=directory_of(1), topics=topics))
-    reply = node.ask("assign_replicas_to_dirs", request)
+    reply = node.ask(request)
     assert [answer.topics[0].partitions[0].error_code for answer in reply.directories] == [
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -389,7 +389,7 @@ def test_a_broker_says_where_it_put_a_replica() -> None:
     ]
     assert partition(node).partition_epoch == 0, "it was there already"
     request.directories = [data.DirectoryData(id=here, topics=request.directories[0].topics)]
-    node.ask("assign_replicas_to_dirs", request)
+    node.ask(request)
     assert partition(node).directories == (here,)
     assert partition(node).leader == -1, "that directory is none of those that work"
 
@@ -400,14 +400,14 @@ def test_a_broker_says_where_it_put_a_replica() -> None:
 def test_every_block_of_producer_ids_is_given_once() -> None:
     node = cluster(1)
     request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=node.image.brokers.by_id[1].epoch)
-    blocks = [node.ask("allocate_producer_ids", request) for _ in range(3)]
+    blocks = [node.ask(request) for _ in range(3)]
     assert [(block.producer_id_start, block.producer_id_len) for block in blocks] == [
         (0, 1000),
         (1000, 1000),
         (2000, 1000),
     ]
     request.broker_epoch -= 1
-    assert node.ask("allocate_producer_ids", request).error_code == ErrorCode.STALE_BROKER_EPOCH
+    assert node.ask(request).error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
 def test_controllers_are_registered_too() -> None:
@@ -415,5 +415,5 @@ def test_controllers_are_registered_too() -> None:
     listener = ControllerRegistrationRequest.Listener(name="CONTROLLER", host="localhost", port=9093)
     request = ControllerRegistrationRequest(controller_id=1, incarnation_id=Uuid(b"a controller's 1"))
     request.listeners.append(listener)
-    assert node.ask("register_controller", request).error_code == ErrorCode.NONE
+    assert node.ask(request).error_code == ErrorCode.NONE
     assert node.image.brokers.controllers[1].endpoints[0].port == 9093

@@ -69,15 +69,15 @@ def test_a_cluster_of_an_older_level_works_and_is_raised() -> None:
     node = ControllerUnderTest(MetadataImage())
     node.do(node.controller.activate(bootstrap_records(metadata_version=22)))
     node.start(1)
-    node.ask("create_topics", create(topic("orders")))
+    node.ask(create(topic("orders")))
     assert node.image.topics.by_name["orders"].partitions[0].leader == 1
     node.heartbeat(1, want_fence=True)
     assert node.image.topics.by_name["orders"].partitions[0].isr == (1,), "without ELR the last one stays in the ISR"
     needs_more = features(("eligible.leader.replicas.version", 1, 1))
-    reply = node.ask("update_features", needs_more, api_version=2)
+    reply = node.ask(needs_more, 2)
     assert "it depends on metadata.version level 23" in reply.error_message
     together = features(("metadata.version", 30, 1), ("eligible.leader.replicas.version", 1, 1))
-    assert node.ask("update_features", together, api_version=1).results[0].error_code == 0
+    assert node.ask(together, 1).results[0].error_code == 0
     assert node.image.features.metadata_version == 30
     assert node.image.features.is_elr_enabled
     assert node.image.configs.of_cluster() == {"min.insync.replicas": "1"}
@@ -85,8 +85,8 @@ def test_a_cluster_of_an_older_level_works_and_is_raised() -> None:
 
 def test_the_raft_layers_feature_is_checked_and_not_written() -> None:
     node = one_node()
-    decision = node.controller.update_features(features(("kraft.version", 1, 1)), 0, api_version=2)
+    decision = node.controller.decide(features(("kraft.version", 1, 1)), 2, 0)
     assert (decision.reply.error_code, decision.records) == (0, [])
     node.controller.kraft_version = 1
-    refused = node.controller.update_features(features(("kraft.version", 0, 2)), 0, api_version=2)
+    refused = node.controller.decide(features(("kraft.version", 0, 2)), 2, 0)
     assert "Can't downgrade the version of this feature." in str(refused.reply.error_message)

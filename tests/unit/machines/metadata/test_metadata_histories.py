@@ -44,21 +44,21 @@ def decide(node: ControllerUnderTest, action: tuple[Any, ...]) -> Any:
     controller, now_ms = node.controller, node.now_ms
     match action:
         case "create", name, count, factor, isr:
-            return controller.create_topics(create(topic(name, count, factor, min_insync_replicas=isr)), now_ms)
+            return controller.decide(create(topic(name, count, factor, min_insync_replicas=isr)), 7, now_ms)
         case "delete", name:
-            return controller.delete_topics(delete(name), now_ms)
+            return controller.decide(delete(name), 6, now_ms)
         case "grow", name, count:
-            return controller.create_partitions(grow((name, count)), now_ms)
+            return controller.decide(grow((name, count)), 3, now_ms)
         case "set", name, key:
             current = node.image.configs.of_topic(name).get(key)
             value = {"1": "2", "true": "false"}.get(str(current), "1" if key.startswith("min") else "true")
-            return controller.incremental_alter_configs(alter((2, name, (0, key, value))), now_ms)
+            return controller.decide(alter((2, name, (0, key, value))), 1, now_ms)
         case "reassign", name, replicas:
-            return controller.alter_partition_reassignments(reassign((name, 0, replicas)), now_ms)
+            return controller.decide(reassign((name, 0, replicas)), 1, now_ms)
         case "elect", type:
-            return controller.elect_leaders(elect(type, all=True), now_ms)
+            return controller.decide(elect(type, all=True), 2, now_ms)
         case "quota", value:
-            return controller.alter_client_quotas(quotas(([("user", "ann")], ("producer_byte_rate", value))), now_ms)
+            return controller.decide(quotas(([("user", "ann")], ("producer_byte_rate", value))), 1, now_ms)
         case "isr", name, isr:
             return decide_isr(node, name, isr)
         case "wait", passed_ms:
@@ -79,7 +79,7 @@ def decide_isr(node: ControllerUnderTest, name: str, isr: tuple[int, ...]) -> An
     asked = AlterPartitionRequest.TopicData(topic_id=node.image.topics.by_name[name].id, partitions=[wanted])
     epoch = node.image.brokers.by_id[partition.leader].epoch
     request = AlterPartitionRequest(broker_id=partition.leader, broker_epoch=epoch, topics=[asked])
-    return node.controller.alter_partition(request, node.now_ms, api_version=3)
+    return node.controller.decide(request, 3, node.now_ms)
 
 
 def act(node: ControllerUnderTest, action: tuple[Any, ...]) -> None:
@@ -141,7 +141,7 @@ def check_partitions(image: MetadataImage) -> None:
 def test_what_stays_true_in_every_history(history: list[tuple[Any, ...]]) -> None:
     node = ControllerUnderTest()
     node.start(*BROKERS)
-    node.ask("create_topics", create(topic("orders", 1, 3), topic("clicks", 3, 2)))
+    node.ask(create(topic("orders", 1, 3), topic("clicks", 3, 2)))
     for action in history:
         act(node, action)
         check_partitions(node.image)

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 from ottla.broker.admin.settings.logger_changes import change_loggers
 from ottla.broker.context import Broker
-from ottla.machines.metadata.decisions.alter_configs import Operation
+from ottla.machines.metadata.decisions.alter_configs import ALTERABLE, Operation
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.machines.metadata.refusal import Refusal
+from ottla.runtime.channels import Caller
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -34,12 +35,12 @@ def handle_incremental_alter_configs(
     def check(resource: IncrementalAlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
         if resource.resource_type == ResourceType.BROKER_LOGGER:
             return change_loggers(broker.node_id, resource, validate_only=request.validate_only)
+        if resource.resource_type not in ALTERABLE:
+            return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
         given = [change.name for change in resource.configs if change.config_operation != Operation.DELETE]
         return _check_broker(broker, resource, given)
 
-    _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(
-        broker, lambda controller, rest, now_ms: controller.incremental_alter_configs(rest, now_ms), respond
-    )
+    _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(broker, context, respond)
 
 
 def handle_alter_configs(
@@ -48,9 +49,7 @@ def handle_alter_configs(
     def check(resource: AlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
         return _check_broker(broker, resource, [config.name for config in resource.configs])
 
-    _Alteration(request, AlterConfigsResponse, check).carry_out(
-        broker, lambda controller, rest, now_ms: controller.alter_configs(rest, now_ms), respond
-    )
+    _Alteration(request, AlterConfigsResponse, check).carry_out(broker, context, respond)
 
 
 class _Alteration:
@@ -70,7 +69,7 @@ class _Alteration:
             validate_only=request.validate_only,
         )
 
-    def carry_out(self, broker: Broker, decide: Callable[[Any, Any, int], Any], respond: Respond) -> None:
+    def carry_out(self, broker: Broker, context: RequestContext, respond: Respond) -> None:
         if not self._rest.resources:
             respond(self._reply({}))
             return
@@ -81,7 +80,7 @@ class _Alteration:
         def failed(error: ErrorCode) -> None:
             respond(self._reply({_key(resource): Refusal(error) for resource in self._rest.resources}))
 
-        broker.controller.submit(lambda controller, now_ms: decide(controller, self._rest, now_ms), decided, failed)
+        broker.controller.ask(self._rest, context.api_version, Caller.of(context.connection), decided, failed)
 
     def _pairs(self) -> list[tuple[Any, Refusal | None]]:
         return list(zip(self._resources, self._verdicts, strict=True))

@@ -5,7 +5,7 @@ other brokers not at all. An empty list of keys is taken for all keys, as in Kaf
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ottla.broker.admin.settings import loggers
 from ottla.broker.admin.settings.config_entries import (
@@ -18,14 +18,14 @@ from ottla.broker.admin.settings.config_entries import (
     is_read_only,
     java_text,
 )
-from ottla.broker.admin.settings.node_settings import broker_row
-from ottla.broker.context import Broker
-from ottla.config.parse import ConfigError
+from ottla.broker.admin.settings.node_settings import NodeSettings, broker_row
+from ottla.config.parse import ConfigError, Values
 from ottla.config.scopes import Scope, settings
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.topic import resolve_topic
 from ottla.config.values import Value
 from ottla.machines.metadata.image.configs_image import ResourceType
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.refusal import Refusal
 from ottla.machines.metadata.settings.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
 from ottla.machines.metadata.topic_names import check_name
@@ -33,26 +33,43 @@ from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
 Resource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Described = Refusal | list[Entry]
 
 
+class DescribedNode(Protocol):
+    """A broker or a controller, as far as its settings go."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def image(self) -> MetadataImage: ...
+    @property
+    def config(self) -> Values: ...
+    @property
+    def node_settings(self) -> NodeSettings: ...
+
+
 def handle_describe_configs(
-    broker: Broker, context: RequestContext, request: DescribeConfigsRequest, respond: Respond
+    broker: "Broker", context: RequestContext, request: DescribeConfigsRequest, respond: Respond
 ) -> None:
+    respond(described_configs(broker, request))
+
+
+def described_configs(node: DescribedNode, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     if any(resource.resource_type not in _DESCRIBERS for resource in request.resources):
         unknown = Refusal(ErrorCode.INVALID_REQUEST, "A resource is of an unknown type.")
-        respond(DescribeConfigsResponse(results=[_result(resource, unknown) for resource in request.resources]))
-        return
+        return DescribeConfigsResponse(results=[_result(resource, unknown) for resource in request.resources])
     shown = Shown(request.include_synonyms, request.include_documentation)
-    respond(
-        DescribeConfigsResponse(
-            results=[
-                _result(resource, _DESCRIBERS[resource.resource_type](broker, resource.resource_name, shown))
-                for resource in request.resources
-            ]
-        )
+    return DescribeConfigsResponse(
+        results=[
+            _result(resource, _DESCRIBERS[resource.resource_type](node, resource.resource_name, shown))
+            for resource in request.resources
+        ]
     )
 
 
@@ -66,18 +83,18 @@ def _result(resource: Resource, described: Described) -> Result:
     return result
 
 
-def _topic(broker: Broker, name: str, shown: Shown) -> Described:
+def _topic(node: DescribedNode, name: str, shown: Shown) -> Described:
     refusal = check_name(name)
     if refusal is not None:
         return refusal
-    if name not in broker.image.topics.by_name:
+    if name not in node.image.topics.by_name:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    overrides = broker.image.configs.of_topic(name)
+    overrides = node.image.configs.of_topic(name)
     try:
-        values = resolve_topic(overrides, broker.config)
+        values = resolve_topic(overrides, node.config)
     except ConfigError as problem:
         return Refusal(ErrorCode.INVALID_CONFIG, str(problem))
-    sources = BrokerSources(broker.node_settings, broker.image.configs)
+    sources = BrokerSources(node.node_settings, node.image.configs)
     return [
         entry(row.name, row, values[row.name], _topic_synonyms(row, values[row.name], overrides, sources), shown)
         for row in settings(Scope.TOPIC).values()
@@ -89,21 +106,21 @@ def _topic_synonyms(row: Setting, value: Value, overrides: Mapping[str, str], so
     return own + (sources.synonyms(row.synonyms[0].name) if row.synonyms else [])
 
 
-def _broker(broker: Broker, name: str, shown: Shown) -> Described:
-    sources = BrokerSources(broker.node_settings, broker.image.configs)
+def _broker(node: DescribedNode, name: str, shown: Shown) -> Described:
+    sources = BrokerSources(node.node_settings, node.image.configs)
     if not name:
         return [_broker_entry(key, text, sources, shown, for_all=True) for key, text in sources.cluster.items()]
-    refusal = _not_this_broker(broker, name)
+    refusal = _not_this_broker(node, name)
     if refusal is not None:
         return refusal
     return [
-        _broker_entry(key, _broker_value(broker, key, sources), sources, shown, for_all=False)
+        _broker_entry(key, _broker_value(node, key, sources), sources, shown, for_all=False)
         for key in dict.fromkeys((*settings(Scope.BROKER), *sources.cluster, *sources.own, *sources.file))
     ]
 
 
-def _broker_value(broker: Broker, key: str, sources: BrokerSources) -> Value:
-    given = broker.config.given.get(key, sources.file.get(key))
+def _broker_value(node: DescribedNode, key: str, sources: BrokerSources) -> Value:
+    given = node.config.given.get(key, sources.file.get(key))
     row = broker_row(key)
     if given is not None or row is None or row.default is REQUIRED:
         return given
@@ -117,37 +134,37 @@ def _broker_entry(name: str, value: Value, sources: BrokerSources, shown: Shown,
     return entry(name, broker_row(name), value, synonyms, shown, read_only=is_read_only(name))
 
 
-def _logger(broker: Broker, name: str, _shown: Shown) -> Described:
+def _logger(node: DescribedNode, name: str, _shown: Shown) -> Described:
     if not name:
         return Refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
-    refusal = _not_this_broker(broker, name)
+    refusal = _not_this_broker(node, name)
     if refusal is not None:
         return refusal
     return [Entry(name=name, value=level, config_source=Source.LOGGER) for name, level in loggers.levels().items()]
 
 
-def _client_metrics(broker: Broker, name: str, shown: Shown) -> Described:
+def _client_metrics(node: DescribedNode, name: str, shown: Shown) -> Described:
     if not name:
         return Refusal(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
-    given = broker.image.configs.of(ResourceType.CLIENT_METRICS, name)
+    given = node.image.configs.of(ResourceType.CLIENT_METRICS, name)
     return [
         entry(row.name, row, value, [Synonym(row.name, java_text(value), Source.CLIENT_METRICS)] if own else [], shown)
         for row, value, own in _values(CLIENT_METRICS_SETTINGS, given)
     ]
 
 
-def _group(broker: Broker, name: str, shown: Shown) -> Described:
+def _group(node: DescribedNode, name: str, shown: Shown) -> Described:
     """What a group is not given it takes from its brokers, whose settings are named `group.` and the group's."""
     if not name:
         return Refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-    given = broker.image.configs.of(ResourceType.GROUP, name)
-    sources = BrokerSources(broker.node_settings, broker.image.configs)
+    given = node.image.configs.of(ResourceType.GROUP, name)
+    sources = BrokerSources(node.node_settings, node.image.configs)
     described = []
     for row, value, own in _values(GROUP_SETTINGS, given):
         synonyms = [Synonym(row.name, java_text(value), Source.GROUP)] if own else []
         of_brokers = f"group.{row.name}"
         if of_brokers in settings(Scope.BROKER):
-            value = value if own else broker.config[of_brokers]
+            value = value if own else node.config[of_brokers]
             synonyms += sources.synonyms(of_brokers)
         else:
             synonyms.append(Synonym(row.name, java_text(_default(row)), Source.DEFAULT))
@@ -167,15 +184,15 @@ def _default(row: Setting) -> Value:
     return row.default
 
 
-def _not_this_broker(broker: Broker, name: str) -> Refusal | None:
+def _not_this_broker(node: DescribedNode, name: str) -> Refusal | None:
     if not name.removeprefix("-").isdecimal():
         return Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != broker.node_id:
-        return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}; it cannot speak for {name}.")
+    if int(name) != node.node_id:
+        return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node.node_id}; it cannot speak for {name}.")
     return None
 
 
-_DESCRIBERS: Final[Mapping[int, Callable[[Broker, str, Shown], Described]]] = {
+_DESCRIBERS: Final[Mapping[int, Callable[[DescribedNode, str, Shown], Described]]] = {
     ResourceType.TOPIC: _topic,
     ResourceType.BROKER: _broker,
     ResourceType.BROKER_LOGGER: _logger,

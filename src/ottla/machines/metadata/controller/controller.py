@@ -3,14 +3,16 @@
 Theory of operation. A decision is a reply and the records that make it true. It reads the image and changes nothing;
 the driver appends the records, replays each at once into the controller's image, so that the next decision builds on
 it, and gives the reply out when they are committed. A controller that loses its place throws its image away and takes
-a copy of the committed one when it leads again. `next_offset` is the driver's to keep, as is which broker asked.
+a copy of the committed one when it leads again. The driver keeps `next_offset`.
 
-Families are in `decisions`, one request a function; `sessions` is the only state beside the image.
+`DECISIONS` is the table from API to decision. Families are in `decisions`, one request a function; `sessions` is the
+only state beside the image.
 """
 
 from __future__ import annotations  # messages are made when they are first named
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 from ottla.base.ids import Uuid, uuid_text
 from ottla.config.parse import Values
@@ -21,7 +23,47 @@ from ottla.machines.metadata.controller.controller_context import ControllerCont
 from ottla.machines.metadata.image.directory_ids import is_reserved
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire import messages as m
+from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message
+
+Decide: TypeAlias = Callable[[ControllerContext, Any, int, int], Decision[Any]]
+
+# Functions and not the functions' names: a family is imported when one of its requests is first decided.
+DECISIONS: Final[Mapping[int, Decide]] = {
+    # What administrators ask
+    ApiKey.CREATE_TOPICS: lambda c, request, _v, _t: decisions.create_topics.create_topics(c, request),
+    ApiKey.CREATE_PARTITIONS: lambda c, request, _v, _t: decisions.create_partitions.create_partitions(c, request),
+    ApiKey.DELETE_TOPICS: lambda c, request, v, _t: decisions.delete_topics.delete_topics(c, request, v),
+    ApiKey.ALTER_CONFIGS: lambda c, request, _v, _t: decisions.alter_configs.alter_configs(c, request),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda c, request, _v, _t: decisions.alter_configs.incremental_alter_configs(
+        c, request
+    ),
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda c, request, _v, _t: decisions.alter_quotas.alter_client_quotas(c, request),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda c, request, _v, _t: decisions.alter_scram.alter_user_scram_credentials(
+        c, request
+    ),
+    ApiKey.UPDATE_FEATURES: lambda c, request, v, _t: decisions.update_features.update_features(c, request, v),
+    ApiKey.ELECT_LEADERS: lambda c, request, _v, _t: decisions.elect_leaders.elect_leaders(c, request),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda c, request, _v, _t: (
+        decisions.reassign_partitions.alter_partition_reassignments(c, request)
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda c, request, _v, _t: (
+        decisions.reassign_partitions.list_partition_reassignments(c, request)
+    ),
+    ApiKey.UNREGISTER_BROKER: lambda c, request, _v, _t: decisions.registration.unregister_broker(c, request),
+    # What nodes of the cluster ask
+    ApiKey.BROKER_REGISTRATION: lambda c, request, _v, t: decisions.registration.register_broker(c, request, t),
+    ApiKey.BROKER_HEARTBEAT: lambda c, request, _v, t: decisions.heartbeats.heartbeat(c, request, t),
+    ApiKey.CONTROLLER_REGISTRATION: lambda c, request, _v, _t: decisions.registration.register_controller(c, request),
+    ApiKey.ALTER_PARTITION: lambda c, request, v, _t: decisions.alter_partition.alter_partition(c, request, v),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda c, request, _v, _t: decisions.assign_directories.assign_replicas_to_dirs(
+        c, request
+    ),
+    ApiKey.ALLOCATE_PRODUCER_IDS: lambda c, request, _v, _t: decisions.allocate_producer_ids.allocate_producer_ids(
+        c, request
+    ),
+}
+"""By API: the context, a request and its version, and the time in milliseconds to what they lead to."""
 
 
 class Controller:
@@ -42,7 +84,7 @@ class Controller:
         self.context = ControllerContext(
             image, node_id, cluster_id, config, _topic_ids(new_uuid), random, next_offset=next_offset
         )
-        self.kraft_version = kraft_version
+        self.context.kraft_version = kraft_version
 
     @property
     def image(self) -> MetadataImage:
@@ -56,6 +98,14 @@ class Controller:
     def next_offset(self, offset: int) -> None:
         self.context.next_offset = offset
 
+    @property
+    def kraft_version(self) -> int:
+        return self.context.kraft_version
+
+    @kraft_version.setter
+    def kraft_version(self, level: int) -> None:
+        self.context.kraft_version = level
+
     def replay(self, record: Message) -> None:
         """The only thing that changes the image."""
         self.context.image.replay(record)
@@ -63,91 +113,15 @@ class Controller:
     def activate(self, bootstrap: Iterable[Message]) -> Decision[None]:
         return activation.activate(self.context, bootstrap)
 
-    # What administrators ask
-
-    def create_topics(self, request: m.CreateTopicsRequest, now_ms: int) -> Decision[m.CreateTopicsResponse]:
-        return decisions.create_topics.create_topics(self.context, request)
-
-    def create_partitions(
-        self, request: m.CreatePartitionsRequest, now_ms: int
-    ) -> Decision[m.CreatePartitionsResponse]:
-        return decisions.create_partitions.create_partitions(self.context, request)
-
-    def delete_topics(self, request: m.DeleteTopicsRequest, now_ms: int) -> Decision[m.DeleteTopicsResponse]:
-        return decisions.delete_topics.delete_topics(self.context, request)
-
-    def alter_configs(self, request: m.AlterConfigsRequest, now_ms: int) -> Decision[m.AlterConfigsResponse]:
-        return decisions.alter_configs.alter_configs(self.context, request)
-
-    def incremental_alter_configs(
-        self, request: m.IncrementalAlterConfigsRequest, now_ms: int
-    ) -> Decision[m.IncrementalAlterConfigsResponse]:
-        return decisions.alter_configs.incremental_alter_configs(self.context, request)
+    def decide(self, request: Message, version: int, now_ms: int) -> Decision[Any]:
+        """What a request of an API in `DECISIONS` leads to; the reply is of the type that belongs to it."""
+        return DECISIONS[request._schema.api_key](self.context, request, version, now_ms)
 
     def alter_client_quotas(
-        self, request: m.AlterClientQuotasRequest, now_ms: int, *, unknown_hosts: Container[str] = ()
+        self, request: m.AlterClientQuotasRequest, unknown_hosts: Container[str]
     ) -> Decision[m.AlterClientQuotasResponse]:
+        """As `decide`, after names of hosts have been looked up."""
         return decisions.alter_quotas.alter_client_quotas(self.context, request, unknown_hosts)
-
-    def alter_user_scram_credentials(
-        self, request: m.AlterUserScramCredentialsRequest, now_ms: int
-    ) -> Decision[m.AlterUserScramCredentialsResponse]:
-        return decisions.alter_scram.alter_user_scram_credentials(self.context, request)
-
-    def update_features(
-        self, request: m.UpdateFeaturesRequest, now_ms: int, *, api_version: int
-    ) -> Decision[m.UpdateFeaturesResponse]:
-        return decisions.update_features.update_features(
-            self.context, request, api_version=api_version, kraft_version=self.kraft_version
-        )
-
-    def elect_leaders(self, request: m.ElectLeadersRequest, now_ms: int) -> Decision[m.ElectLeadersResponse]:
-        return decisions.elect_leaders.elect_leaders(self.context, request)
-
-    def alter_partition_reassignments(
-        self, request: m.AlterPartitionReassignmentsRequest, now_ms: int
-    ) -> Decision[m.AlterPartitionReassignmentsResponse]:
-        return decisions.reassign_partitions.alter_partition_reassignments(self.context, request)
-
-    def list_partition_reassignments(
-        self, request: m.ListPartitionReassignmentsRequest, now_ms: int
-    ) -> Decision[m.ListPartitionReassignmentsResponse]:
-        return decisions.reassign_partitions.list_partition_reassignments(self.context, request)
-
-    def unregister_broker(
-        self, request: m.UnregisterBrokerRequest, now_ms: int
-    ) -> Decision[m.UnregisterBrokerResponse]:
-        return decisions.registration.unregister_broker(self.context, request)
-
-    # What nodes of the cluster ask
-
-    def register_broker(
-        self, request: m.BrokerRegistrationRequest, now_ms: int
-    ) -> Decision[m.BrokerRegistrationResponse]:
-        return decisions.registration.register_broker(self.context, request, now_ms, kraft_version=self.kraft_version)
-
-    def heartbeat(self, request: m.BrokerHeartbeatRequest, now_ms: int) -> Decision[m.BrokerHeartbeatResponse]:
-        return decisions.heartbeats.heartbeat(self.context, request, now_ms)
-
-    def register_controller(
-        self, request: m.ControllerRegistrationRequest, now_ms: int
-    ) -> Decision[m.ControllerRegistrationResponse]:
-        return decisions.registration.register_controller(self.context, request)
-
-    def alter_partition(
-        self, request: m.AlterPartitionRequest, now_ms: int, *, api_version: int
-    ) -> Decision[m.AlterPartitionResponse]:
-        return decisions.alter_partition.alter_partition(self.context, request, api_version=api_version)
-
-    def assign_replicas_to_dirs(
-        self, request: m.AssignReplicasToDirsRequest, now_ms: int
-    ) -> Decision[m.AssignReplicasToDirsResponse]:
-        return decisions.assign_directories.assign_replicas_to_dirs(self.context, request)
-
-    def allocate_producer_ids(
-        self, request: m.AllocateProducerIdsRequest, now_ms: int
-    ) -> Decision[m.AllocateProducerIdsResponse]:
-        return decisions.allocate_producer_ids.allocate_producer_ids(self.context, request)
 
     # What time brings: the driver asks every now and then
 

@@ -42,6 +42,8 @@ class ControllerContext:
     sessions: BrokerSessions = field(default_factory=BrokerSessions)
     next_offset: int = 0
     """The offset that the next record gets. The driver keeps it; a broker's epoch is taken from it."""
+    kraft_version: int = 0
+    """The level of the Raft layer's own feature, which is in no record of the image. The driver keeps it."""
 
     @property
     def metadata_version(self) -> int:

@@ -18,7 +18,7 @@ Replica = AlterPartitionRequest.BrokerState
 
 
 def alter_partition(
-    context: ControllerContext, request: AlterPartitionRequest, *, api_version: int
+    context: ControllerContext, request: AlterPartitionRequest, api_version: int
 ) -> Decision[AlterPartitionResponse]:
     stale = check_broker_epoch(context, request.broker_id, request.broker_epoch)
     if stale is not None:

@@ -26,12 +26,12 @@ Entry = AlterClientQuotasRequest.EntryData
 
 
 def alter_client_quotas(
-    context: ControllerContext, request: AlterClientQuotasRequest, unknown_hosts: Container[str]
+    context: ControllerContext, request: AlterClientQuotasRequest, unknown_hosts: Container[str] = ()
 ) -> Decision[AlterClientQuotasResponse]:
     """One answer for each entity, in the order in which they came. Of one that comes twice the first counts, although
     the answer is a refusal, as in Kafka.
 
-    `unknown_hosts` are names for addresses that do not resolve: whoever asks has the network to find out.
+    `unknown_hosts` are the names for addresses that do not resolve, which the controller's node has looked up.
     """
     reply = AlterClientQuotasResponse()
     records: list[VersionedRecord] = []

@@ -9,10 +9,17 @@ from ottla.machines.metadata.refusal import UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, Ref
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DeleteTopicsRequest, DeleteTopicsResponse, RemoveTopicRecord
 
+FIRST_WITH_TOPIC_DELETION_DISABLED = 3
+
 Result = DeleteTopicsResponse.DeletableTopicResult
 
 
-def delete_topics(context: ControllerContext, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
+def delete_topics(
+    context: ControllerContext, request: DeleteTopicsRequest, version: int
+) -> Decision[DeleteTopicsResponse]:
+    """Versions before 6 have a list of names only."""
+    if not context.config["delete.topic.enable"]:
+        return Decision(_all_refused(request, version))
     topics = context.image.topics
     results: list[Result] = []
     names = Counter(request.topic_names)
@@ -48,6 +55,14 @@ def delete_topics(context: ControllerContext, request: DeleteTopicsRequest) -> D
     results += [Result(name=name, topic_id=id, error_message=None) for id, name in deleted.items()]
     records = [VersionedRecord(RemoveTopicRecord(topic_id=id), 0) for id in deleted]
     return Decision(DeleteTopicsResponse(responses=results), records)
+
+
+def _all_refused(request: DeleteTopicsRequest, version: int) -> DeleteTopicsResponse:
+    knows = version >= FIRST_WITH_TOPIC_DELETION_DISABLED
+    refusal = Refusal(ErrorCode.TOPIC_DELETION_DISABLED if knows else ErrorCode.INVALID_REQUEST)
+    asked = [(topic.name, topic.topic_id) for topic in request.topics]
+    asked += [(name, ZERO_UUID) for name in request.topic_names]
+    return DeleteTopicsResponse(responses=[_result(name, id, refusal) for name, id in asked])
 
 
 def _refused(name: str | None, topic_id: Uuid, message: str) -> Result:

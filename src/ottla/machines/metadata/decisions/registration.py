@@ -34,10 +34,10 @@ NO_EPOCH = -2
 
 
 def register_broker(
-    context: ControllerContext, request: BrokerRegistrationRequest, now_ms: int, *, kraft_version: int
+    context: ControllerContext, request: BrokerRegistrationRequest, now_ms: int
 ) -> Decision[BrokerRegistrationResponse]:
     """A new life gets as its epoch the offset at which this decision's records begin."""
-    error = _check(context, request, now_ms, kraft_version)
+    error = _check(context, request, now_ms)
     if error is not ErrorCode.NONE:
         return Decision(BrokerRegistrationResponse(error_code=error))
     before = context.image.brokers.by_id.get(request.broker_id)
@@ -62,9 +62,7 @@ def register_broker(
     return Decision(BrokerRegistrationResponse(broker_epoch=broker.epoch), records)
 
 
-def _check(
-    context: ControllerContext, request: BrokerRegistrationRequest, now_ms: int, kraft_version: int
-) -> ErrorCode:
+def _check(context: ControllerContext, request: BrokerRegistrationRequest, now_ms: int) -> ErrorCode:
     if request.cluster_id != context.cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID
     before = context.image.brokers.by_id.get(request.broker_id)
@@ -77,7 +75,7 @@ def _check(
     supported = {f.name: Range(f.min_supported_version, f.max_supported_version) for f in request.features}
     if METADATA_VERSION not in supported:
         return ErrorCode.INVALID_REGISTRATION
-    finalized = context.image.features.levels | {KRAFT_VERSION: kraft_version}
+    finalized = context.image.features.levels | {KRAFT_VERSION: context.kraft_version}
     for name in supported.keys() | finalized.keys():
         if finalized.get(name, 0) not in supported.get(name, Range(0, 0)):
             return ErrorCode.UNSUPPORTED_VERSION

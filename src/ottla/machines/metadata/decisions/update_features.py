@@ -31,10 +31,10 @@ class UpgradeType(IntEnum):
 
 
 def update_features(
-    context: ControllerContext, request: UpdateFeaturesRequest, *, api_version: int, kraft_version: int
+    context: ControllerContext, request: UpdateFeaturesRequest, api_version: int
 ) -> Decision[UpdateFeaturesResponse]:
-    """Up to version 1 the reply lists the features. `kraft_version` is the Raft layer's level."""
-    levels = context.image.features.levels | {KRAFT_VERSION: kraft_version}
+    """Up to version 1 the reply lists the features."""
+    levels = context.image.features.levels | {KRAFT_VERSION: context.kraft_version}
     proposed = levels | {update.feature: update.max_version_level for update in request.feature_updates}
     records: list[VersionedRecord] = []
     for update in request.feature_updates:

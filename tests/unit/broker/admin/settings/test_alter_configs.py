@@ -42,19 +42,9 @@ def replace(type_, name, **values):
     )
 
 
-class Recorder:
-    """Stands for a controller that is asked to decide."""
-
-    def incremental_alter_configs(self, request, now_ms):
-        return request
-
-    def alter_configs(self, request, now_ms):
-        return request
-
-
 def sent_to_controller(node):
-    requests = [decide(Recorder(), 0) for decide in node.controller.decisions]
-    return [[(each.resource_type, each.resource_name) for each in request.resources] for request in requests]
+    asked = node.controller.asked
+    return [[(each.resource_type, each.resource_name) for each in request.resources] for request in asked]
 
 
 def outcomes(reply):
@@ -120,7 +110,7 @@ def test_settings_of_another_broker_go_to_that_broker(name):
     node = TestNode()
     reply = alter(node, resource(BROKER, name, ("log.cleaner.threads", SET, "2")))
     assert outcomes(reply) == [(BROKER, name, ErrorCode.INVALID_REQUEST)]
-    assert node.controller.decisions == []
+    assert node.controller.asked == []
 
 
 def test_key_stores_are_given_to_a_listener():

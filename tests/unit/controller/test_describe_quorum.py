@@ -1,12 +1,13 @@
 """DescribeQuorum, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
 import pytest
-from brokers import NOW_MS, TestNode
+from admin_node import AdminNode
+from brokers import NOW_MS
 
-from ottla.broker.cluster.describe_quorum import QuorumEndpoint, QuorumReplica, RaftQuorum
 from ottla.machines.raft.events import LogEnd, QuorumState, Started
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from ottla.runtime.metadata.quorum_view import QuorumEndpoint, QuorumReplica, RaftQuorum
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeQuorumRequest as Request
 
@@ -31,8 +32,8 @@ class Quorum:
 
 
 def ask(*partitions, version=2, quorum=None):
-    node = TestNode()
-    node.broker.quorum = quorum or Quorum()
+    node = AdminNode()
+    node.server.quorum = quorum or Quorum()
     topics = [
         Request.TopicData(topic_name=name, partitions=[Request.PartitionData(partition_index=index)])
         for name, index in partitions

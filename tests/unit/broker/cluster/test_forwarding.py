@@ -1,8 +1,11 @@
 """Requests that the controller decides: they reach it whole, and its answer or its absence reaches the client."""
 
 import pytest
+from admin_node import AdminNode
 from brokers import TestNode
 
+from ottla.runtime.channels import Caller
+from ottla.runtime.request import ClientConnection
 from ottla.wire import messages as m
 from ottla.wire.errors import ErrorCode
 
@@ -55,25 +58,15 @@ def response_to(request):
     return getattr(m, type(request).__name__.replace("Request", "Response"))()
 
 
-class Recorder:
-    """Stands for a controller that is asked to decide."""
-
-    def __getattr__(self, name):
-        return lambda request, *rest, **more: (name, request)
-
-
 @pytest.mark.parametrize("name", REQUESTS)
-def test_the_controller_decides_and_its_answer_is_the_reply(name):
+def test_the_controller_is_asked_as_the_client_asked_and_its_answer_is_the_reply(name):
     request, version = REQUESTS[name]
     node = TestNode()
+    node.client = ClientConnection(1, "PLAINTEXT", "10.1.2.3", principal="User:ann")
     node.controller.replies.append(response_to(request))
-    reply = node.send(request, version)
-    assert type(reply) is type(response_to(request))
-    (decide,) = node.controller.decisions
-    asked, passed_on = decide(Recorder(), 0)
-    assert asked == name
-    assert type(passed_on) is type(request)
-    assert len(node.timers) == 0
+    assert node.send(request, version) == response_to(request)
+    assert node.controller.asked == [request]
+    assert node.controller.callers == [Caller("User:ann", "10.1.2.3")]
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -82,28 +75,6 @@ def test_a_controller_that_cannot_be_asked_is_the_reply(name):
     node = TestNode()
     node.controller.replies.append(NOT_CONTROLLER)
     assert errors(name, node.send(request, version)) == [NOT_CONTROLLER]
-
-
-@pytest.mark.parametrize("name", TIMED)
-def test_a_request_waits_as_long_as_its_client_and_the_late_answer_is_dropped(name):
-    request, version = REQUESTS[name]
-    node = TestNode()
-    node.controller.is_held = True
-    node.controller.replies.append(response_to(request))
-    reply = node.ask(request, version)
-    node.timers.advance(99)
-    assert not reply.is_here
-    node.timers.advance(1)
-    assert errors(name, reply.message) == [TIMED_OUT]
-    node.controller.let_go()
-
-
-@pytest.mark.parametrize("timeout_ms", [0, -1])
-def test_a_request_whose_time_is_up_is_not_begun(timeout_ms):
-    node = TestNode()
-    request = m.CreateTopicsRequest(topics=[m.CreateTopicsRequest.CreatableTopic(name="a")], timeout_ms=timeout_ms)
-    assert errors("create_topics", node.send(request, 7)) == [TIMED_OUT]
-    assert node.controller.decisions == []
 
 
 def test_every_version_of_a_forwarded_request_has_its_refusal():
@@ -123,22 +94,66 @@ def test_every_version_of_a_forwarded_request_has_its_refusal():
             assert NOT_CONTROLLER in errors(name, node.send(asked, version)), (name, version)
 
 
+# Answered by a controller in the same process, whose messages cross a wire all the same
+
+
+@pytest.mark.parametrize("listener", ["PLAINTEXT", "CONTROLLER"])
+@pytest.mark.parametrize("name", TIMED)
+def test_a_request_waits_as_long_as_its_client_and_the_late_answer_is_dropped(name, listener):
+    request, version = REQUESTS[name]
+    node = AdminNode()
+    node.client = ClientConnection(1, listener, "127.0.0.1")
+    node.log.hold()
+    reply = node.ask(request, version)
+    node.timers.advance(99)
+    assert not reply.is_here
+    node.timers.advance(1)
+    assert errors(name, reply.message) == [TIMED_OUT]
+    node.log.let_go()
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_a_request_that_is_answered_waits_no_longer(name):
+    request, version = REQUESTS[name]
+    node = AdminNode()
+    node.send(request, version)
+    assert len(node.timers) == 0
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_a_request_whose_time_is_up_is_not_begun(timeout_ms):
+    node = AdminNode()
+    request = m.CreateTopicsRequest(topics=[m.CreateTopicsRequest.CreatableTopic(name="a")], timeout_ms=timeout_ms)
+    assert errors("create_topics", node.send(request, 7)) == [TIMED_OUT]
+    assert node.log.asked == 0
+
+
+@pytest.mark.parametrize("listener", ["PLAINTEXT", "CONTROLLER"])
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_controller_that_is_not_the_active_one_is_the_reply(name, listener):
+    request, version = REQUESTS[name]
+    node = AdminNode()
+    node.client = ClientConnection(1, listener, "127.0.0.1")
+    node.log.is_away = True
+    assert errors(name, node.send(request, version)) == [NOT_CONTROLLER]
+
+
 @pytest.mark.parametrize(("version", "error"), [(1, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
-def test_a_node_may_forbid_to_delete_topics(version, error):
-    node = TestNode(delete_topic_enable="false")
+def test_a_controller_may_forbid_to_delete_topics(version, error):
+    node = AdminNode(delete_topic_enable="false")
+    node.create_topics("a")
     reply = node.send(m.DeleteTopicsRequest(topic_names=["a"], timeout_ms=100), version)
     assert errors("delete_topics", reply) == [error]
-    assert node.controller.decisions == []
+    assert "a" in node.image.topics.by_name
 
 
-def test_an_election_of_no_known_type_is_an_invalid_request():
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_election_of_no_known_type_is_an_invalid_request(version):
     request = m.ElectLeadersRequest(
         election_type=5,
         topic_partitions=[m.ElectLeadersRequest.TopicPartitions(topic="a", partitions=(0,))],
         timeout_ms=9,
     )
-    reply = TestNode().send(request, 2)
-    assert (reply.error_code, errors("elect_leaders", reply)) == (
-        ErrorCode.INVALID_REQUEST,
-        [ErrorCode.INVALID_REQUEST],
-    )
+    reply = AdminNode().send(request, version)
+    assert errors("elect_leaders", reply) == [ErrorCode.INVALID_REQUEST]
+    assert reply.error_code == ErrorCode.INVALID_REQUEST

@@ -1,14 +1,16 @@
 """The listeners of controllers (KIP-919), held to what Apache Kafka 4.3.1's answered to the same requests."""
 
+import re
+
 import pytest
 from admin_node import DIRECTORY, AdminNode
 from brokers import NODE_ID, batch, produce_request
 
 from ottla.base.ids import Uuid
-from ottla.broker.cluster.describe_quorum import QuorumEndpoint
-from ottla.broker.dispatch import CONTROLLER_ROUTES, ROUTES, find_handler, served_versions
+from ottla.controller.controller_apis import ANSWERS, SERVED, find_handler
+from ottla.machines.metadata.controller.controller import DECISIONS
 from ottla.runtime.request import ClientConnection, RefusedRequest
-from ottla.wire.apis import ApiKey, all_apis
+from ottla.wire.apis import ApiKey, all_apis, api
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     AlterConfigsRequest,
@@ -26,23 +28,9 @@ NO_TYPE = 3
 ANY_ENDPOINT, BROKERS, CONTROLLERS = 0, 1, 2
 
 
-class Quorum:
-    """Two voters; the other one leads."""
-
-    leader_id, leader_epoch, high_watermark = 2, 3, 356
-
-    def endpoints(self):
-        return [
-            QuorumEndpoint(1, "CONTROLLER", "one", 9093),
-            QuorumEndpoint(2, "CONTROLLER", "two", 9093),
-            QuorumEndpoint(2, "OTHER", "two", 9094),
-        ]
-
-
 @pytest.fixture
 def node():
     node = AdminNode(controller_listener_names="CONTROLLER")
-    node.broker.quorum = Quorum()
     node.client = ClientConnection(1, "CONTROLLER", "127.0.0.1")
     node.create_topics("orders")
     return node
@@ -64,21 +52,29 @@ def outcomes(reply):
     return {(of.resource_type, of.resource_name): ErrorCode(of.error_code).name for of in reply.responses}
 
 
-@pytest.mark.parametrize("key", CONTROLLER_ROUTES, ids=lambda key: key.name.lower())
-def test_every_row_has_its_handler(key):
-    for version in served_versions(key):
-        assert callable(find_handler(key, version, CONTROLLER_ROUTES))
+@pytest.mark.parametrize("key", SERVED, ids=lambda key: key.name.lower())
+def test_every_row_has_its_handler(key, node):
+    for version in api(key).stable_versions:
+        assert callable(find_handler(node.server, key, version))
 
 
-def test_what_kafkas_controllers_serve_is_served_as_far_as_we_have_it():
+OF_RAFT = {ApiKey.FETCH, ApiKey.VOTE, ApiKey.BEGIN_QUORUM_EPOCH, ApiKey.END_QUORUM_EPOCH, ApiKey.FETCH_SNAPSHOT}
+OF_VOTERS = {ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER}
+
+
+def test_what_kafkas_controllers_serve_is_served_but_for_other_voters_and_security():
     of_controllers = {key for key, api in all_apis().items() if "controller" in api.listeners}
-    of_brokers = of_controllers & set(ROUTES) - {ApiKey.FETCH}  # which is Raft's there
-    assert set(CONTROLLER_ROUTES) == of_brokers | {ApiKey.ASSIGN_REPLICAS_TO_DIRS}
+    of_security = {key for key in of_controllers if re.search("SASL|ACLS|DELEGATION_TOKEN", ApiKey(key).name)}
+    assert set(SERVED) == of_controllers - OF_RAFT - OF_VOTERS - of_security
+
+
+def test_what_the_machine_decides_is_served():
+    assert DECISIONS.keys() <= ANSWERS.keys()
 
 
 def test_only_that_is_advertised(node):
     reply = node.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
-    assert {api.api_key for api in reply.api_keys} == set(CONTROLLER_ROUTES)
+    assert {api.api_key for api in reply.api_keys} == set(SERVED)
     assert reply.supported_features
 
 
@@ -117,7 +113,7 @@ def test_brokers_are_not_described_here(node, endpoint_type, version, error):
 
 def test_settings_of_any_registered_broker_are_taken(node):
     node.register_broker(5, "five", 9092)
-    node.broker.controller.controller.replay(*node_records(node, 5))
+    node.log.controller.replay(*node_records(node, 5))
     threads = ("log.cleaner.threads", "2")
     reply = node.send(change((BROKER, "1", *threads), (BROKER, "5", *threads), (BROKER, "", *threads)), 1)
     assert set(outcomes(reply).values()) == {"NONE"}
@@ -160,11 +156,7 @@ def test_settings_are_replaced_with_the_older_request(node):
 
 
 def test_a_lost_controller_is_told(node):
-    class Nobody:
-        def submit(self, decide, then, failed):
-            failed(ErrorCode.NOT_CONTROLLER)
-
-    node.broker.controller = Nobody()
+    node.log.is_away = True
     reply = node.send(change((BROKER, "1", "log.cleaner.threads", "2")), 1)
     assert outcomes(reply) == {(BROKER, "1"): "NOT_CONTROLLER"}
 

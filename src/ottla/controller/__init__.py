@@ -1,0 +1,14 @@
+"""The controller's side of a node: what its listeners answer, and what the brokers of its cluster ask of it.
+
+    controller_server       `ControllerServer`: what every answer is given
+    controller_apis         the tables: which API is answered by which module
+    decided                 what the controller machine decides, and how long its client waits for that
+    alter_configs           settings: those of this node's loggers are changed here
+    alter_client_quotas     quotas: names of hosts are looked up first
+    described               settings and users, described from the metadata
+    describe_quorum         the voters, and how far they are
+    controller_listener     what only a connection can ask: ApiVersions, DescribeCluster
+    envelope                requests that a broker passes on for its clients (KIP-590)
+
+Nothing here needs a broker: a node may be a controller alone. Import from the modules.
+"""

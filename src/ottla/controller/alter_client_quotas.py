@@ -1,0 +1,49 @@
+"""AlterClientQuotas 0-1 (KIP-546). A quota of an address may name a host, which must be one that there is.
+
+Left out: the limits themselves. They are kept in the metadata log and shown; nothing is throttled yet.
+"""
+
+import socket
+from collections.abc import Container
+from ipaddress import ip_address
+from typing import Final
+
+from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.controller.decided import decide
+from ottla.runtime.channels import Failed, Then
+
+_IP: Final = "ip"
+
+
+def alter_client_quotas(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+    request = asked.request
+    hosts = {part.entity_name for entry in request.entries for part in entry.entity if part.entity_type == _IP}
+    names = sorted(host for host in hosts if host and not _is_address(host))
+    if not names:
+        decide(server, asked, then, failed)
+        return
+
+    def looked_up(unknown_hosts: Container[str]) -> None:
+        server.log.submit(
+            lambda controller, _now_ms: controller.alter_client_quotas(request, unknown_hosts), then, failed
+        )
+
+    # One at a time: a name server that does not answer must not keep all threads from their disks.
+    server.workers.run(lambda: {name for name in names if not _resolves(name)}, looked_up, key=_resolves)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _resolves(name: str) -> bool:
+    """Asks the network, and may wait for it: not for the loop."""
+    try:
+        socket.getaddrinfo(name, None)
+    except (OSError, UnicodeError):
+        return False
+    return True

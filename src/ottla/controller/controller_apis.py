@@ -1,0 +1,99 @@
+"""Which API is answered by which module. A new API of controllers is one row here.
+
+There is one path. A client that comes to a controllers' listener (KIP-919), a broker of another process, a broker that
+passes a client's request on in an envelope (KIP-590), and the broker in the controller's own process: what they ask is
+looked up in `ANSWERS`. Only what needs the connection itself is in `OF_CONNECTIONS`.
+
+Modules are imported when they are first asked for, so that a node is up before it needs them all.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.runtime.channels import Caller, Failed, Then
+from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
+from ottla.wire.apis import ApiKey, api
+from ottla.wire.error_responses import error_response
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+
+Answer: TypeAlias = Callable[[ControllerServer, Asked, Then, Failed], None]
+ConnectionHandler: TypeAlias = Callable[[ControllerServer, RequestContext, Any, Respond], None]
+
+
+class Route(NamedTuple):
+    """The module in `ottla.controller` and the function in it that answer an API."""
+
+    module: str
+    function: str
+
+
+_DECIDED: Final = Route("decided", "decide")
+
+ANSWERS: Final[dict[ApiKey, Route]] = {
+    # What administrators ask
+    ApiKey.CREATE_TOPICS: _DECIDED,
+    ApiKey.DELETE_TOPICS: _DECIDED,
+    ApiKey.CREATE_PARTITIONS: _DECIDED,
+    ApiKey.ELECT_LEADERS: _DECIDED,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _DECIDED,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _DECIDED,
+    ApiKey.ALTER_CONFIGS: _DECIDED,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Route("alter_configs", "incremental_alter_configs"),
+    ApiKey.DESCRIBE_CONFIGS: Route("described", "describe_configs"),
+    ApiKey.ALTER_CLIENT_QUOTAS: Route("alter_client_quotas", "alter_client_quotas"),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _DECIDED,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Route("described", "describe_user_scram_credentials"),
+    ApiKey.UPDATE_FEATURES: _DECIDED,
+    ApiKey.UNREGISTER_BROKER: _DECIDED,
+    ApiKey.DESCRIBE_QUORUM: Route("describe_quorum", "describe_quorum"),
+    # What nodes of the cluster ask
+    ApiKey.BROKER_REGISTRATION: _DECIDED,
+    ApiKey.BROKER_HEARTBEAT: _DECIDED,
+    ApiKey.CONTROLLER_REGISTRATION: _DECIDED,
+    ApiKey.ALTER_PARTITION: _DECIDED,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: _DECIDED,
+    ApiKey.ALLOCATE_PRODUCER_IDS: _DECIDED,
+}
+
+OF_CONNECTIONS: Final[dict[ApiKey, Route]] = {
+    ApiKey.API_VERSIONS: Route("controller_listener", "handle_api_versions"),
+    ApiKey.DESCRIBE_CLUSTER: Route("controller_listener", "handle_describe_cluster"),
+    ApiKey.ENVELOPE: Route("envelope", "handle_envelope"),
+}
+
+SERVED: Final = ANSWERS | OF_CONNECTIONS
+"""What is answered on the listeners of controllers; ApiVersions advertises this and nothing else."""
+
+
+@cache
+def find_answer(api_key: int) -> Answer:
+    answer: Answer = _load(ANSWERS[ApiKey(api_key)])
+    return answer
+
+
+def find_handler(server: ControllerServer, api_key: int, version: int) -> Handler:
+    """The handler of a connection's requests. Raises `RefusedRequest` for what is not served."""
+    if api_key not in SERVED or version not in api(api_key).stable_versions:
+        raise RefusedRequest(f"version {version} of the API with key {api_key} is not served to controllers' clients")
+    if api_key in OF_CONNECTIONS:
+        return partial(_load(OF_CONNECTIONS[ApiKey(api_key)]), server)
+    return partial(_answer, server, find_answer(api_key))
+
+
+def _load(route: Route) -> Any:
+    return getattr(import_module(f"ottla.controller.{route.module}"), route.function)
+
+
+def _answer(
+    server: ControllerServer, answer: Answer, context: RequestContext, request: Message, respond: Respond
+) -> None:
+    version = context.api_version
+
+    def failed(error: ErrorCode) -> None:
+        respond(error_response(request, version, error))
+
+    answer(server, Asked(request, version, Caller.of(context.connection)), respond, failed)

@@ -1,0 +1,81 @@
+"""What every answer of a controller is given: the node's identity, the metadata log, the quorum, and how to wait."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from ottla.base.ports import Clock
+from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.config.parse import Values
+from ottla.machines.decision import Decision
+from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.runtime.channels import Caller, Failed, Then
+from ottla.runtime.metadata.quorum_view import QuorumView
+from ottla.runtime.timers import Timers
+from ottla.runtime.workers import Workers
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.machines.metadata.controller.controller import Controller
+
+ReplyT = TypeVar("ReplyT")
+
+
+class Asked(NamedTuple):
+    """A request as data, whichever way it came: from this process, in an envelope, or over a connection."""
+
+    request: Any
+    version: int
+    caller: Caller
+
+
+class DecisionLog(Protocol):
+    """The metadata log, as far as an answer has to do with it."""
+
+    def submit(
+        self,
+        decide: "Callable[[Controller, int], Decision[ReplyT]]",
+        then: Callable[[ReplyT], None],
+        failed: Callable[[ErrorCode], None],
+    ) -> None:
+        """Lets this node's controller decide, and hands the reply to `then` once the decision is committed.
+
+        `failed` hears NOT_CONTROLLER where another node's controller is the active one.
+        """
+
+
+class ControllerServer:
+    """See the module. `image` is the committed one. It is a `ControllerChannel` for the broker in its process."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        cluster_id: str,
+        node_settings: NodeSettings,
+        image: MetadataImage,
+        log: DecisionLog,
+        quorum: QuorumView,
+        clock: Clock,
+        timers: Timers,
+        workers: Workers,
+    ) -> None:
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.node_settings = node_settings
+        self.image = image
+        self.log = log
+        self.quorum = quorum
+        self.clock = clock
+        self.timers = timers
+        self.workers = workers
+
+    @property
+    def config(self) -> Values:
+        return self.node_settings.effective
+
+    def ask(self, request: Message, version: int, caller: Caller, then: Then, failed: Failed) -> None:
+        """Answers by the same table as the listeners of controllers."""
+        from ottla.controller.controller_apis import find_answer
+
+        find_answer(request._schema.api_key)(self, Asked(request, version, caller), then, failed)

@@ -1,0 +1,113 @@
+"""Envelope 0: a broker passes on what a client asked of it, with the client's principal and address (KIP-590).
+
+The request inside is answered by the same table as every other, on behalf of the client. What is wrong with the
+envelope, and that this controller is not the active one, is said on the envelope: the broker looks for the active one
+and sends again. Every other refusal is the client's reply.
+
+Left out: that the envelope's sender is a broker. It comes with the other rights of principals.
+"""
+
+from ipaddress import ip_address
+from struct import Struct
+from typing import Final
+
+from ottla.base.errors import RemoteProtocolError
+from ottla.base.ports import Buffer
+from ottla.controller.controller_apis import find_answer
+from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.runtime.channels import Caller
+from ottla.runtime.request import RequestContext, Respond
+from ottla.wire.apis import ApiKey, api
+from ottla.wire.codec import decode
+from ottla.wire.error_responses import error_response
+from ottla.wire.errors import ErrorCode
+from ottla.wire.frame import Request, UnsupportedRequestError, decode_request, encode_response
+from ottla.wire.message import Message
+from ottla.wire.messages import DefaultPrincipalData, EnvelopeRequest, EnvelopeResponse
+
+FORWARDABLE: Final = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.DESCRIBE_QUORUM,
+    }
+)
+"""What a broker may pass on for its clients, as Kafka has it; nodes ask the rest for themselves."""
+
+_VERSION = Struct(">h")
+_SIZE_BYTES: Final = 4
+
+
+class _Refused(Exception):
+    """Why an envelope is not opened."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        self.error = error
+
+
+def handle_envelope(
+    server: ControllerServer, _context: RequestContext, envelope: EnvelopeRequest, respond: Respond
+) -> None:
+    try:
+        caller = Caller(_principal(envelope.request_principal), _host(envelope.client_host_address))
+        header, request = _opened(envelope.request_data)
+    except _Refused as refused:
+        respond(EnvelopeResponse(error_code=refused.error))
+        return
+    version = header.request_api_version
+
+    def then(reply: Message) -> None:
+        framed = encode_response(reply, version, header.correlation_id)
+        respond(EnvelopeResponse(response_data=framed[_SIZE_BYTES:]))
+
+    def failed(error: ErrorCode) -> None:
+        refusal = None if error is ErrorCode.NOT_CONTROLLER else error_response(request, version, error)
+        if refusal is None:
+            respond(EnvelopeResponse(error_code=error))
+        else:
+            then(refusal)
+
+    find_answer(header.request_api_key)(server, Asked(request, version, caller), then, failed)
+
+
+def _opened(data: Buffer) -> Request:
+    try:
+        opened = decode_request(data)
+    except UnsupportedRequestError:
+        raise _Refused(ErrorCode.UNSUPPORTED_VERSION) from None
+    except RemoteProtocolError:
+        raise _Refused(ErrorCode.INVALID_REQUEST) from None
+    key = opened.header.request_api_key
+    if key not in FORWARDABLE:
+        raise _Refused(ErrorCode.INVALID_REQUEST)
+    if opened.header.request_api_version not in api(key).stable_versions:
+        raise _Refused(ErrorCode.UNSUPPORTED_VERSION)
+    return opened
+
+
+def _principal(data: bytes | None) -> str:
+    """As Kafka's default builder of principals writes it: a version, then the message."""
+    if data is None or len(data) < _VERSION.size:
+        raise _Refused(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
+    try:
+        principal = decode(DefaultPrincipalData, data[_VERSION.size :], _VERSION.unpack_from(data)[0])
+    except RemoteProtocolError:
+        raise _Refused(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE) from None
+    return f"{principal.type}:{principal.name}"
+
+
+def _host(address: bytes) -> str:
+    try:
+        return str(ip_address(bytes(address)))
+    except ValueError:
+        raise _Refused(ErrorCode.INVALID_REQUEST) from None
