@@ -14,6 +14,7 @@ from ottla.machines.metadata.image.features import (
     register_broker_version,
 )
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import BeginTransactionRecord, FeatureLevelRecord
 
 
@@ -83,10 +84,31 @@ def test_a_cluster_of_an_older_level_works_and_is_raised() -> None:
     assert node.image.configs.of_cluster() == {"min.insync.replicas": "1"}
 
 
-def test_the_raft_layers_feature_is_checked_and_not_written() -> None:
+@pytest.mark.parametrize("validate_only", [False, True])
+@pytest.mark.parametrize(
+    ("current", "level", "upgrade_type", "reason"),
+    [
+        (0, 1, 1, "cannot raise it in a quorum that runs"),
+        (1, 0, 2, "Can't downgrade the version of this feature."),
+        (0, 2, 1, "Local controller 1 only supports versions 0-1"),
+    ],
+)
+def test_the_raft_layers_feature_stays_as_it_was_formatted(
+    current: int, level: int, upgrade_type: int, reason: str, validate_only: bool
+) -> None:
     node = one_node()
-    decision = node.controller.decide(features(("kraft.version", 1, 1)), 2, 0)
-    assert (decision.reply.error_code, decision.records) == (0, [])
-    node.controller.kraft_version = 1
-    refused = node.controller.decide(features(("kraft.version", 0, 2)), 2, 0)
-    assert "Can't downgrade the version of this feature." in str(refused.reply.error_message)
+    node.controller.kraft_version = current
+    request = features(("kraft.version", level, upgrade_type))
+    request.validate_only = validate_only
+    decision = node.controller.decide(request, 2, 0)
+    assert decision.records == []
+    assert decision.reply.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert reason in decision.reply.error_message
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_the_raft_layers_feature_may_be_asked_to_be_what_it_is(level: int) -> None:
+    node = one_node()
+    node.controller.kraft_version = level
+    decision = node.controller.decide(features(("kraft.version", level, 1)), 2, 0)
+    assert (decision.reply.error_code, decision.records) == (ErrorCode.NONE, [])

@@ -1,7 +1,9 @@
 """UpdateFeatures: levels go up when every node can, and down only where nothing is lost (KIP-584, KIP-778).
 
-All updates of a request are made, or none. `kraft.version` belongs to the Raft layer: it is checked here, and changed
-there.
+All updates of a request are made, or none.
+
+Left out: raising `kraft.version`, which belongs to the Raft layer (KIP-853). A running quorum keeps the level that it
+was formatted with, and a request to change that is refused, rather than answered and not carried out.
 """
 
 from enum import IntEnum
@@ -21,6 +23,11 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, FeatureLevelRecord, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 NOT_SUPPORTED = Range(0, 0)
+_KRAFT_DOWNGRADE = "Can't downgrade the version of this feature."
+_KRAFT_UPGRADE = (
+    "This version of the controller cannot raise it in a quorum that runs; one that is formatted with --standalone has "
+    "it from the beginning."
+)
 LAST_VERSION_WITH_RESULTS = 1
 
 
@@ -45,7 +52,7 @@ def update_features(
         if problem is not None:
             message = f"The update failed for all features since the following feature had an error: {problem}"
             return Decision(UpdateFeaturesResponse(error_code=ErrorCode.INVALID_UPDATE_VERSION, error_message=message))
-        if update.feature != KRAFT_VERSION:
+        if update.feature != KRAFT_VERSION:  # which is as it was
             record = FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level)
             records.append(VersionedRecord(record, 0))
     reply = UpdateFeaturesResponse(error_message=None)
@@ -86,7 +93,7 @@ def _problem(
     if feature == METADATA_VERSION:
         return _metadata_downgrade_problem(current, level, upgrade_type)
     if feature == KRAFT_VERSION:
-        return invalid + "Can't downgrade the version of this feature." if level < current else None
+        return None if level == current else invalid + (_KRAFT_UPGRADE if level > current else _KRAFT_DOWNGRADE)
     needed = FEATURES[feature].needs_metadata_version
     if level and proposed[METADATA_VERSION] < needed:
         return (
