@@ -10,7 +10,6 @@ Both kinds keep Kafka's rules to the byte: relative offsets in 32 bits, an offse
 batch and the position where that batch begins, time entries rise strictly in timestamp.
 """
 
-from bisect import bisect_right
 from contextlib import suppress
 from struct import Struct
 
@@ -20,6 +19,7 @@ from ottla.log.files import size_if_there
 
 MAX_RELATIVE_OFFSET = 0x7FFFFFFF
 _TAIL_BYTES = 4096
+_BLOCK = 64  # entries that are read at once when one is looked for
 
 
 class _SparseIndex:
@@ -112,10 +112,61 @@ class _SparseIndex:
 
     def _floor_slot(self, target: int, field: int) -> int:
         """The last slot whose `field` is at most `target`; -1 when there is none."""
+        return self._floor(target, field)[0]
+
+    def _floor(self, target: int, field: int) -> tuple[int, tuple[int, ...]]:
+        """The last slot whose `field` is at most `target`, and its entry; -1 and nothing when there is none."""
         last = self._last
-        if last is not None and last[field] <= target:
-            return len(self) - 1
-        return bisect_right(range(len(self)), target, key=lambda slot: self._raw(slot)[field]) - 1
+        if last is None or last[field] <= target:
+            return len(self) - 1, last or ()
+        low, high = -1, len(self)  # The slot is `low` or after it, and before `high`.
+        is_guess = True
+        while high - low > _BLOCK:
+            middle = self._guess(target, field, low, high) if is_guess else (low + high) // 2
+            is_guess = not is_guess
+            first = max(min(middle - _BLOCK // 2, high - _BLOCK), low + 1)
+            block = self._block(first, _BLOCK)
+            if target < self._entry.unpack_from(block)[field]:
+                high = first
+            elif target >= self._entry.unpack_from(block, len(block) - self._entry.size)[field]:
+                low = first + _BLOCK - 1
+            else:
+                return self._floor_in(first, block, target, field)
+        if low >= 0:
+            return self._floor_in(low, self._block(low, high - low), target, field)
+        return self._floor_in(0, self._block(0, high), target, field)
+
+    def _guess(self, target: int, field: int, low: int, high: int) -> int:
+        """Where the slot would be if entries rose evenly, which they often nearly do."""
+        start = 0 if low < 0 else self._raw(low)[field]
+        end = self._raw(high if high < len(self) else high - 1)[field]
+        if not start <= target < end:
+            return (low + high) // 2
+        return low + (target - start) * (high - low) // (end - start)
+
+    def _block(self, first: int, count: int) -> bytes:
+        """Entries that follow each other, in one read."""
+        width = self._entry.size
+        start, end = first * width, (first + count) * width
+        stored = self._opened().read_at(start, min(end, self._stored) - start) if start < self._stored else b""
+        block = stored + self._tail[max(start - self._stored, 0) : max(end - self._stored, 0)]
+        if len(block) < end - start:
+            raise CorruptFile(f"{self._path}: entry {first + count - 1} is beyond the end of the file")
+        return block
+
+    def _floor_in(self, first: int, block: bytes, target: int, field: int) -> tuple[int, tuple[int, ...]]:
+        """As `_floor`, among the entries of a block that begins with the slot `first`."""
+        width, unpack_from = self._entry.size, self._entry.unpack_from
+        low, high = 0, len(block) // width
+        found: tuple[int, ...] = ()
+        while low < high:
+            middle = (low + high) // 2
+            entry = unpack_from(block, middle * width)
+            if entry[field] <= target:
+                low, found = middle + 1, entry
+            else:
+                high = middle
+        return (first + low - 1, found) if found else (-1, found)
 
     def _keep(self, entries: int) -> None:
         size = entries * self._entry.size
@@ -162,8 +213,8 @@ class OffsetIndex(_SparseIndex):
 
     def position_before(self, offset: int) -> int:
         """A position from which a scan forward meets `offset`."""
-        slot = self._floor_slot(offset - self._base_offset, 0)
-        return self._raw(slot)[1] if slot >= 0 else 0
+        entry = self._floor(offset - self._base_offset, 0)[1]
+        return entry[1] if entry else 0
 
     def truncate_to(self, offset: int) -> None:
         """Drops the entries of `offset` and after."""
@@ -195,8 +246,8 @@ class TimeIndex(_SparseIndex):
 
     def offset_before(self, timestamp: int) -> int:
         """An offset from which a scan forward meets the first record at or after `timestamp`."""
-        slot = self._floor_slot(timestamp, 0)
-        return self.entry(slot)[1] if slot >= 0 else self._base_offset
+        entry = self._floor(timestamp, 0)[1]
+        return self._base_offset + (entry[1] if entry else 0)
 
     def truncate_to(self, offset: int) -> None:
         """Drops the entries of `offset` and after."""

@@ -34,7 +34,7 @@ from ottla.log.recovery import Recovery
 from ottla.log.retention import beyond_size, beyond_start, beyond_time
 from ottla.log.retired_files import RetiredFiles
 from ottla.log.segment import Segment
-from ottla.records.batch import BatchHeader, assign, batches
+from ottla.records.batch import LOG_OVERHEAD, BatchHeader, assign, batches
 from ottla.records.control import parse_end_transaction_marker
 from ottla.wire.errors import ErrorCode
 
@@ -144,26 +144,56 @@ class PartitionLog(ReadableLog):
         """
         if self._unfinished:
             self._finish()
+        if header is not None:
+            return self._append_one(data, leader_epoch, origin, header)
         headers: list[BatchHeader] = []
         offset = self.log_end_offset
-        found = batches(data) if header is None else ((0, header),)
-        for position, header in found:
+        for position, header in batches(data):
             if header.producer_id >= 0:
                 assert position == 0, "batches of producers come one at a time"
-                if header.is_control:
-                    marker = parse_end_transaction_marker(data, position, header)
-                    assert marker is not None, "a control batch of a producer is a transaction marker"
-                    error, noted = self.producers.check_marker(header, marker), None
-                else:
-                    error, noted = self.producers.check(header, origin)
-                if noted:
-                    return Appended(ErrorCode.NONE, noted.first_offset, noted.last_offset, repeated=True)
-                if error:
-                    return Appended(error)
+                if refused := self._refused(data, header, origin):
+                    return refused
             assign(data, position, offset, leader_epoch)
             headers.append(header.assigned(offset, leader_epoch))
             offset += header.last_offset_delta + 1
         return self._append(data, headers)
+
+    def _append_one(
+        self, data: bytearray | memoryview, leader_epoch: int, origin: AppendOrigin, header: BatchHeader
+    ) -> Appended:
+        """The same for the one batch of a produce request, in a straight line: this is done most often of all."""
+        is_of_producer = header.producer_id >= 0
+        if is_of_producer and (refused := self._refused(data, header, origin)):
+            return refused
+        size = len(data)
+        assert size == header.batch_length + LOG_OVERHEAD, "header and bytes of an append do not agree"
+        if size > self.config.segment_bytes:
+            return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
+        base_offset, max_timestamp = self.log_end_offset, header.max_timestamp
+        last_offset = base_offset + header.last_offset_delta
+        assign(data, 0, base_offset, leader_epoch)
+        segment = self.segments[-1]
+        if not segment.has_room(self.config, size, last_offset, max_timestamp):
+            segment = self._segment_for(size, base_offset, last_offset, max_timestamp)
+        segment.append_one(data, size, last_offset, max_timestamp)
+        self.log_end_offset = last_offset + 1
+        if leader_epoch > self.epochs.latest:
+            self.epochs.assign(leader_epoch, base_offset)
+        if is_of_producer:
+            self._note(header.assigned(base_offset, leader_epoch), data, 0, segment)
+        return Appended(ErrorCode.NONE, base_offset, last_offset)
+
+    def _refused(self, data: Buffer, header: BatchHeader, origin: AppendOrigin) -> Appended | None:
+        """Why a producer's batch, the first in `data`, is not written: it is out of order, or was written before."""
+        if header.is_control:
+            marker = parse_end_transaction_marker(data, 0, header)
+            assert marker is not None, "a control batch of a producer is a transaction marker"
+            error = self.producers.check_marker(header, marker)
+        else:
+            error, noted = self.producers.check(header, origin)
+            if noted:
+                return Appended(ErrorCode.NONE, noted.first_offset, noted.last_offset, repeated=True)
+        return Appended(error) if error else None
 
     def append_as_follower(self, data: Buffer) -> Appended:
         """Writes batches as the leader wrote them. They begin at or after the end of this log."""
@@ -183,7 +213,10 @@ class PartitionLog(ReadableLog):
             return Appended(ErrorCode.NONE, self.log_end_offset, self.log_end_offset - 1)
         if len(data) > self.config.segment_bytes:
             return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
-        segment = self._segment_for(len(data), headers)
+        last_offset, max_timestamp = headers[-1].last_offset, max(header.max_timestamp for header in headers)
+        segment = self.segments[-1]
+        if not segment.has_room(self.config, len(data), last_offset, max_timestamp):
+            segment = self._segment_for(len(data), headers[0].base_offset, last_offset, max_timestamp)
         segment.append(data, headers)
         self.log_end_offset = headers[-1].next_offset
         position = 0
@@ -196,24 +229,17 @@ class PartitionLog(ReadableLog):
         assert position == len(data), "headers and bytes of an append do not agree"
         return Appended(ErrorCode.NONE, headers[0].base_offset, headers[-1].last_offset)
 
-    def _segment_for(self, size: int, headers: list[BatchHeader]) -> Segment:
+    def _segment_for(self, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> Segment:
         """The active segment, or a new one if these batches do not belong into it."""
-        config = self.config
-        active = self.segments[-1]
-        last_offset = headers[-1].last_offset
-        max_timestamp = (
-            max(header.max_timestamp for header in headers) if len(headers) > 1 else headers[0].max_timestamp
-        )
-        if active.has_room(config, size, last_offset, max_timestamp):
-            return active
+        config, active = self.config, self.segments[-1]
         max_ms = config.roll_ms(self.partition, active.base_offset)
-        if active.should_roll(config, size, last_offset, max_timestamp, self._clock.now_ms(), max_ms):
-            # A follower of a compacted topic leaps over offsets. Within a segment that is normal; between two it would
-            # look, after a crash, as if the end of the first had been lost. So the new one begins where this one ends,
-            # if what comes can be written relative to that.
-            fits = last_offset - self.log_end_offset <= MAX_RELATIVE_OFFSET
-            return self.roll(None if fits else headers[0].base_offset)
-        return active
+        if not active.should_roll(config, size, last_offset, max_timestamp, self._clock.now_ms(), max_ms):
+            return active
+        # A follower of a compacted topic leaps over offsets. Within a segment that is normal; between two it would
+        # look, after a crash, as if the end of the first had been lost. So the new one begins where this one ends,
+        # if what comes can be written relative to that.
+        fits = last_offset - self.log_end_offset <= MAX_RELATIVE_OFFSET
+        return self.roll(None if fits else base_offset)
 
     def _note(self, header: BatchHeader, data: Buffer, position: int, segment: Segment) -> None:
         if not header.is_control:

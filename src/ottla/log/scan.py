@@ -1,7 +1,8 @@
-"""Walking through the batches of a segment file, in two gaits.
+"""Walking through the batches of a segment file, in three gaits.
 
-`scan_headers` reads headers and skips over records, for finding a place; `scan_batches` reads everything, for
-checking and copying. Neither trusts a length: one that runs past `end` is a `CorruptBatch`, before anything is read.
+`find_offset` looks only at where batches end, for every fetch that is not at the end of the log; `scan_headers` reads
+headers and skips over records; `scan_batches` reads everything, for checking and copying. None trusts a length: one
+that runs past `end` is a `CorruptBatch`, before anything is read.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from ottla.base.ports import File
 from ottla.records.batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
+    MAGIC,
     MAGIC_POSITION,
     BatchHeader,
     CorruptBatch,
@@ -21,8 +23,31 @@ from ottla.records.batch import (
 _LENGTH = Struct(">i")
 _HEADER_WINDOW = 4096
 _WINDOW = 1 << 20
+_EXTENT = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
+_MIN_CURRENT_LENGTH = HEADER_SIZE - LOG_OVERHEAD
 # Nothing shorter than an empty entry of the oldest format is a batch.
 _MIN_LENGTH = 14
+
+
+def find_offset(file: File, position: int, end: int, offset: int) -> tuple[int, BatchHeader] | None:
+    """Position and header of the first batch, from `position` to `end`, that ends at or after `offset`."""
+    window = file.read_at(position, min(_HEADER_WINDOW, end - position)) if position < end else b""
+    at, last_whole = 0, len(window) - HEADER_SIZE
+    while at <= last_whole:
+        base_offset, length, magic, last_offset_delta = _EXTENT.unpack_from(window, at)
+        if magic != MAGIC or length < _MIN_CURRENT_LENGTH or position + at + LOG_OVERHEAD + length > end:
+            break  # of an older format, or damaged
+        if base_offset + last_offset_delta >= offset:
+            return position + at, peek_header(window, at)
+        at += LOG_OVERHEAD + length
+    return _find_scanning(file, position + at, end, offset)
+
+
+def _find_scanning(file: File, position: int, end: int, offset: int) -> tuple[int, BatchHeader] | None:
+    for at, header in scan_headers(file, position, end):
+        if header.last_offset >= offset:
+            return at, header
+    return None
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:

@@ -17,7 +17,7 @@ from ottla.log import names
 from ottla.log.files import size_if_there
 from ottla.log.index import MAX_RELATIVE_OFFSET, OffsetIndex, TimeIndex
 from ottla.log.log_config import LogConfig
-from ottla.log.scan import scan_headers
+from ottla.log.scan import find_offset, scan_headers
 from ottla.log.transaction_index import TransactionIndex
 from ottla.records.batch import NO_TIMESTAMP, BatchHeader
 from ottla.records.reader import read_records
@@ -108,29 +108,43 @@ class Segment:
     def append(self, data: Buffer, batches: Iterable[BatchHeader]) -> None:
         """Writes whole batches, whose headers these are. If the disk fails, the segment is as it was before."""
         position = self.size
-        try:
-            self.file.write_at(position, data)
-        except OSError:
-            with suppress(OSError):  # If this fails too, what was written is cut off when the segment is done with.
-                self.file.truncate(position)
-            raise
-        if position == 0:
-            self._first_timestamp = None
+        self._write(data, position)
         for header in batches:
             self.index(header, position)
             position += header.size
         self.size = position
 
+    def append_one(self, data: Buffer, size: int, last_offset: int, max_timestamp: int) -> None:
+        """The same for one batch, of which the caller knows what the indexes need."""
+        position = self.size
+        self._write(data, position)
+        self._index(size, last_offset, max_timestamp, position)
+        self.size = position + size
+
+    def _write(self, data: Buffer, position: int) -> None:
+        file = self._file or self.file
+        try:
+            file.write_at(position, data)
+        except OSError:
+            with suppress(OSError):  # If this fails too, what was written is cut off when the segment is done with.
+                file.truncate(position)
+            raise
+        if position == 0:
+            self._first_timestamp = None
+
     def index(self, header: BatchHeader, position: int) -> None:
         """Notes the batch at `position` in the indexes, if an entry is due."""
+        self._index(header.size, header.last_offset, header.max_timestamp, position)
+
+    def _index(self, size: int, last_offset: int, max_timestamp: int, position: int) -> None:
         known = self._known_max_timestamp or self.max_timestamp
-        if header.max_timestamp > known[0]:
-            self._known_max_timestamp = header.max_timestamp, header.last_offset
+        if max_timestamp > known[0]:
+            self._known_max_timestamp = max_timestamp, last_offset
         if self._bytes_since_index_entry > self._index_interval_bytes:
-            self.offset_index.append(header.last_offset, position)
+            self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(*self.max_timestamp)
             self._bytes_since_index_entry = 0
-        self._bytes_since_index_entry += header.size
+        self._bytes_since_index_entry += size
 
     def fits(self, last_offset: int) -> bool:
         """Whether an offset can be written relative to this segment's base."""
@@ -199,10 +213,7 @@ class Segment:
 
     def find(self, offset: int) -> tuple[int, BatchHeader] | None:
         """Position and header of the first batch that ends at or after `offset`."""
-        for position, header in scan_headers(self.file, self.offset_index.position_before(offset), self.size):
-            if header.last_offset >= offset:
-                return position, header
-        return None
+        return find_offset(self.file, self.offset_index.position_before(offset), self.size, offset)
 
     def find_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int] | None:
         """Timestamp and offset of the first record at or after both `timestamp` and `from_offset`."""

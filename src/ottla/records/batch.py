@@ -51,6 +51,7 @@ __all__ = [
     "CRC_POSITION",
     "HEADER_SIZE",
     "LOG_OVERHEAD",
+    "MAGIC",
     "MAGIC_POSITION",
     "NO_LEADER_EPOCH",
     "NO_PRODUCER_EPOCH",

@@ -178,3 +178,38 @@ def test_forgetting_an_index_writes_nothing(disk: MemoryDisk, offsets: OffsetInd
     offsets.forget()
     assert disk.size(PATH) == 0
     assert disk.open_files == 0
+
+
+class TestManyEntries:
+    """An index of more entries than are read at once, some in its file and some in memory."""
+
+    @pytest.mark.parametrize("count", [64, 65, 66, 200, 1200])
+    @pytest.mark.parametrize("power", [1, 3])
+    def test_every_offset_finds_the_last_entry_that_is_not_after_it(
+        self, disk: MemoryDisk, count: int, power: int
+    ) -> None:
+        index = OffsetIndex(disk, PATH, 100)
+        entries = [(slot**power, slot * 10) for slot in range(1, count + 1)]
+        for offset, position in entries:
+            index.append(100 + offset, position)
+        for slot in {0, 1, 31, 32, 33, 62, 63, 64, 65, count // 2, count - 2, count - 1} & set(range(count)):
+            offset, position = entries[slot]
+            assert index.position_before(100 + offset) == position
+            assert index.position_before(100 + offset - 1) == position - 10
+
+    def test_times_that_leap_are_found_too(self, disk: MemoryDisk) -> None:
+        index = TimeIndex(disk, PATH, 0)
+        times = [slot if slot < 900 else slot * 1_000_000 for slot in range(1, 1001)]
+        for slot, timestamp in enumerate(times):
+            index.maybe_append(timestamp, slot)
+        assert [index.offset_before(timestamp) for timestamp in times] == list(range(1000))
+        assert [index.offset_before(timestamp + 1) for timestamp in times[899:]] == list(range(899, 1000))
+        assert index.offset_before(0) == 0
+
+    def test_cutting_leaves_what_is_before(self, disk: MemoryDisk) -> None:
+        index = OffsetIndex(disk, PATH, 0)
+        for slot in range(1, 1001):
+            index.append(slot * 7, slot)
+        index.truncate_to(7 * 600)
+        assert len(index) == 599
+        assert index.position_before(1 << 20) == 599

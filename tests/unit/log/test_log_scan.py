@@ -8,7 +8,7 @@ import pytest
 from partition_logs import at_offset, batch
 
 from ottla.base.ports import File
-from ottla.log.scan import scan_batches, scan_headers
+from ottla.log.scan import find_offset, scan_batches, scan_headers
 from ottla.records.batch import CorruptBatch
 from ottla.testing.memory_disk import MemoryDisk
 
@@ -42,6 +42,23 @@ def test_both_gaits_meet_every_batch(sizes: tuple[int, int, int]) -> None:
     assert met == list(zip(positions, range(3), written, strict=True))
 
 
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (10, 5000, 10), (4000, 100, 100), (3950, 50, 1)])
+def test_an_offset_is_found_in_the_batch_that_the_headers_say(sizes: tuple[int, int, int]) -> None:
+    written = three_batches(*sizes)
+    file = file_of(b"".join(written))
+    expected = list(scan_headers(file, 0, file.size()))
+    assert [find_offset(file, 0, file.size(), offset) for offset in range(4)] == [*expected, None]
+    assert find_offset(file, expected[1][0], file.size(), 2) == expected[2]
+
+
+def test_an_offset_behind_damage_is_not_found_and_the_damage_is() -> None:
+    first, second, third = three_batches(10, 20, 30)
+    file = file_of(first + second[:8] + b"\x7f\xff\xff\xff" + second[12:] + third)
+    assert find_offset(file, 0, file.size(), 0) is not None
+    with pytest.raises(CorruptBatch):
+        find_offset(file, 0, file.size(), 2)
+
+
 def test_a_scan_can_start_at_any_batch_and_end_before_any() -> None:
     written = three_batches(10, 20, 30)
     file = file_of(b"".join(written))
@@ -54,6 +71,7 @@ def test_an_empty_range_has_no_batches() -> None:
     file = file_of(b"")
     assert list(scan_headers(file, 0, 0)) == []
     assert list(scan_batches(file, 0, 0)) == []
+    assert find_offset(file, 0, 0, 0) is None
 
 
 @pytest.mark.parametrize("scan", [scan_headers, scan_batches])
