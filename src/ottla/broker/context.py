@@ -12,17 +12,18 @@ from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.admin.topic_creation import TopicCreation
-from ottla.broker.cluster.described_partitions import DescribedPartitions
-from ottla.broker.coordination.coordinators import Coordinators
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.coordination.coordinators import Coordinators, Groups
 from ottla.broker.data.fetch_sessions import FetchSessions
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
 from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Purgatory
 from ottla.broker.partitions.replicas import LOG_DIRS, Replicas
-from ottla.broker.partitions.topic_settings import SettingsOfTopics, TopicSettings
+from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.broker.partitions.traffic import Traffic
 from ottla.broker.transactions.producer_ids import ProducerIds
+from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.config.parse import Values
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -34,7 +35,6 @@ from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.cleaning.cleaner import LogCleaner
-    from ottla.runtime.metadata.quorum_view import QuorumView
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Broker:
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.config = config
-        self.image = image
+        self.metadata = ClusterMetadata(image, settings or SettingsOfTopics(config))
         self.logs = logs
         self.disk = disk
         self.clock = clock
@@ -77,10 +77,8 @@ class Broker:
         self.workers = workers
         self.timers = timers
         self.metrics = metrics
-        self.settings = settings or SettingsOfTopics(config)
         self.directory_ids = directory_ids or {}
         self.broker_epoch = -1
-        self.metadata_offset = -1
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.offline: set[tuple[str, int]] = set()
         self._failing: set[str] = set()
@@ -95,8 +93,6 @@ class Broker:
         self.fetch_max_bytes = config.integer("fetch.max.bytes")
         self.has_news_for_checkpoints = True
         self.topic_creation = TopicCreation(self)
-        self.described_partitions = DescribedPartitions()
-        self.quorum: QuorumView | None = None
         self.cleaner: LogCleaner | None = None
         self.node_settings = node_settings or NodeSettings(node_id, config)
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
@@ -105,50 +101,44 @@ class Broker:
 
     def start(self) -> None:
         """Takes up the partitions that the metadata gives to this node. The logs have been opened."""
-        self._note_metadata_offset()
+        self.metadata.note_offset()
         self.node_settings.apply(self.image.configs)
         self.replicas.start()
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """`image` has been changed by committed records, and `delta` says where."""
-        self._note_metadata_offset()
-        self.described_partitions.on_metadata(delta)
+        self.metadata.on_metadata(delta)
         self.node_settings.on_metadata(self.image.configs, delta)
         self.replicas.on_metadata(delta)
         self.coordinators.on_metadata(delta)
 
-    def _note_metadata_offset(self) -> None:
-        """The image is as far as the log is committed whenever we are told of it."""
-        if self.quorum is not None:
-            self.metadata_offset = self.quorum.high_watermark - 1
-
     def on_settings(self, config: Values) -> None:
         """Settings of this node have been changed while it runs (KIP-226)."""
         self.config = config
-        self.settings.on_broker_settings(config)
+        self.metadata.on_node_settings(config)
         self.replicas.on_broker_settings()
 
     # Looking up
 
-    def topic_settings(self, topic: str) -> TopicSettings:
-        return self.settings.of(self.image.configs.of_topic(topic))
+    @property
+    def image(self) -> MetadataImage:
+        return self.metadata.image
+
+    @property
+    def groups(self) -> Groups:
+        return self.coordinators.groups
+
+    @property
+    def transactions(self) -> Transactions:
+        return self.coordinators.transactions
 
     def find_error(self, topic: str, index: int) -> ErrorCode:
         """Why a partition is not in `partitions`, as a client is to be told."""
         if (topic, index) in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if self.knows(topic, index):
+        if self.metadata.knows(topic, index):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-    def knows(self, topic: str, index: int) -> bool:
-        """Whether the cluster has such a partition."""
-        found = self.image.topics.by_name.get(topic)
-        return found is not None and index in found.partitions
-
-    def topic_name(self, topic_id: Uuid) -> str | None:
-        found = self.image.topics.by_id.get(topic_id)
-        return found.name if found is not None else None
 
     def is_cordoned(self, directory: str) -> bool:
         """Whether a log directory gets no new partitions (KIP-1066)."""
@@ -202,7 +192,7 @@ class Broker:
 
     def _take_offline(self, names: Iterable[TopicPartition]) -> None:
         for name in names:
-            if self.knows(*name):
+            if self.metadata.knows(*name):
                 self.offline.add(name)
             partition = self.partitions.pop(name, None)
             if partition is not None:

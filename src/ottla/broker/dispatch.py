@@ -4,16 +4,17 @@ Handlers are imported when the first request for their API comes, so that a node
 """
 
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ottla.broker.context import Broker
+from ottla.broker.services import bind
 from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.message import Message
 
-BrokerHandler: TypeAlias = Callable[[Broker, RequestContext, Any, Respond], None]
+BrokerHandler: TypeAlias = Callable[..., None]
+"""A function `(services…, context, request, respond)`: see `services`."""
 FindHandler: TypeAlias = Callable[[int, int], Handler]
 """From an API's key and version to what answers it."""
 
@@ -109,7 +110,7 @@ def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> H
             if find_controllers is not None and context.connection.listener in of_controllers:
                 handler = find_controllers(context.api_key, context.api_version)
             else:
-                handler = partial(find_handler(context.api_key, context.api_version), broker)
+                handler = bind(find_handler(context.api_key, context.api_version), broker)
             handlers[key] = handler
         handler(context, message, respond)
 

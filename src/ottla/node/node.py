@@ -144,7 +144,7 @@ class Node:
     def _log_config_of(self, topic: str) -> LogConfig:
         """Recovery goes by a topic's settings: whether it is compacted tells what a gap in its log means."""
         assert self.broker is not None, "logs are opened when the metadata is known"
-        return self.broker.topic_settings(topic).log
+        return self.broker.metadata.topic_settings(topic).log
 
     def _on_opened(self, partition: TopicPartition, count: int, total: int) -> None:
         if count % 1000 == 0 or count == total:
@@ -205,7 +205,7 @@ class Node:
         )
         broker.node_settings.watch(self._on_settings)
         broker.node_settings.apply(self._metadata.image.configs)
-        broker.quorum = controller.quorum
+        broker.metadata.quorum = controller.quorum
         self._metadata.listen(broker.on_metadata)
         return broker
 

@@ -135,4 +135,4 @@ def _move(broker: Broker, name: TopicPartition, path: str) -> ErrorCode:
     if partition is not None:
         return broker.replica_moves.ask(partition, path)
     broker.replica_moves.prefer(name, path)
-    return ErrorCode.REPLICA_NOT_AVAILABLE if broker.knows(*name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.REPLICA_NOT_AVAILABLE if broker.metadata.knows(*name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

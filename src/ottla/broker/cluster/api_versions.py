@@ -28,7 +28,7 @@ _FIRST_WITH_FEATURES_FROM_ZERO: Final = 4
 
 def handle_api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest, respond: Respond) -> None:
     answer_api_versions(
-        context, request, respond, _served_by_brokers(), broker.image.features, features_epoch=broker.metadata_offset
+        context, request, respond, _served_by_brokers(), broker.image.features, features_epoch=broker.metadata.offset
     )
 
 

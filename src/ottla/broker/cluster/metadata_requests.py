@@ -42,7 +42,7 @@ def handle_metadata(broker: Broker, context: RequestContext, request: MetadataRe
     described = _Described(
         view,
         form,
-        known=broker.described_partitions.of(form),
+        known=broker.metadata.described_partitions.of(form),
         operations=ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED,
     )
     respond(

@@ -1,7 +1,7 @@
 """The coordinators of a broker, told of what happens to their partitions and to the cluster."""
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.base.ids import Uuid, uuid_text
 from ottla.broker.coordination.topic_coordinator import TopicCoordinator
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ottla.broker.context import Broker
     from ottla.machines.group.group_coordinator import GroupCoordinator
 
+Groups: TypeAlias = "TopicCoordinator[GroupCoordinator]"
+
 GROUPS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
 
@@ -24,7 +26,7 @@ class Coordinators:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         config = broker.config
-        self.groups: TopicCoordinator[GroupCoordinator] = TopicCoordinator(
+        self.groups: Groups = TopicCoordinator(
             broker,
             CoordinatorTopic.CONSUMER_OFFSETS,
             GROUPS,

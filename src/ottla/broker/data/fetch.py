@@ -27,7 +27,7 @@ _LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FE
 
 def handle_fetch(broker: Broker, context: RequestContext, request: FetchRequest, respond: Respond) -> None:
     by_id = context.api_version >= _USES_TOPIC_IDS
-    names = {topic.topic_id: broker.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
+    names = {topic.topic_id: broker.metadata.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
     wanted = wanted_partitions(request, by_id, names)
     session = broker.fetch_sessions.begin(request, wanted, by_id=by_id, now_ms=broker.clock.now_ms())
     if session.error:

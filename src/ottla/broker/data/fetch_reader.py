@@ -51,7 +51,7 @@ class FetchReader:
         """At most `left` bytes of a partition, or its error."""
         broker = self._broker
         if wanted.topic is None:
-            wanted.topic = broker.topic_name(wanted.topic_id)
+            wanted.topic = broker.metadata.topic_name(wanted.topic_id)
             if wanted.topic is None:
                 return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
         partition = broker.partitions.get((wanted.topic, wanted.index))

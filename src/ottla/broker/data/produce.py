@@ -100,7 +100,7 @@ class Produce(Operation):
 
     def name_of(self, topic: ProduceRequest.TopicProduceData) -> str | None:
         if self._context.api_version >= _USES_TOPIC_IDS:
-            return self._broker.topic_name(topic.topic_id)
+            return self._broker.metadata.topic_name(topic.topic_id)
         return topic.name
 
     def start(self, request: ProduceRequest, checked: Outcomes = _NOT_CHECKED) -> None:
@@ -290,7 +290,7 @@ class Produce(Operation):
     def _add_hints(self) -> None:
         broker, leaders = self._broker, set[int]()
         for topic in self._response.responses:
-            name = topic.name or broker.topic_name(topic.topic_id)
+            name = topic.name or broker.metadata.topic_name(topic.topic_id)
             for answer in topic.partition_responses:
                 if name is not None and answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     leader, epoch = current_leader(broker, name, answer.index)

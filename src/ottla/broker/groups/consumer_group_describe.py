@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from functools import partial
 
+from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.authorized_operations import ALL_ON_GROUP, NOT_ASKED
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import Gathered
 from ottla.broker.groups.consumer_group_heartbeat import is_enabled
 from ottla.machines.group.consumer.describing import Described
@@ -14,28 +16,33 @@ from ottla.wire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescr
 
 
 def handle_consumer_group_describe(
-    broker: Broker, _context: RequestContext, request: ConsumerGroupDescribeRequest, respond: Respond
+    groups: Groups,
+    metadata: ClusterMetadata,
+    node_settings: NodeSettings,
+    _context: RequestContext,
+    request: ConsumerGroupDescribeRequest,
+    respond: Respond,
 ) -> None:
     operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
 
-    def reply(groups: list[Described]) -> None:
-        for group in groups:
+    def reply(described: list[Described]) -> None:
+        for group in described:
             group.authorized_operations = NOT_ASKED if group.error_code else operations
-        respond(ConsumerGroupDescribeResponse(groups=groups))
+        respond(ConsumerGroupDescribeResponse(groups=described))
 
-    if not is_enabled(broker):
+    if not is_enabled(metadata, node_settings):
         reply([Described(group_id=id, error_code=ErrorCode.UNSUPPORTED_VERSION) for id in request.group_ids])
         return
     gathered = Gathered(len(request.group_ids), reply)
     for index, group_id in enumerate(request.group_ids):
-        _describe(broker, group_id, partial(gathered.put, index))
+        _describe(groups, group_id, partial(gathered.put, index))
 
 
-def _describe(broker: Broker, group_id: str, put: Callable[[Described], None]) -> None:
+def _describe(groups: Groups, group_id: str, put: Callable[[Described], None]) -> None:
     if not group_id:
         put(Described(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID))
         return
-    broker.coordinators.groups.query(
+    groups.query(
         group_id,
         lambda machine, _now_ms: machine.describe_consumer_group(group_id),
         lambda found: put(found or _missing(group_id)),

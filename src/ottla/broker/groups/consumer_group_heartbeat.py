@@ -1,6 +1,8 @@
 """ConsumerGroupHeartbeat 0-1: members of consumer groups join, stay, learn their partitions and leave (KIP-848)."""
 
-from ottla.broker.context import Broker
+from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.coordination.coordinators import Groups
 from ottla.machines.group.consumer.heartbeats import Client, Refused, Reply
 from ottla.machines.metadata.image.features import GROUP_VERSION
 from ottla.runtime.request import RequestContext, Respond
@@ -11,13 +13,18 @@ _PROTOCOL = "consumer"
 
 
 def handle_consumer_group_heartbeat(
-    broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest, respond: Respond
+    groups: Groups,
+    metadata: ClusterMetadata,
+    node_settings: NodeSettings,
+    context: RequestContext,
+    request: ConsumerGroupHeartbeatRequest,
+    respond: Respond,
 ) -> None:
-    if not is_enabled(broker):
+    if not is_enabled(metadata, node_settings):
         respond(_refused(Refused(ErrorCode.UNSUPPORTED_VERSION, "consumer groups are not enabled in this cluster")))
         return
     client = Client(context.client_id or "", f"/{context.connection.client_host}")
-    broker.coordinators.groups.submit(
+    groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.members.consumer_heartbeat(request, client, now_ms),
         lambda reply: respond(_refused(reply) if isinstance(reply, Refused) else reply),
@@ -25,10 +32,10 @@ def handle_consumer_group_heartbeat(
     )
 
 
-def is_enabled(broker: Broker) -> bool:
+def is_enabled(metadata: ClusterMetadata, node_settings: NodeSettings) -> bool:
     """By the cluster (`group.version`) and by this node's settings."""
-    by_cluster = broker.image.features.level(GROUP_VERSION) >= 1
-    return by_cluster and _PROTOCOL in broker.config.list("group.coordinator.rebalance.protocols")
+    by_cluster = metadata.image.features.level(GROUP_VERSION) >= 1
+    return by_cluster and _PROTOCOL in node_settings.effective.list("group.coordinator.rebalance.protocols")
 
 
 def _refused(refused: Refused) -> Reply:

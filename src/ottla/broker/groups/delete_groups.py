@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from ottla.broker.context import Broker
+from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import Gathered
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -13,9 +13,8 @@ _Result = DeleteGroupsResponse.DeletableGroupResult
 
 
 def handle_delete_groups(
-    broker: Broker, _context: RequestContext, request: DeleteGroupsRequest, respond: Respond
+    groups: Groups, _context: RequestContext, request: DeleteGroupsRequest, respond: Respond
 ) -> None:
-    groups = broker.coordinators.groups
     by_partition: dict[int, list[str]] = {}
     for group_id in dict.fromkeys(request.groups_names):
         by_partition.setdefault(groups.partition_for(group_id), []).append(group_id)
@@ -25,12 +24,12 @@ def handle_delete_groups(
 
     gathered = Gathered(len(by_partition), reply)
     for index, group_ids in enumerate(by_partition.values()):
-        _delete(broker, group_ids, partial(gathered.put, index))
+        _delete(groups, group_ids, partial(gathered.put, index))
 
 
-def _delete(broker: Broker, group_ids: list[str], put: Callable[[list[_Result]], None]) -> None:
+def _delete(groups: Groups, group_ids: list[str], put: Callable[[list[_Result]], None]) -> None:
     """Groups of one partition, together."""
-    broker.coordinators.groups.submit(
+    groups.submit(
         group_ids[0],
         lambda machine, now_ms: machine.delete_groups(group_ids, now_ms),
         put,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ottla.broker.cluster.authorized_operations import ALL_ON_GROUP, NOT_ASKED
-from ottla.broker.context import Broker
+from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import Gathered
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -20,23 +20,23 @@ _Described = DescribeGroupsResponse.DescribedGroup
 
 
 def handle_describe_groups(
-    broker: Broker, context: RequestContext, request: DescribeGroupsRequest, respond: Respond
+    groups: Groups, context: RequestContext, request: DescribeGroupsRequest, respond: Respond
 ) -> None:
     operations = ALL_ON_GROUP if request.include_authorized_operations else NOT_ASKED
     knows_not_found = context.api_version >= _FIRST_WITH_NOT_FOUND
 
-    def reply(groups: list[_Described]) -> None:
-        for group in groups:
+    def reply(described: list[_Described]) -> None:
+        for group in described:
             group.authorized_operations = NOT_ASKED if group.error_code else operations
-        respond(DescribeGroupsResponse(groups=groups))
+        respond(DescribeGroupsResponse(groups=described))
 
     gathered = Gathered(len(request.groups), reply)
     for index, group_id in enumerate(request.groups):
-        _describe(broker, group_id, partial(gathered.put, index), knows_not_found=knows_not_found)
+        _describe(groups, group_id, partial(gathered.put, index), knows_not_found=knows_not_found)
 
 
-def _describe(broker: Broker, group_id: str, put: Callable[[_Described], None], *, knows_not_found: bool) -> None:
-    broker.coordinators.groups.query(
+def _describe(groups: Groups, group_id: str, put: Callable[[_Described], None], *, knows_not_found: bool) -> None:
+    groups.query(
         group_id,
         lambda machine, _now_ms: machine.describe_group(group_id),
         lambda found: put(found or _missing(group_id, knows_not_found=knows_not_found)),

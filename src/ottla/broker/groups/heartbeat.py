@@ -1,16 +1,16 @@
 """Heartbeat 0-4: a member of a classic group is alive, and learns whether a rebalance has begun."""
 
-from ottla.broker.context import Broker
+from ottla.broker.coordination.coordinators import Groups
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import HeartbeatRequest, HeartbeatResponse
 
 
-def handle_heartbeat(broker: Broker, _context: RequestContext, request: HeartbeatRequest, respond: Respond) -> None:
+def handle_heartbeat(groups: Groups, _context: RequestContext, request: HeartbeatRequest, respond: Respond) -> None:
     if not request.group_id:
         respond(HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         return
-    broker.coordinators.groups.submit(
+    groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.members.heartbeat(request, now_ms),
         respond,

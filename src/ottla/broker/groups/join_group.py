@@ -1,7 +1,9 @@
 """JoinGroup 0-9: coming to the barrier of a classic group. The reply may take as long as the rebalance does."""
 
-from ottla.broker.context import Broker
+from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import ParkedRequest
+from ottla.config.parse import Values
 from ottla.machines.group.classic.joining import JoiningClient
 from ottla.machines.group.classic.replies import write_error
 from ottla.runtime.request import RequestContext, Respond
@@ -13,7 +15,9 @@ _FIRST_WITH_REBALANCE_TIMEOUT = 1
 _FIRST_WITH_NULL_PROTOCOL = 7
 
 
-def handle_join_group(broker: Broker, context: RequestContext, request: JoinGroupRequest, respond: Respond) -> None:
+def handle_join_group(
+    groups: Groups, node_settings: NodeSettings, context: RequestContext, request: JoinGroupRequest, respond: Respond
+) -> None:
     version = context.api_version
 
     def reply(message: Message | None) -> None:
@@ -22,7 +26,7 @@ def handle_join_group(broker: Broker, context: RequestContext, request: JoinGrou
             message.protocol_name = ""
         respond(message)
 
-    error = _refusal(broker, request)
+    error = _refusal(node_settings.effective, request)
     if error:
         reply(JoinGroupResponse(member_id=request.member_id, error_code=error))
         return
@@ -30,7 +34,7 @@ def handle_join_group(broker: Broker, context: RequestContext, request: JoinGrou
         request.rebalance_timeout_ms = request.session_timeout_ms
     waiter = ParkedRequest(reply, lambda error: JoinGroupResponse(error_code=error))
     client = JoiningClient(context.client_id or "", f"/{context.connection.client_host}", version)
-    broker.coordinators.groups.submit(
+    groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.members.join(request, client, waiter, now_ms),
         lambda _: None,
@@ -38,11 +42,11 @@ def handle_join_group(broker: Broker, context: RequestContext, request: JoinGrou
     )
 
 
-def _refusal(broker: Broker, request: JoinGroupRequest) -> ErrorCode:
+def _refusal(settings: Values, request: JoinGroupRequest) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    shortest_ms = broker.config.integer("group.min.session.timeout.ms")
-    longest_ms = broker.config.integer("group.max.session.timeout.ms")
+    shortest_ms = settings.integer("group.min.session.timeout.ms")
+    longest_ms = settings.integer("group.max.session.timeout.ms")
     if not shortest_ms <= request.session_timeout_ms <= longest_ms:
         return ErrorCode.INVALID_SESSION_TIMEOUT
     return ErrorCode.NONE

@@ -1,6 +1,6 @@
 """LeaveGroup 0-5: one member, or from version 3 several, leave a classic group (KIP-345)."""
 
-from ottla.broker.context import Broker
+from ottla.broker.coordination.coordinators import Groups
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import LeaveGroupRequest, LeaveGroupResponse
@@ -8,7 +8,7 @@ from ottla.wire.messages import LeaveGroupRequest, LeaveGroupResponse
 _FIRST_WITH_SEVERAL = 3
 
 
-def handle_leave_group(broker: Broker, context: RequestContext, request: LeaveGroupRequest, respond: Respond) -> None:
+def handle_leave_group(groups: Groups, context: RequestContext, request: LeaveGroupRequest, respond: Respond) -> None:
     is_single = context.api_version < _FIRST_WITH_SEVERAL
     if is_single:
         request.members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
@@ -21,7 +21,7 @@ def handle_leave_group(broker: Broker, context: RequestContext, request: LeaveGr
             response = LeaveGroupResponse(error_code=response.error_code or response.members[0].error_code)
         respond(response)
 
-    broker.coordinators.groups.submit(
+    groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.members.leave(request, now_ms),
         reply,

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ottla.broker.context import Broker
+from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import Gathered
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -11,8 +11,7 @@ from ottla.wire.messages import ListGroupsRequest, ListGroupsResponse
 _Listed = ListGroupsResponse.ListedGroup
 
 
-def handle_list_groups(broker: Broker, _context: RequestContext, request: ListGroupsRequest, respond: Respond) -> None:
-    groups = broker.coordinators.groups
+def handle_list_groups(groups: Groups, _context: RequestContext, request: ListGroupsRequest, respond: Respond) -> None:
     if groups.is_loading:
         respond(ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
         return

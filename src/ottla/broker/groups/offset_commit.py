@@ -4,7 +4,9 @@ Partitions that the cluster does not have are refused one by one; the others go 
 """
 
 from ottla.base.ids import ZERO_UUID
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.coordination.coordinators import Groups
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetCommitRequest, OffsetCommitResponse
@@ -17,13 +19,13 @@ _Topic = OffsetCommitRequest.OffsetCommitRequestTopic
 
 
 def handle_offset_commit(
-    broker: Broker, context: RequestContext, request: OffsetCommitRequest, respond: Respond
+    groups: Groups, metadata: ClusterMetadata, context: RequestContext, request: OffsetCommitRequest, respond: Respond
 ) -> None:
     by_id = context.api_version >= _FIRST_WITH_TOPIC_IDS
     refused: list[_AnsweredTopic] = []
     taken: list[_Topic] = []
     for topic in request.topics:
-        _sort_out(broker, topic, taken, refused, by_id=by_id)
+        _sort_out(metadata.image, topic, taken, refused, by_id=by_id)
     request.topics = taken
 
     def reply(outcome: OffsetCommitResponse | ErrorCode) -> None:
@@ -34,7 +36,7 @@ def handle_offset_commit(
     if not taken:
         reply(ErrorCode.NONE)
         return
-    broker.coordinators.groups.submit(
+    groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.commit_offsets(request, context.api_version, now_ms),
         reply,
@@ -43,9 +45,9 @@ def handle_offset_commit(
 
 
 def _sort_out(
-    broker: Broker, topic: _Topic, taken: list[_Topic], refused: list[_AnsweredTopic], *, by_id: bool
+    image: MetadataImage, topic: _Topic, taken: list[_Topic], refused: list[_AnsweredTopic], *, by_id: bool
 ) -> None:
-    known = broker.image.topics.by_id.get(topic.topic_id) if by_id else broker.image.topics.by_name.get(topic.name)
+    known = image.topics.by_id.get(topic.topic_id) if by_id else image.topics.by_name.get(topic.name)
     if known is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         refused.append(_answered(topic, error))

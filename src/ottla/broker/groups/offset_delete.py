@@ -1,6 +1,7 @@
 """OffsetDelete 0: forgets offsets of a group, in topics that it does not read (KIP-496)."""
 
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.coordination.coordinators import Groups
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetDeleteRequest, OffsetDeleteResponse
@@ -11,12 +12,12 @@ _Topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
 
 
 def handle_offset_delete(
-    broker: Broker, _context: RequestContext, request: OffsetDeleteRequest, respond: Respond
+    groups: Groups, metadata: ClusterMetadata, _context: RequestContext, request: OffsetDeleteRequest, respond: Respond
 ) -> None:
     refused: list[_AnsweredTopic] = []
     taken: list[_Topic] = []
     for topic in request.topics:
-        known = broker.image.topics.by_name.get(topic.name)
+        known = metadata.image.topics.by_name.get(topic.name)
         partitions = known.partitions if known is not None else {}
         missing = [part.partition_index for part in topic.partitions if part.partition_index not in partitions]
         if missing or known is None:
@@ -34,7 +35,7 @@ def handle_offset_delete(
     if not taken and refused:
         reply(OffsetDeleteResponse())
         return
-    broker.coordinators.groups.submit(
+    groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.delete_offsets(request, now_ms),
         reply,

@@ -5,7 +5,8 @@ again. Every reply waits for what it has seen to be committed, so nothing is tol
 """
 
 from ottla.base.ids import ZERO_UUID
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import Gathered
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -22,19 +23,21 @@ _FetchedTopic = OffsetFetchResponse.OffsetFetchResponseTopics
 _FetchedPartition = OffsetFetchResponse.OffsetFetchResponsePartitions
 
 
-def handle_offset_fetch(broker: Broker, context: RequestContext, request: OffsetFetchRequest, respond: Respond) -> None:
+def handle_offset_fetch(
+    groups: Groups, metadata: ClusterMetadata, context: RequestContext, request: OffsetFetchRequest, respond: Respond
+) -> None:
     version = context.api_version
-    groups = request.groups if version >= _FIRST_WITH_SEVERAL else [_only_group(request)]
+    asked = request.groups if version >= _FIRST_WITH_SEVERAL else [_only_group(request)]
 
     def reply(fetched: list[_FetchedGroup]) -> None:
         if version >= _FIRST_WITH_SEVERAL:
             respond(OffsetFetchResponse(groups=fetched))
         else:
-            respond(_of_one_group(groups[0], fetched[0], version))
+            respond(_of_one_group(asked[0], fetched[0], version))
 
-    gathered = Gathered(len(groups), reply)
-    for index, group in enumerate(groups):
-        _fetch(broker, version, group, gathered, index, require_stable=request.require_stable)
+    gathered = Gathered(len(asked), reply)
+    for index, group in enumerate(asked):
+        _fetch(groups, metadata, version, group, gathered, index, require_stable=request.require_stable)
 
 
 def _only_group(request: OffsetFetchRequest) -> _Group:
@@ -46,19 +49,26 @@ def _only_group(request: OffsetFetchRequest) -> _Group:
 
 
 def _fetch(
-    broker: Broker, version: int, group: _Group, gathered: Gathered, index: int, *, require_stable: bool
+    groups: Groups,
+    metadata: ClusterMetadata,
+    version: int,
+    group: _Group,
+    gathered: Gathered,
+    index: int,
+    *,
+    require_stable: bool,
 ) -> None:
     by_id = version >= _FIRST_WITH_TOPIC_IDS
     unknown: list[_FetchedTopic] = []
     if by_id and group.topics is not None:
-        group.topics, unknown = _by_name(broker, group.topics)
+        group.topics, unknown = _by_name(metadata, group.topics)
 
     def then(fetched: _FetchedGroup) -> None:
         if not fetched.error_code:
-            fetched.topics = _by_id(broker, fetched.topics) + unknown if by_id else fetched.topics
+            fetched.topics = _by_id(metadata, fetched.topics) + unknown if by_id else fetched.topics
         gathered.put(index, fetched)
 
-    broker.coordinators.groups.query(
+    groups.query(
         group.group_id,
         lambda machine, _now_ms: machine.fetch_offsets(group, require_stable=require_stable),
         then,
@@ -66,12 +76,12 @@ def _fetch(
     )
 
 
-def _by_name(broker: Broker, topics: list[_Topic]) -> tuple[list[_Topic], list[_FetchedTopic]]:
+def _by_name(metadata: ClusterMetadata, topics: list[_Topic]) -> tuple[list[_Topic], list[_FetchedTopic]]:
     """Topics with the names that belong to their ids, and answers about those that do not exist."""
     known: list[_Topic] = []
     unknown: list[_FetchedTopic] = []
     for topic in topics:
-        name = broker.topic_name(topic.topic_id)
+        name = metadata.topic_name(topic.topic_id)
         if name is not None:
             topic.name = name
             known.append(topic)
@@ -85,11 +95,11 @@ def _by_name(broker: Broker, topics: list[_Topic]) -> tuple[list[_Topic], list[_
     return known, unknown
 
 
-def _by_id(broker: Broker, topics: list[_FetchedTopic]) -> list[_FetchedTopic]:
+def _by_id(metadata: ClusterMetadata, topics: list[_FetchedTopic]) -> list[_FetchedTopic]:
     """What was deleted has no id that a client could use, and is left out."""
     found: list[_FetchedTopic] = []
     for topic in topics:
-        known = broker.image.topics.by_name.get(topic.name)
+        known = metadata.image.topics.by_name.get(topic.name)
         if topic.topic_id == ZERO_UUID and known is not None:
             topic.topic_id = known.id
         if topic.topic_id != ZERO_UUID:

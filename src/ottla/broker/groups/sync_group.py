@@ -1,6 +1,6 @@
 """SyncGroup 0-5: the leader of a classic group brings the assignments, and every member gets its own."""
 
-from ottla.broker.context import Broker
+from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import ParkedRequest
 from ottla.machines.group.classic.replies import write_error
 from ottla.runtime.request import RequestContext, Respond
@@ -10,7 +10,7 @@ from ottla.wire.messages import SyncGroupRequest, SyncGroupResponse
 _FIRST_WITH_PROTOCOL = 5
 
 
-def handle_sync_group(broker: Broker, context: RequestContext, request: SyncGroupRequest, respond: Respond) -> None:
+def handle_sync_group(groups: Groups, context: RequestContext, request: SyncGroupRequest, respond: Respond) -> None:
     waiter = ParkedRequest(respond, lambda error: SyncGroupResponse(error_code=error))
     if not request.group_id:
         waiter.failed(ErrorCode.INVALID_GROUP_ID)
@@ -19,7 +19,7 @@ def handle_sync_group(broker: Broker, context: RequestContext, request: SyncGrou
     if context.api_version >= _FIRST_WITH_PROTOCOL and not names_protocol:
         waiter.failed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         return
-    broker.coordinators.groups.submit(
+    groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.members.sync(request, waiter, now_ms),
         lambda _: None,

@@ -117,18 +117,18 @@ class Replicas:
             topic = broker.image.topics.by_name.get(topic_name) if type == ResourceType.TOPIC else None
             for index in topic.partitions if topic else ():
                 if partition := broker.partitions.get(TopicPartition(topic_name, index)):
-                    partition.on_settings(broker.topic_settings(topic_name))
+                    partition.on_settings(broker.metadata.topic_settings(topic_name))
 
     def on_broker_settings(self) -> None:
         """The broker's own settings have changed, and with them the defaults of every topic."""
         for partition in self._broker.partitions.values():
-            partition.on_settings(self._broker.topic_settings(partition.name.topic))
+            partition.on_settings(self._broker.metadata.topic_settings(partition.name.topic))
 
     # Serving
 
     def _serve(self, name: TopicPartition, topic_id: Uuid, log: PartitionLog, image: PartitionImage) -> None:
         broker = self._broker
-        settings = broker.topic_settings(name.topic)
+        settings = broker.metadata.topic_settings(name.topic)
         partition = Partition(name, topic_id, log, settings, broker.traffic.of(name.topic))
         partition.flushed_ms = broker.clock.now_ms()
         partition.on_settings(settings)

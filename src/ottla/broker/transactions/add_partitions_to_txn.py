@@ -70,7 +70,7 @@ def _answer_broker(broker: Broker, request: AddPartitionsToTxnRequest, respond: 
 
 def _add(broker: Broker, transaction: _Transaction, client_version: int, then: _Answered) -> None:
     partitions = [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
-    unknown = [name for name in partitions if not broker.knows(*name)]
+    unknown = [name for name in partitions if not broker.metadata.knows(*name)]
     if unknown:
         errors = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
         then(errors | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))

@@ -126,7 +126,7 @@ class _Ending:
                 _log.warning("%s: no marker for %s: %s", partition, self.end.transactional_id, error.name)
                 self._markers.forget(self)
                 return
-            if not error or not self._markers.broker.knows(*partition):
+            if not error or not self._markers.broker.metadata.knows(*partition):
                 self._remaining.discard(partition)
         if self._remaining:
             self._try_again()

@@ -73,7 +73,7 @@ class TransactionalBatches:
         broker = self._broker
         producers = set[tuple[int, int]]()
         for topic in request.topic_data:
-            name = broker.topic_name(topic.topic_id) if self._version >= _USES_TOPIC_IDS else topic.name
+            name = broker.metadata.topic_name(topic.topic_id) if self._version >= _USES_TOPIC_IDS else topic.name
             for one in topic.partition_data:
                 header = _transactional_header(one.records)  # type: ignore[arg-type]
                 partition = broker.partitions.get((name or "", one.index))

@@ -66,7 +66,7 @@ class _Commit:
         there: list[_Partition] = []
         missing: list[_Partition] = []
         for partition in topic.partitions:
-            is_there = self._broker.knows(topic.name, partition.partition_index)
+            is_there = self._broker.metadata.knows(topic.name, partition.partition_index)
             (there if is_there else missing).append(partition)
         if missing:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -58,7 +58,7 @@ def test_a_name_that_metrics_cannot_carry_is_an_invalid_request(name):
 
 def test_features_of_the_cluster_are_finalized_at_the_offset_of_the_image():
     node = TestNode()
-    node.broker.quorum = SimpleNamespace(high_watermark=51)
+    node.broker.metadata.quorum = SimpleNamespace(high_watermark=51)
     node.commit(
         FeatureLevelRecord(name="metadata.version", feature_level=30),
         FeatureLevelRecord(name="group.version", feature_level=1),

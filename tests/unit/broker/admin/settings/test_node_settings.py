@@ -32,7 +32,7 @@ def test_topics_follow_the_broker_they_are_on():
     node = TestNode()
     node.create_topic("orders")
     give(node, "", "message.max.bytes", "2000")
-    assert node.broker.topic_settings("orders").rules.max_message_bytes == 2000
+    assert node.broker.metadata.topic_settings("orders").rules.max_message_bytes == 2000
 
 
 def test_watchers_are_told_which_keys_changed():

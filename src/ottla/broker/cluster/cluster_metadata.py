@@ -1,0 +1,54 @@
+"""The cluster as its committed metadata tells of it: what handlers and partitions look things up in.
+
+The image is changed by committed records alone; `on_metadata` says that it has been. A topic's settings are its own
+from the image, over this node's.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.ids import Uuid
+from ottla.broker.cluster.described_partitions import DescribedPartitions
+from ottla.broker.partitions.topic_settings import SettingsOfTopics, TopicSettings
+from ottla.config.parse import Values
+from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.machines.metadata.image.metadata_image import MetadataImage
+
+if TYPE_CHECKING:
+    from ottla.runtime.metadata.quorum_view import QuorumView
+
+
+class ClusterMetadata:
+    """`offset` is that of the last committed record in the image; -1 while nobody has told of a quorum."""
+
+    def __init__(self, image: MetadataImage, settings_of_topics: SettingsOfTopics) -> None:
+        self.image = image
+        self.offset = -1
+        self.described_partitions = DescribedPartitions()
+        self.quorum: QuorumView | None = None
+        self._settings_of_topics = settings_of_topics
+
+    def on_metadata(self, delta: MetadataDelta) -> None:
+        """`image` has been changed by committed records, and `delta` says where."""
+        self.note_offset()
+        self.described_partitions.on_metadata(delta)
+
+    def note_offset(self) -> None:
+        """The image is as far as the log is committed whenever the broker is told of it."""
+        if self.quorum is not None:
+            self.offset = self.quorum.high_watermark - 1
+
+    def on_node_settings(self, values: Values) -> None:
+        """The settings behind those of every topic have changed (KIP-226)."""
+        self._settings_of_topics.on_broker_settings(values)
+
+    def topic_settings(self, topic: str) -> TopicSettings:
+        return self._settings_of_topics.of(self.image.configs.of_topic(topic))
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        found = self.image.topics.by_id.get(topic_id)
+        return found.name if found is not None else None
+
+    def knows(self, topic: str, index: int) -> bool:
+        """Whether the cluster has such a partition."""
+        found = self.image.topics.by_name.get(topic)
+        return found is not None and index in found.partitions
