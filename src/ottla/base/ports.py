@@ -4,7 +4,7 @@ Each has a real implementation and one for tests, so that a crash, a full disk o
 jumps is an ordinary test case.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 Buffer = bytes | bytearray | memoryview
@@ -108,3 +108,100 @@ class Disk(Protocol):
     def lock(self, path: str) -> Lock:
         """Takes the advisory lock on a file, creating it; raises `BlockingIOError` when another process holds it."""
         ...
+
+
+class Watcher(Protocol):
+    """What a network calls when a transport or a listener is ready. It must not raise."""
+
+    def on_readable(self) -> None:
+        """There is something to receive or to accept, or the other side has gone."""
+        ...
+
+    def on_writable(self) -> None:
+        """There is room to send."""
+        ...
+
+
+class ColdSend(Protocol):
+    """A part of a file that a disk thread sends, as far as the other side takes it at once."""
+
+    def run(self) -> int:
+        """On a disk thread, where it may wait for the disk; returns how many bytes were sent. May raise `OSError`."""
+        ...
+
+    def end(self) -> None:
+        """On the loop's thread, when `run` is over: lets go of what it holds."""
+        ...
+
+
+class Transport(Protocol):
+    """One connection's bytes. Nothing here waits.
+
+    Sending and receiving raise `BlockingIOError` where they would wait, and any other `OSError` when the connection is
+    of no use any more.
+    """
+
+    peer_host: str
+    can_send_files: bool
+    """Whether `send_file` and `cold_send` may be called. If not, files are read, and sent as bytes."""
+
+    def receive_into(self, buffer: bytearray | memoryview, /) -> int:
+        """How many bytes came; 0 when the other side has ended."""
+        ...
+
+    def send(self, data: Buffer, /) -> int:
+        """How many bytes were taken."""
+        ...
+
+    def send_parts(self, parts: Sequence[Buffer], *, more: bool) -> int:
+        """As `send`, of several at once. `more`: what comes next follows at once, and may share a packet with this."""
+        ...
+
+    def send_file(self, file: File, position: int, size: int) -> int:
+        """Sends from a file, without the bytes passing through this process."""
+        ...
+
+    def cold_send(self, file: File, position: int, size: int) -> ColdSend:
+        """The same for a disk thread. Raises `OSError` when there are no descriptors for it."""
+        ...
+
+    def watch(self, watcher: Watcher | None, *, reading: bool, writing: bool) -> None:
+        """Has `watcher` called, from the next turn on, for as long as the transport is ready for what is wanted."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Listener(Protocol):
+    """An address at which clients may connect."""
+
+    address: tuple[str, int]
+
+    def accept(self) -> Transport:
+        """The next client. Raises `BlockingIOError` when none waits, another `OSError` when it cannot be taken."""
+        ...
+
+    def watch(self, watcher: Watcher | None) -> None:
+        """Has `on_readable` called for as long as somebody waits; with None, nobody is called, and clients wait."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Network(Protocol):
+    """Listening, and turns: in one turn the watchers of all that is ready are called, one after the other."""
+
+    is_crowded: bool
+    """Whether several watchers are called in this turn: then replies are better sent together at its end."""
+
+    def listen(
+        self, host: str, port: int, *, backlog: int, receive_buffer_bytes: int, send_buffer_bytes: int
+    ) -> Listener:
+        """Port 0 picks a free one. Raises `OSError` when the address is taken. A size of -1 is the system's choice."""
+        ...
+
+    def at_end_of_turn(self, callback: Callable[[], None]) -> None:
+        """Calls back once, when all that is ready in this turn has been handled; soon, if there is no turn now."""
+        ...
+
+    def close(self) -> None: ...

@@ -47,6 +47,7 @@ from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum_view import RaftQuorum
+from ottla.runtime.network import LoopNetwork
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
 from ottla.runtime.timers import Timers
@@ -76,6 +77,7 @@ class Node:
         self._requests = RequestMetrics(loop.time)
         self._logs: LogDirs | None = None
         self._metadata_lock: Lock | None = None
+        self._network: LoopNetwork | None = None
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
         self._metrics_server: asyncio.Server | None = None
@@ -125,8 +127,16 @@ class Node:
         config = self.config
         protected = protected_listeners(config.listeners, config.inter_broker_listener)
         admission = Admission(connection_limits(config.values, config.listeners), protected)
+        self._network = LoopNetwork(self._loop)
         server = Server(
-            self._loop, self._workers, _not_ready, handle_unsupported, self._limits(), self._requests, admission
+            self._network,
+            self._timers,
+            self._workers,
+            _not_ready,
+            handle_unsupported,
+            self._limits(),
+            self._requests,
+            admission,
         )
         self._requests.unanswered = lambda: server.unanswered
         return server
@@ -278,6 +288,11 @@ class Node:
 
     # When something breaks
 
+    def on_fault(self, what: str, problem: BaseException | None) -> None:
+        """An exception that was no request's, no partition's and no coordinator's: it is told of, and that is all."""
+        self._requests.on_fault("background")
+        _log.error("%s", what, exc_info=problem)
+
     def _on_metadata_failed(self, problem: MetadataLogFailed) -> None:
         _log.critical("stopping: %s", problem)
         self._failed()
@@ -332,6 +347,8 @@ class Node:
             self.broker.cleaner.stop()
         if self._server is not None:
             self._server.close()
+        if self._network is not None:
+            self._network.close()
         if self._metrics_server is not None:
             self._metrics_server.close()
         if self._logs is not None:

@@ -1,7 +1,8 @@
 """Runs a node until it is told to stop: the loop, the signals, and what happens when something breaks.
 
-The first SIGTERM or Ctrl-C stops in good order; a second one at once. An exception that nobody expected anywhere on the
-loop means that an invariant is broken: it is logged, and the node stops rather than go on with what it no longer knows.
+The first SIGTERM or Ctrl-C stops in good order; a second one at once. An exception that nobody expected costs what it
+is about: a request, a partition, a group. One that comes as far as the loop belongs to none of them: it is logged and
+counted, and the node goes on. What does stop a node is in docs/decisions/0007-faults.md.
 """
 
 import asyncio
@@ -83,17 +84,22 @@ async def _run(
             end(STOPPED_AT_ONCE)
         stopping.set()
 
-    def on_exception(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        _log.critical("stopping: %s", context["message"], exc_info=context.get("exception"))
-        end(BROKEN)
+    is_up = False
 
-    loop.set_exception_handler(on_exception)
+    def on_exception(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """While the node starts or stops, somebody may be waiting for what has broken: then it ends."""
+        node.on_fault(context["message"], context.get("exception"))
+        if not is_up or stopping.is_set():
+            end(BROKEN)
+
     node = Node(loop, config, may_format=may_format, failed=lambda: end(BROKEN))
+    loop.set_exception_handler(on_exception)
     with signals_told(loop, {signal.SIGTERM, signal.SIGINT}, on_signal):
         try:
             with _no_collections():
                 is_started = await _first(node.start(metrics_port), ended)
             if is_started:
+                is_up = True
                 on_ready(node)
                 if await _first(stopping.wait(), ended) and await _first(node.stop(), ended):
                     end(0)

@@ -1,324 +1,325 @@
 """One client's connection: bytes in, requests to the handler, replies out in order.
 
-Theory of operation. All connections read into one large scratch buffer. Whole requests in it are decoded and handled
-where they lie; only the beginning of one that is still arriving is copied to the connection, into a buffer that grows
-with what has arrived and not with what was announced. So ten thousand idle connections, or a thousand that announce two
-gigabytes and send nothing, cost next to nothing.
+Theory of operation. A connection joins three: the exchange (`ottla.wire.exchange`: bytes to frames, replies in order),
+the transport that carries its bytes, and the session (who speaks, and how much may be under way). All connections of a
+server receive into one large scratch buffer, and whole requests in it are decoded and handled where they lie.
 
-Requests are handled as they come, several of one connection before the first is answered. Each has a slot; a slot's
-reply leaves when all slots before it have left. A connection that has too many unanswered requests, or too many replies
-that the client does not take, is not read from until it has fewer; nor is one that a handler holds.
+Requests are handled as they come, several of one connection before the first is answered. Replies leave together: those
+that a turn of the network brings about at its end, so that clients are not woken one by one. A connection that is the
+only one in its turn sends as soon as its own requests are handled.
+
+A client that has too much under way is not read from until it has less; nor is one that a handler holds. What it has
+sent already stays with the frames.
 """
 
-import socket
-from collections import deque
-from collections.abc import Callable
-from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.base.errors import RemoteProtocolError
-from ottla.base.ports import Buffer
-from ottla.runtime.outbox import ColdSend, Outbox, Region, hold, release
-from ottla.runtime.request import ClientConnection, RefusedRequest, RequestContext
-from ottla.wire.frame import UnsupportedRequestError, decode_request, encode_response_parts
-from ottla.wire.message import Message
+from ottla.base.ports import Transport
+from ottla.runtime.attribution import WORK
+from ottla.runtime.outbox import OnDiskThread, Outbox, Region
+from ottla.runtime.pending_request import PendingRequest
+from ottla.runtime.request import ClientConnection
+from ottla.runtime.session import Session
+from ottla.wire.exchange.frames import Frames
+from ottla.wire.exchange.replies import ReplyRow
+from ottla.wire.frame import UnsupportedRequestError, decode_request
 
 if TYPE_CHECKING:
     from ottla.runtime.server import Server
 
-_INT32 = Struct(">i")
-_SIZE = 4
-_FIRST_BUFFER = 16 << 10
-_GROWTH = 7
-_MAX_UNANSWERED = 256
-_MAX_UNSENT = 4 << 20
-
-
-class _Slot:
-    """A request's place in the row of replies."""
-
-    __slots__ = ("_connection", "_size", "_version", "context", "parts")
-
-    def __init__(self, connection: "Connection", context: RequestContext, version: int, size: int) -> None:
-        self._connection = connection
-        self._version = version
-        self._size = size
-        self.context = context
-        self.parts: list[Buffer | Region] | None = None
-
-    def respond(self, message: Message | None) -> None:
-        assert self.parts is None, f"a second reply to a request of API {self.context.api_key}"
-        self.parts = []
-        connection = self._connection
-        connection.server.answered(self.context, self._size)
-        if message is not None and connection.info.is_open:
-            parts: list[Any] = encode_response_parts(message, self._version, self.context.correlation_id)
-            # The first part is bytes: it has the header.
-            self.parts = parts if len(parts) == 1 else [hold(part) for part in parts if len(part)]
-        connection.on_answered()
+# After so long with one client's requests, its next ones wait until others have been served.
+_STEP_S = 0.005
 
 
 class Connection:
-    """Owned by its server. `on_readable` and `on_writable` are the loop's callbacks."""
+    """Owned by its server. `on_readable` and `on_writable` are the network's callbacks."""
 
     __slots__ = (
-        "_backlog",
-        "_fd",
+        "_awaits_writable",
+        "_frames",
         "_is_corked",
         "_is_reading",
-        "_is_writing",
+        "_is_sending",
+        "_is_to_send",
         "_outbox",
-        "_partial",
-        "_received",
-        "_slots",
-        "_socket",
-        "_wants",
-        "active_s",
-        "info",
+        "_replies",
+        "_transport",
         "server",
+        "session",
     )
 
-    def __init__(self, server: "Server", sock: socket.socket, info: ClientConnection) -> None:
+    def __init__(self, server: "Server", transport: Transport, client: ClientConnection) -> None:
         self.server = server
-        self.info = info
-        self.active_s = server.loop.time()
-        self._socket = sock
-        self._fd = sock.fileno()
-        self._partial: bytearray | None = None
-        self._backlog = b""
-        self._received = 0
-        self._wants = 0
-        self._slots: deque[_Slot] = deque()
+        self.session = Session(client, server.now_s())
+        self._transport = transport
+        self._frames = Frames(server.limits.max_request_bytes, "socket.request.max.bytes")
+        self._replies: ReplyRow[PendingRequest] = ReplyRow()
         self._outbox = Outbox()
         self._is_corked = False
         self._is_reading = False
-        self._is_writing = False
-        info.line = self
+        self._is_to_send = False
+        self._is_sending = False
+        self._awaits_writable = False
+        client.line = self
         self.resume_reading()
 
     # In
 
     def on_readable(self) -> None:
-        self.active_s = self.server.loop.time()
-        if self._backlog:
-            return  # What was read before comes first.
-        self._guarded(self._read_fresh if self._partial is None else self._read_rest)
-
-    def _guarded(self, step: Callable[[], None]) -> None:
-        """Takes a step in reading. Replies that it leads to are sent together at its end."""
+        server = self.server
+        self.session.active_s = server.now_s()
+        self._is_corked = True
         try:
-            self._is_corked = True
-            step()
+            if self._frames.has_begun:
+                self._receive_rest()
+            elif count := self._transport.receive_into(server.scratch):
+                with memoryview(server.scratch)[:count] as received:
+                    self._frames.take(received, self._handle)
+            else:
+                self.close()
         except BlockingIOError:
             pass
-        except (ConnectionError, TimeoutError):
+        except OSError:
             self.close()
         except RemoteProtocolError as problem:
             self.hang_up(problem)
-        finally:
-            self._is_corked = False
-        if self.info.is_open:
-            self._send_ready()
+        except Exception as problem:
+            self._break(problem)
+        self._end_step()
 
-    def _read_fresh(self) -> None:
-        scratch = self.server.scratch
-        count = self._socket.recv_into(scratch)
-        if count == 0:
+    def _receive_rest(self) -> None:
+        """Receives no further than the request's end, so that nothing is left over."""
+        with self._frames.room() as room:
+            count = self._transport.receive_into(room)
+        if count:
+            self._frames.fill(count, self._handle)
+        else:
             self.close()
+
+    def _take_waiting(self) -> None:
+        """Goes on with requests that had been received when the client had to wait."""
+        if not self._is_reading:
             return
-        with memoryview(scratch)[:count] as view:
-            self._take(view)
+        self.session.active_s = self.server.now_s()
+        self._is_corked = True
+        try:
+            self._frames.take_waiting(self._handle)
+        except RemoteProtocolError as problem:
+            self.hang_up(problem)
+        except Exception as problem:
+            self._break(problem)
+        self._watch()
+        self._end_step()
 
-    def _take(self, view: memoryview) -> None:
-        """Handles the requests in `view`, and keeps what is left of it when they end or the connection is paused."""
-        at, count = 0, len(view)
-        while count - at >= _SIZE:
-            end = at + _SIZE + self._announced(view, at)
-            if end > count:
-                break
-            self._handle(view[at + _SIZE : end])
-            at = end
-            if not self._is_reading:
-                self._backlog = bytes(view[at:])
-                return
-        if at < count:
-            self._keep(view[at:])
+    def _break(self, problem: Exception) -> None:
+        """Something went wrong outside any request: there is nothing to answer with."""
+        self.server.on_fault(self.session.client, problem)
+        self.close()
 
-    def _announced(self, view: Buffer, at: int) -> int:
-        size: int = _INT32.unpack_from(view, at)[0]
-        if not 0 <= size <= self.server.limits.max_request_bytes:
-            limit = self.server.limits.max_request_bytes
-            raise RefusedRequest(f"a request of {size} bytes is not within socket.request.max.bytes={limit}")
-        return size
+    def _end_step(self) -> None:
+        """The requests that were there have been handled: the replies that are ready leave, together."""
+        self._is_corked = False
+        if self._replies.has_ready:
+            if self.server.network.is_crowded:
+                self._send_later()
+            else:
+                self.send_ready()
 
-    def _keep(self, rest: memoryview) -> None:
-        """Begins to collect a request that has only begun to arrive."""
-        self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
-        self._partial = bytearray(max(min(self._wants, _FIRST_BUFFER), len(rest)))
-        self._partial[: len(rest)] = rest
-        self._received = len(rest)
-
-    def _read_rest(self) -> None:
-        """Reads no further than the request's end, so that nothing is left over."""
-        partial = self._partial
-        assert partial is not None
-        if self._received == len(partial):
-            partial.extend(bytes(min(self._wants - self._received, self._received * _GROWTH)))
-        with memoryview(partial)[self._received : self._wants] as room:
-            count = self._socket.recv_into(room)
-        if count == 0:
-            self.close()
-            return
-        self._received += count
-        if self._received < self._wants:
-            return
-        if self._wants == _SIZE:
-            self._wants += self._announced(partial, 0)
-            if self._wants > _SIZE:
-                return
-        self._partial = None
-        self._handle(memoryview(partial)[_SIZE : self._wants])
-
-    def _handle(self, frame: memoryview) -> None:
-        server = self.server
+    def _handle(self, frame: memoryview) -> bool:
+        """One request. Returns whether the next may be handled, too."""
+        server, session = self.server, self.session
+        size = len(frame)
         try:
             header, message = decode_request(frame)
         except UnsupportedRequestError as problem:
             header, message = problem.header, None
-        context = RequestContext(
-            header.request_api_key,
-            header.request_api_version,
-            header.correlation_id,
-            header.client_id,
-            self.info,
-            self.active_s,
-        )
-        # A reply to a version that we do not know can only be of the oldest, which every client understands.
-        slot = _Slot(self, context, 0 if message is None else context.api_version, len(frame))
-        self._slots.append(slot)
-        server.received(len(frame))
-        if message is None:
-            server.handle_unsupported(context, slot.respond)
-        else:
-            server.handle(context, message, slot.respond)
-        is_full = len(self._slots) >= _MAX_UNANSWERED or self._outbox.buffered > _MAX_UNSENT or server.is_full
-        if is_full or self.info.is_held:
+        request = PendingRequest(self, header, session.active_s, message, size)
+        self._replies.add(request)
+        server.received(size)
+        WORK.request = request
+        try:
+            if message is None:
+                server.handle_unsupported(request, request.respond)
+            else:
+                server.handle(request, message, request.respond)
+        except Exception as problem:
+            request.fail(problem)
+        WORK.request = None
+        if request.parts is None:
+            request.keep_little()
+        if session.client.is_held or session.is_full(len(self._replies)) or server.is_full:
             self._pause_reading()
+        elif server.answered_s - session.active_s > _STEP_S:
+            self._pause_reading()
+            server.network.at_end_of_turn(self.maybe_resume)
+        return self._is_reading
 
     # Out
 
-    def on_answered(self) -> None:
-        if not self._is_corked and self.info.is_open and self._slots and self._slots[0].parts is not None:
-            self._send_ready()
+    def on_answered(self, request: PendingRequest) -> None:
+        """The request has its reply."""
+        self.server.answered(request)
+        for part in request.parts or ():
+            if part.__class__ is not Region:
+                self.session.unsent_bytes += len(part)  # type: ignore[arg-type]
+        if not self._is_corked and not self._is_to_send and self._replies.has_ready:
+            self._send_later()
 
-    def _send_ready(self) -> None:
-        slots, outbox = self._slots, self._outbox
-        while slots and (parts := slots[0].parts) is not None:
-            slots.popleft()
+    def _send_later(self) -> None:
+        if not self._is_to_send:
+            self._is_to_send = True
+            self.server.send_later(self)
+
+    def send_ready(self) -> None:
+        """Sends the replies whose turn has come."""
+        self._is_to_send = False
+        if not self.session.client.is_open:
+            return
+        parts = self._replies.take_ready()
+        if len(parts) == 1 and parts[0].__class__ is bytes and not self._outbox:
+            self._send_alone(parts[0])
+        else:
             for part in parts:
-                outbox.add(part)
-        if outbox and not self._is_writing:
-            self._send()
-        if not self._is_reading and self.info.is_open:
-            self._maybe_resume()
+                self._outbox.add(part)
+            if self._outbox and not self._is_sending:
+                self._send()
+        if not self._is_reading:
+            self.maybe_resume()
 
-    def on_writable(self) -> None:
-        self.server.loop.remove_writer(self._fd)
-        self._send_on()
-
-    def _send_on(self) -> None:
-        self._is_writing = False
-        self._send()
-        if not self._is_reading and self.info.is_open:
-            self._maybe_resume()
-
-    def _send(self) -> None:
-        before = self._outbox.sent
+    def _send_alone(self, data: bytes) -> None:
+        """A reply of bytes with nothing before it, as most are: it need not go through the outbox."""
         try:
-            cold = self._outbox.send(self._socket)
-            job = ColdSend(self._socket, cold) if cold is not None else None
+            count = self._transport.send(data)
+        except BlockingIOError:
+            count = 0
         except OSError:
             self.close()
             return
-        self.server.sent(self._outbox.sent - before)
-        if job is not None:
-            self._is_writing = True
-            self._send_cold(job)
-        elif self._outbox:
-            self._is_writing = True
-            self.server.loop.add_writer(self._fd, self.on_writable)
+        self.server.bytes_sent += count
+        self.session.unsent_bytes -= count
+        if count < len(data):
+            self._outbox.add(memoryview(data)[count:])
+            self._await_writable()
 
-    def _send_cold(self, job: ColdSend) -> None:
-        def sent(count: int) -> None:
+    def _await_writable(self) -> None:
+        self._is_sending = self._awaits_writable = True
+        self._watch()
+
+    def on_writable(self) -> None:
+        self._awaits_writable = False
+        self._send()
+        if not self._awaits_writable:
+            self._watch()
+        self._end_sending()
+
+    def _end_sending(self) -> None:
+        if not self._is_reading:
+            self.maybe_resume()
+
+    def _send(self) -> None:
+        """Sends from the outbox until it is empty, the client takes no more, or the disk has to be waited for."""
+        outbox, self._is_sending = self._outbox, False
+        sent, buffered = outbox.sent, outbox.buffered
+        try:
+            cold = outbox.send(self._transport)
+            job = OnDiskThread(outbox, self._transport, cold) if cold is not None else None
+        except OSError:
+            self.close()
+            return
+        self._note_sent(sent, buffered)
+        if job is not None:
+            self._is_sending = True
+            self._send_cold(job)
+        elif outbox:
+            self._await_writable()
+
+    def _note_sent(self, sent: int, buffered: int) -> None:
+        """The outbox has moved on from there."""
+        count = self._outbox.sent - sent
+        if count:
+            self.server.bytes_sent += count
+            self.session.active_s = self.server.now_s()
+        self.session.unsent_bytes -= buffered - self._outbox.buffered
+
+    def _send_cold(self, job: OnDiskThread) -> None:
+        def done(result: int | bytes) -> None:
             job.end()
-            if self.info.is_open:
-                self._outbox.advance(count)
-                self.server.sent(count)
-                self._send_on()
+            if self.session.client.is_open:
+                sent, buffered = self._outbox.sent, self._outbox.buffered
+                job.finish(result)
+                self._note_sent(sent, buffered)
+                self._send()
+                self._end_sending()
 
         def failed(_: Exception) -> None:
             job.end()
             self.close()
 
-        self.server.workers.run(job.run, sent, failed)
+        self.server.workers.run(job.run, done, failed)
 
     # Stopping and starting
+
+    def _watch(self) -> None:
+        """Tells the network what is wanted of it. What has been received already comes before anything new."""
+        if self.session.client.is_open:
+            reading = self._is_reading and not self._frames.has_waiting
+            self._transport.watch(self, reading=reading, writing=self._awaits_writable)
 
     def _pause_reading(self) -> None:
         if self._is_reading:
             self._is_reading = False
-            self.server.loop.remove_reader(self._fd)
-            self.server.paused.add(self)
+            self.server.paused[self] = None
+            self._watch()
 
-    def _maybe_resume(self) -> None:
-        has_room = len(self._slots) < _MAX_UNANSWERED // 2 and self._outbox.buffered <= _MAX_UNSENT // 2
-        if has_room and not self.server.is_full:
+    def maybe_resume(self) -> None:
+        """Something that the client had to wait for may be over."""
+        if self.session.has_room(len(self._replies)) and not self.server.is_full:
             self.resume_reading()
 
-    def on_released(self) -> None:
-        if not self._is_reading and self.info.is_open:
-            self._maybe_resume()
+    on_released = maybe_resume
 
     def resume_reading(self) -> None:
-        if not self._is_reading and self.info.is_open and not self.info.is_held:
-            self._is_reading = True
-            self.server.paused.discard(self)
-            self.server.loop.add_reader(self._fd, self.on_readable)
-            if self._backlog:
-                self.server.loop.call_soon(self._guarded, self._take_backlog)
+        if self._is_reading or not self.session.client.is_open:
+            return
+        self._is_reading = True
+        self.server.paused.pop(self, None)
+        self._watch()
+        if self._frames.has_waiting:
+            self.server.network.at_end_of_turn(self._take_waiting)
 
-    def _take_backlog(self) -> None:
-        if self._is_reading:
-            backlog, self._backlog = self._backlog, b""
-            self._take(memoryview(backlog))
+    # The end
 
     @property
     def unanswered(self) -> int:
-        return len(self._slots)
+        return len(self._replies)
 
     @property
     def is_idle(self) -> bool:
-        return not self._slots and not self._outbox
+        """Whether nothing is under way: no request waits for its reply, and no reply for the client."""
+        return not self._replies and not self._outbox
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether all that is under way waits for the client to take it."""
+        return self._awaits_writable
 
     def hang_up(self, problem: RemoteProtocolError) -> None:
-        if self.info.is_open:
-            self.server.refused(self.info, problem)
+        if self.session.client.is_open:
+            self.server.refused(self.session.client, problem)
             self.close()
 
     def close(self) -> None:
-        if not self.info.is_open:
+        client = self.session.client
+        if not client.is_open:
             return
-        self.info.is_open = False
-        self.info.line = None
-        if self._is_reading:
-            self.server.loop.remove_reader(self._fd)
-            self._is_reading = False
-        self.server.loop.remove_writer(self._fd)
+        client.is_open = False
+        client.line = None
+        self._is_reading = self._awaits_writable = False
         self._outbox.clear()
-        for slot in self._slots:
-            for part in slot.parts or ():
-                release(part)
-        self._slots.clear()
-        self._partial = None
-        self._socket.close()
+        for request in self._replies:
+            request.abandon()
+        self._replies.clear()
+        self._frames.clear()
+        self._transport.close()
         self.server.closed(self)

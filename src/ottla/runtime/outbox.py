@@ -1,24 +1,25 @@
-"""What a connection still has to send: byte strings, and parts of files that go out with `sendfile`.
+"""What a connection still has to send: byte strings, and parts of files.
 
-A part of a file that is not in the page cache would stop the whole loop in `sendfile`, so it is looked for first (a
-read that may not wait). If it is not there, a disk thread sends it: `ColdSend`, while the connection waits and the
-others go on. That is as quick as the system can be: it reads ahead while it sends, and nothing is read twice.
+Where the transport can send from files, their bytes never come into this process (`sendfile`); where it cannot (TLS,
+the network in memory), they are read a piece at a time and sent as bytes. Either way the loop must not wait for the
+disk, so a part of a file is first looked for in the page cache (a read that may not wait). If it is not there, a disk
+thread sends or reads it while the connection waits and the others go on (`OnDiskThread`). Sending is as quick as the
+system can be: it reads ahead while it sends, and nothing is read twice.
 """
 
 import os
-import select
-import socket
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
-from ottla.base.ports import Buffer, File
+from ottla.base.ports import Buffer, File, Transport
 
 _MAX_PARTS = 64
 # Linux reads ahead by about this much: where one byte of it is in memory, the rest is or soon will be.
 _PROBE_STRIDE = 128 << 10
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
-# How long a disk thread waits for a client to take what is there. Others need the thread, too.
-_PATIENCE_MS = 5
+# What is read at a time where files cannot be sent: about what a socket takes.
+_READ_BYTES = 256 << 10
 
 
 class FilePart(Protocol):
@@ -48,52 +49,32 @@ class Region:
     def probe(self) -> bool:
         """Whether all of it is in memory, as far as a few looks can tell."""
         if not self.is_warm:
-            self.is_warm = _in_page_cache(self.file.fileno(), self.position, self.left)
+            self.is_warm = _in_page_cache(self.file, self.position, self.left)
         return self.is_warm
 
-
-class ColdSend:
-    """A region that a disk thread sends, as far as the client takes it without making the thread wait.
-
-    It has descriptors of its own: the connection may be closed meanwhile. `end` lets go of them, when `run` is over.
-    Making one raises `OSError` when there are no more descriptors.
-    """
-
-    def __init__(self, sock: socket.socket, region: Region) -> None:
-        self._socket = os.dup(sock.fileno())
-        self._file = region.file
-        self._file.pin()
-        self._position = region.position
-        self._left = region.left
-
-    def run(self) -> int:
-        """Returns how many bytes were sent."""
-        sent = 0
-        writable = select.poll()
-        writable.register(self._socket, select.POLLOUT)
-        while sent < self._left:
-            try:
-                sent += send_file(self._socket, self._file, self._position + sent, self._left - sent)
-            except BlockingIOError:
-                if not writable.poll(_PATIENCE_MS):
-                    break
-        return sent
-
-    def end(self) -> None:
-        os.close(self._socket)
-        self._file.unpin()
-
-
-def send_file(socket_fd: int, file: File, position: int, size: int) -> int:
-    count = os.sendfile(socket_fd, file.fileno(), position, size)
-    if count == 0:
-        raise ConnectionAbortedError("a file ended before the part of it that was promised")
-    return count
+    def read(self) -> bytes:
+        """The next piece, for a transport that cannot send files."""
+        data = self.file.read_at(self.position, min(self.left, _READ_BYTES))
+        if not data:
+            raise _ended()
+        return data
 
 
 def hold(part: Buffer | FilePart) -> "Buffer | Region":
     """Makes a part safe to keep until its turn comes: bytes are, and a file is kept open, even if its log goes."""
     return part if isinstance(part, bytes | bytearray | memoryview) else Region(part)
+
+
+def hold_all(parts: list[Buffer | FilePart]) -> list[Buffer | Region]:
+    """Holds every part that has bytes, or none: if one cannot be held, the others are let go of."""
+    held: list[Buffer | Region] = []
+    try:
+        held.extend(hold(part) for part in parts if len(part))  # type: ignore[arg-type]
+    except Exception:
+        for kept in held:
+            release(kept)
+        raise
+    return held
 
 
 def release(part: "Buffer | Region") -> None:
@@ -103,7 +84,7 @@ def release(part: "Buffer | Region") -> None:
 
 
 class Outbox:
-    """Parts in order, each made safe with `hold`. `send` sends what the socket takes, and says why it stopped."""
+    """Parts in order, each made safe with `hold`. `send` sends what the transport takes, and says why it stopped."""
 
     __slots__ = ("_parts", "buffered", "sent")
 
@@ -125,32 +106,34 @@ class Outbox:
             self._parts.append(part)
             self.buffered += len(part)
 
-    def send(self, sock: socket.socket) -> Region | None:
-        """Sends until the socket would wait (then parts are left) or until the disk would (that region is returned)."""
+    def send(self, transport: Transport) -> Region | None:
+        """Sends until the transport would wait (then parts are left) or the disk would (that region is returned)."""
         parts = self._parts
         while parts:
             first = parts[0]
             if isinstance(first, Region):
                 if not first.probe():
                     return first
-                if not self._send_region(sock, first):
+                if not transport.can_send_files:
+                    self._put_read(first.read())
+                elif not self._send_region(transport, first):
                     return None
-            elif not self._send_bytes(sock):
+            elif not self._send_bytes(transport):
                 return None
         return None
 
-    def _send_bytes(self, sock: socket.socket) -> bool:
+    def _send_bytes(self, transport: Transport) -> bool:
         run: list[Buffer] = []
-        flags = 0
+        more = False
         for part in self._parts:
             if isinstance(part, Region):
-                flags = socket.MSG_MORE if hasattr(socket, "MSG_MORE") else 0
+                more = True
                 break
             run.append(part)
             if len(run) == _MAX_PARTS:
                 break
         try:
-            count = sock.send(run[0], flags) if len(run) == 1 else sock.sendmsg(run, (), flags)
+            count = transport.send(run[0]) if len(run) == 1 and not more else transport.send_parts(run, more=more)
         except BlockingIOError:
             return False
         self.sent += count
@@ -165,24 +148,33 @@ class Outbox:
             self._parts.popleft()
         return whole
 
-    def _send_region(self, sock: socket.socket, region: Region) -> bool:
+    def _send_region(self, transport: Transport, region: Region) -> bool:
         try:
-            count = send_file(sock.fileno(), region.file, region.position, region.left)
+            count = transport.send_file(region.file, region.position, region.left)
         except BlockingIOError:
             return False
-        self.advance(count)
+        self._on_sent(count)
         return True
 
-    def advance(self, count: int) -> None:
-        """So many bytes of the region that comes first have been sent."""
+    def _on_sent(self, count: int) -> None:
+        self.sent += count
+        self._advance(count)
+
+    def _advance(self, count: int) -> None:
+        """So many bytes of the region that comes first are done with."""
         region = self._parts[0]
         assert isinstance(region, Region), "bytes are not sent from files"
-        self.sent += count
         region.position += count
         region.left -= count
         if region.left == 0:
             self._parts.popleft()
             region.file.unpin()
+
+    def _put_read(self, data: bytes) -> None:
+        """The beginning of the region that comes first has become bytes."""
+        self._advance(len(data))
+        self._parts.appendleft(data)
+        self.buffered += len(data)
 
     def clear(self) -> None:
         """Lets go of everything: the connection is closed."""
@@ -192,15 +184,53 @@ class Outbox:
         self.buffered = 0
 
 
-def _in_page_cache(fd: int, position: int, size: int) -> bool:
+class OnDiskThread:
+    """Gets a region that is not in memory on its way. Making one raises `OSError` when there are no descriptors.
+
+    `run` on a disk thread; then `finish` with what it returned, if the outbox is still wanted, and `end` in any case.
+    """
+
+    __slots__ = ("_outbox", "end", "run")
+
+    def __init__(self, outbox: Outbox, transport: Transport, region: Region) -> None:
+        self._outbox = outbox
+        self.run: Callable[[], int | bytes]
+        self.end: Callable[[], None]
+        if transport.can_send_files:
+            send = transport.cold_send(region.file, region.position, region.left)
+            self.run, self.end = send.run, send.end
+        else:
+            region.file.pin()
+            self.run, self.end = region.read, region.file.unpin
+
+    def finish(self, done: int | bytes) -> None:
+        if isinstance(done, int):
+            self._outbox._on_sent(done)
+        else:
+            self._outbox._put_read(done)
+
+
+def _ended() -> OSError:
+    return ConnectionAbortedError("a file ended before the part of it that was promised")
+
+
+def send_file(socket_fd: int, file: File, position: int, size: int) -> int:
+    count = os.sendfile(socket_fd, file.fileno(), position, size)
+    if count == 0:
+        raise _ended()
+    return count
+
+
+def _in_page_cache(file: File, position: int, size: int) -> bool:
     assert _NO_WAIT is not None
     probe = bytearray(1)
     end = position + size
     try:
+        fd = file.fileno()
         for at in (*range(position, end, _PROBE_STRIDE), end - 1):
             os.preadv(fd, [probe], at, _NO_WAIT)
     except BlockingIOError:
         return False
     except OSError:
-        return True  # A file system that cannot tell: better to send than never to.
+        return True  # No descriptor, or a file system that cannot tell: better to send than never to.
     return True

@@ -1,10 +1,11 @@
-"""A request on its way from a connection to whoever answers it."""
+"""A request on its way from a connection to the handler that answers it."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from ottla.base.dataclass import dataclass
 from ottla.base.errors import RemoteProtocolError
+from ottla.runtime.attribution import Attributed, current
 from ottla.wire.message import Message
 
 
@@ -20,7 +21,8 @@ class ClientConnection:
     """Who is on the other end. `software_*` come from ApiVersions (KIP-511).
 
     A handler that needs time before the requests behind its own may be handled holds the connection, and releases it.
-    `line` is None for who has no connection, as the node itself when it writes.
+    If its request fails meanwhile, the connection is released for it. `line` is None where there is no connection: the
+    node itself writes.
     """
 
     connection_id: int
@@ -32,12 +34,15 @@ class ClientConnection:
     is_open: bool = True
     is_held: bool = False
     line: Line | None = None
+    holder: Attributed | None = None
 
     def hold(self) -> None:
         self.is_held = True
+        self.holder = current()
 
     def release(self) -> None:
         self.is_held = False
+        self.holder = None
         if self.line is not None:
             self.line.on_released()
 
@@ -65,13 +70,15 @@ class RequestContext:
 Respond: TypeAlias = Callable[[Message | None], None]
 """Gives the reply out, exactly once, now or later, on the loop's thread; None where the protocol has no reply (acks=0).
 
-Replies leave a connection in the order of its requests, whatever the order in which they are given out here.
+Replies leave a connection in the order of its requests, whatever the order in which they are given out here. It never
+raises: a reply that cannot be encoded becomes one that says so. The first reply counts; another is a fault, and logged.
 """
 
 Handler: TypeAlias = Callable[[RequestContext, Message, Respond], None]
 """Answers a request. Records in the message are views that are gone when it returns.
 
-`RefusedRequest` closes the connection; any other exception is a bug and stops the node.
+`RefusedRequest` closes the connection. Any other exception is a bug: it is logged, and its client is told
+UNKNOWN_SERVER_ERROR.
 """
 
 

@@ -96,6 +96,7 @@ class RequestMetrics:
         self.connections: Counter[str] = Counter()
         self.connections_created: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
         self._now_s = now_s
 
     def on_connection(self, listener: str, change: int) -> None:
@@ -113,6 +114,10 @@ class RequestMetrics:
 
     def on_refused(self, reason: str) -> None:
         self.refused[reason] += 1
+
+    def on_fault(self, where: str) -> None:
+        """An exception that nobody expected: in a request of the API with that name, or elsewhere."""
+        self.faults[where] += 1
 
     def quantiles(self) -> dict[int, dict[float, float]]:
         now_s = self._now_s()

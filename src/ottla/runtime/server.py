@@ -4,17 +4,18 @@ One server holds the listeners of a node. It knows frames, not APIs: every reque
 along the way goes to the `Traffic` it was given.
 """
 
-import errno
 import logging
-import socket
-from asyncio import AbstractEventLoop
 from typing import Protocol
 
 from ottla.base.dataclass import dataclass
+from ottla.base.ports import Listener, Network, Transport
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection
+from ottla.runtime.pending_request import PendingRequest
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
+from ottla.runtime.timers import Timers
 from ottla.runtime.workers import Workers
+from ottla.wire.apis import all_apis
 
 _log = logging.getLogger(__name__)
 _SCRATCH_BYTES = 1 << 20
@@ -40,6 +41,7 @@ class Traffic(Protocol):
     def on_connection(self, listener: str, change: int) -> None: ...
     def on_response(self, context: RequestContext, size: int, seconds: float) -> None: ...
     def on_refused(self, reason: str) -> None: ...
+    def on_fault(self, where: str) -> None: ...
 
 
 class NoTraffic:
@@ -54,13 +56,32 @@ class NoTraffic:
     def on_refused(self, reason: str) -> None:
         """See `Traffic`."""
 
+    def on_fault(self, where: str) -> None:
+        """See `Traffic`."""
+
+
+class _Listening:
+    """One listener of a server, and what the network calls when somebody comes."""
+
+    def __init__(self, server: "Server", listener: Listener, name: str) -> None:
+        self.listener = listener
+        self.name = name
+        self._server = server
+
+    def on_readable(self) -> None:
+        self._server.accept_from(self)
+
+    def on_writable(self) -> None:
+        """Listeners are not written to."""
+
 
 class Server:
     """`handle_unsupported` answers requests whose API or version the codec does not know."""
 
     def __init__(
         self,
-        loop: AbstractEventLoop,
+        network: Network,
+        timers: Timers,
         workers: Workers,
         handle: Handler,
         handle_unsupported: "UnsupportedHandler",
@@ -68,115 +89,108 @@ class Server:
         traffic: Traffic | None = None,
         admission: Admission | None = None,
     ) -> None:
-        self.loop = loop
+        self.network = network
         self.workers = workers
         self.handle = handle
         self.handle_unsupported = handle_unsupported
         self.limits = limits or Limits()
         self.scratch = bytearray(_SCRATCH_BYTES)
-        self.connections: set[Connection] = set()
-        self.paused: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}
+        self.paused: dict[Connection, None] = {}
         self.bytes_sent = 0
+        self.now_s = timers.now_s
+        self.answered_s = 0.0
+        """When the last reply was given, whoever's it was: a reading of the clock that costs nothing more."""
+        self._timers = timers
         self._traffic = traffic or NoTraffic()
         self._admission = admission or Admission(ConnectionLimits())
-        self._listening: dict[socket.socket, str] = {}
-        self._waiting: set[socket.socket] = set()
+        self._listening: list[_Listening] = []
+        self._waiting: list[_Listening] = []
+        self._to_send: list[Connection] = []
         self._queued_bytes = 0
-        self._now_s = loop.time
         self._next_id = 0
         idle_s = self.limits.max_idle_ms / 1000
-        self._sweep = loop.call_later(min(idle_s / 4, 60), self._close_idle) if idle_s > 0 else None
+        self._sweep = timers.every(min(idle_s / 4, 60), self._close_idle) if idle_s > 0 else None
 
     # Listening
 
     def listen(self, host: str, port: int, listener: str) -> tuple[str, int]:
         """Binds; raises `OSError` when the address is taken. Port 0 picks a free one.
 
-        Whoever connects waits until `start_accepting`.
+        Clients that connect wait until `start_accepting`.
         """
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if self.limits.receive_buffer_bytes > 0:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.limits.receive_buffer_bytes)
-            sock.bind((host, port))
-            sock.listen(self.limits.listen_backlog)
-            sock.setblocking(False)
-        except OSError:
-            sock.close()
-            raise
-        self._listening[sock] = listener
-        return sock.getsockname()[:2]  # type: ignore[no-any-return]
+        bound = self.network.listen(
+            host,
+            port,
+            backlog=self.limits.listen_backlog,
+            receive_buffer_bytes=self.limits.receive_buffer_bytes,
+            send_buffer_bytes=self.limits.send_buffer_bytes,
+        )
+        self._listening.append(_Listening(self, bound, listener))
+        return bound.address
 
     def start_accepting(self) -> None:
-        for sock, listener in self._listening.items():
-            self.loop.add_reader(sock.fileno(), self._on_acceptable, sock, listener)
+        for listening in self._listening:
+            listening.listener.watch(listening)
 
-    def _on_acceptable(self, listening: socket.socket, listener: str) -> None:
+    def accept_from(self, listening: _Listening) -> None:
         for _ in range(_ACCEPTS_PER_TURN):
-            if not self._admission.has_place(listener):
+            if not self._admission.has_place(listening.name):
                 self._let_wait(listening)
                 return
             try:
-                sock, address = listening.accept()
+                transport = listening.listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
-                return
+                return  # Nobody waits, or the first of them has gone; if there are more, we are called again.
             except OSError as problem:
-                if problem.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    raise
-                # No more descriptors: the backlog waits until some connection closes.
+                # No more descriptors, or memory, or whatever it may be: the backlog waits, and we try again.
+                _log.warning("%s cannot accept a connection, and tries again: %s", listening.name, problem)
                 self._let_wait(listening)
-                self.loop.call_later(_RETRY_ACCEPT_S, self._accept_waiting)
+                self._timers.after(_RETRY_ACCEPT_S, self._accept_waiting)
                 return
-            self._accept(sock, str(address[0]), listener)
+            self._accept(transport, listening.name)
 
-    def _let_wait(self, listening: socket.socket) -> None:
-        """Whoever comes now stays in the listener's backlog."""
-        self._waiting.add(listening)
-        self.loop.remove_reader(listening.fileno())
+    def _let_wait(self, listening: _Listening) -> None:
+        """Clients that come now stay in the listener's backlog."""
+        self._waiting.append(listening)
+        listening.listener.watch(None)
 
     def _accept_waiting(self) -> None:
-        """Something has changed, and there may be a place for those who wait."""
-        waiting, self._waiting = self._waiting, set()
+        """Something has changed, and there may be a place for clients that wait."""
+        waiting, self._waiting = self._waiting, []
         for listening in waiting:
-            listener = self._listening.get(listening)
-            if listener is not None:
-                self.loop.add_reader(listening.fileno(), self._on_acceptable, listening, listener)
+            listening.listener.watch(listening)
 
-    def _accept(self, sock: socket.socket, host: str, listener: str) -> None:
+    def _accept(self, transport: Transport, listener: str) -> None:
+        host = transport.peer_host
         if not self._admission.is_welcome(host):
-            sock.close()
+            transport.close()
             self._traffic.on_refused("max.connections.per.ip")
             return
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self.limits.send_buffer_bytes > 0:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.limits.send_buffer_bytes)
         self._next_id += 1
         self._admission.entered(listener, host)
-        self.connections.add(Connection(self, sock, ClientConnection(self._next_id, listener, host)))
+        self.connections[Connection(self, transport, ClientConnection(self._next_id, listener, host))] = None
         self._traffic.on_connection(listener, 1)
         if self._admission.is_crowded:
             self._close_longest_idle()
 
     def _close_longest_idle(self) -> None:
         """A protected listener has taken one more than there may be."""
-        others = [one for one in self.connections if not self._admission.is_protected(one.info.listener)]
+        others = [one for one in self.connections if not self._admission.is_protected(one.session.client.listener)]
         if others:
-            min(others, key=lambda one: one.active_s).close()
+            min(others, key=lambda one: one.session.active_s).close()
 
     def set_connection_limits(self, limits: ConnectionLimits) -> None:
-        """Those who are in stay in."""
+        """Connections that are there stay, even beyond the new limits."""
         self._admission.limits = limits
         self._accept_waiting()
 
     def _close_idle(self) -> None:
-        idle_s = self.limits.max_idle_ms / 1000
-        self._sweep = self.loop.call_later(min(idle_s / 4, 60), self._close_idle)
-        oldest_s = self.loop.time() - idle_s
-        for connection in [c for c in self.connections if c.active_s < oldest_s and c.is_idle]:
-            connection.close()
+        """Closes connections over which nothing happens, and those of clients that do not take their replies."""
+        oldest_s = self.now_s() - self.limits.max_idle_ms / 1000
+        for connection in list(self.connections):
+            if connection.session.active_s < oldest_s and (connection.is_idle or connection.is_stuck):
+                connection.close()
 
     # What connections report
 
@@ -193,37 +207,55 @@ class Server:
     def received(self, size: int) -> None:
         self._queued_bytes += size
 
-    def answered(self, context: RequestContext, size: int) -> None:
-        """`size` is that of the request."""
+    def answered(self, request: PendingRequest) -> None:
         was_full = self.is_full
-        self._queued_bytes -= size
-        self._traffic.on_response(context, size, self._now_s() - context.received_s)
+        self._queued_bytes -= request.size
+        self.answered_s = now_s = self.now_s()
+        self._traffic.on_response(request, request.size, now_s - request.received_s)
         if was_full and not self.is_full:
             for connection in list(self.paused):
-                connection.resume_reading()
+                connection.maybe_resume()
 
-    def sent(self, size: int) -> None:
-        self.bytes_sent += size
+    def send_later(self, connection: Connection) -> None:
+        """The replies of several connections leave together, at the end of the turn that brings them about."""
+        if not self._to_send:
+            self.network.at_end_of_turn(self._send_all)
+        self._to_send.append(connection)
+
+    def _send_all(self) -> None:
+        to_send, self._to_send = self._to_send, []
+        for connection in to_send:
+            connection.send_ready()
 
     def refused(self, client: ClientConnection, problem: Exception) -> None:
         self._traffic.on_refused(type(problem).__name__)
         _log.info("closed the connection of %s: %s", client.client_host, problem)
 
+    def on_fault(self, where: RequestContext | ClientConnection, problem: Exception) -> None:
+        """An exception that nobody expected, in work for one request or one connection. The node goes on."""
+        if isinstance(where, RequestContext):
+            api = all_apis().get(where.api_key)
+            counted, client = api.name if api else str(where.api_key), where.connection
+            name = f"{counted} version {where.api_version} of client {where.client_id!r}"
+        else:
+            counted, client, name = "connection", where, "what was received"
+        self._traffic.on_fault(counted)
+        _log.error("%s from %s (%s) could not be handled", name, client.client_host, client.listener, exc_info=problem)
+
     def closed(self, connection: Connection) -> None:
-        self.connections.discard(connection)
-        self.paused.discard(connection)
-        info = connection.info
-        self._admission.left(info.listener, info.client_host)
-        self._traffic.on_connection(info.listener, -1)
+        self.connections.pop(connection, None)
+        self.paused.pop(connection, None)
+        client = connection.session.client
+        self._admission.left(client.listener, client.client_host)
+        self._traffic.on_connection(client.listener, -1)
         if self._waiting:
             self._accept_waiting()
 
     # The end
 
     def stop_listening(self) -> None:
-        for sock in self._listening:
-            self.loop.remove_reader(sock.fileno())
-            sock.close()
+        for listening in self._listening:
+            listening.listener.close()
         self._listening.clear()
         self._waiting.clear()
 

@@ -1,7 +1,8 @@
 """Threads that wait for the disk, so that the loop does not have to.
 
 Jobs with the same key run one after the other, in the order given; others side by side. What a job returns or raises
-is handed to its callbacks on the loop's thread. Jobs touch no state of the loop: they are given what they need.
+is handed to its callbacks on the loop's thread, for the request that asked for the job, if one did: an exception in a
+callback is then that request's alone. Jobs touch no state of the loop: they are given what they need.
 """
 
 import threading
@@ -11,9 +12,11 @@ from collections.abc import Callable, Hashable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from ottla.runtime.attribution import Attributed, current, work_for
+
 ResultT = TypeVar("ResultT")
 
-_Job = tuple[Hashable, Callable[[], Any], Callable[[Any], None], Callable[[Exception], None] | None]
+_Job = tuple[Hashable, Callable[[], Any], Callable[[Any], None], Callable[[Exception], None] | None, Attributed | None]
 
 
 class Workers:
@@ -37,8 +40,8 @@ class Workers:
         *,
         key: Hashable = None,
     ) -> None:
-        """Runs `function` on a thread. Without `failed`, an exception is raised on the loop, where it stops all."""
-        job: _Job = (key, function, then, failed)
+        """Runs `function` on a thread. Without `failed`, an exception is raised on the loop."""
+        job: _Job = (key, function, then, failed, current())
         self._under_way += 1
         if key is None:
             self._give_out(job)
@@ -81,7 +84,7 @@ class Workers:
                 return  # The loop is closed: nobody is waiting.
 
     def _finish(self, job: _Job, result: Any, problem: Exception | None) -> None:
-        key, _, then, failed = job
+        key, _, then, failed, request = job
         self._under_way -= 1
         self._given_out -= 1
         if key is not None:
@@ -91,13 +94,15 @@ class Workers:
                 del self._waiting[key]
         try:
             if problem is None:
-                then(result)
-            elif failed is None:
-                raise problem
+                work_for(request, then, result)
             else:
-                failed(problem)
+                work_for(request, failed or _raise, problem)
         finally:
             if not self._under_way:
                 callbacks, self._idle_callbacks = self._idle_callbacks, []
                 for callback in callbacks:
                     callback()
+
+
+def _raise(problem: Exception) -> None:
+    raise problem

@@ -17,7 +17,7 @@ class StandIn:
     made: "StandIn"
 
     def __init__(self, loop, config, *, may_format, failed):
-        self.loop, self.failed, self.done = loop, failed, []
+        self.loop, self.failed, self.done, self.faults = loop, failed, [], []
         StandIn.made = self
 
     async def start(self, metrics_port):
@@ -25,6 +25,9 @@ class StandIn:
 
     async def stop(self):
         self.done.append("stopped")
+
+    def on_fault(self, what, problem):
+        self.faults.append(str(problem))
 
     def abandon(self):
         self.done.append("abandoned")
@@ -65,13 +68,30 @@ def test_a_node_that_fails_is_abandoned():
     assert StandIn.made.done[1:] == ["abandoned"]
 
 
-def test_an_exception_that_nobody_expected_ends_the_run(caplog):
-    def breaks():
-        raise AssertionError("an invariant")
+def breaks():
+    raise AssertionError("an invariant")
 
-    assert run_until(lambda node: node.loop.call_soon(breaks)) == BROKEN
-    assert "an invariant" in caplog.text
-    assert StandIn.made.done[1:] == ["abandoned"]
+
+def test_an_exception_that_nobody_expected_is_told_and_the_node_goes_on():
+    def on_ready(node):
+        node.loop.call_soon(breaks)
+        node.loop.call_later(0.01, send, signal.SIGTERM)
+
+    assert run_until(on_ready) == 0
+    assert StandIn.made.faults == ["an invariant"]
+    assert StandIn.made.done[1:] == ["stopped", "abandoned"]
+
+
+@pytest.mark.parametrize("phase", ["start", "stop"])
+def test_an_exception_while_a_node_starts_or_stops_ends_it_as_it_might_wait_forever(monkeypatch, phase):
+    async def waits(self, *_):
+        self.loop.call_soon(breaks)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(StandIn, phase, waits)
+    assert run_until(lambda _: send(signal.SIGTERM)) == BROKEN
+    assert StandIn.made.faults == ["an invariant"]
+    assert StandIn.made.done[-1] == "abandoned"
 
 
 def test_what_keeps_a_node_from_starting_is_raised(monkeypatch):

@@ -10,7 +10,8 @@ import pytest
 from ottla.log.disk import OsDisk, OsFile
 from ottla.log.outcomes import FileSlice
 from ottla.runtime import outbox as module
-from ottla.runtime.outbox import ColdSend, Outbox, Region, hold
+from ottla.runtime.outbox import OnDiskThread, Outbox, hold, hold_all
+from ottla.runtime.tcp import TcpColdSend, TcpTransport
 
 MB = 1 << 20
 CONTENT = os.urandom(1 << 10) * (2 << 10)
@@ -40,7 +41,32 @@ def file(tmp_path: Path) -> Iterator[OsFile]:
 @pytest.fixture
 def cold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_NO_WAIT", 0)
-    monkeypatch.setattr(module, "_in_page_cache", lambda fd, position, size: False)
+    monkeypatch.setattr(module, "_in_page_cache", lambda file, position, size: False)
+
+
+def transport(sock: socket.socket) -> TcpTransport:
+    return TcpTransport(None, sock, "127.0.0.1")  # type: ignore[arg-type]  # nobody watches it
+
+
+class Reading:
+    """A transport that cannot send files, and takes so many bytes at a time."""
+
+    peer_host = "127.0.0.1"
+    can_send_files = False
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.took = b""
+
+    def send(self, data):
+        if len(self.took) >= self.most:
+            raise BlockingIOError
+        taken = bytes(data[: self.most - len(self.took)])
+        self.took += taken
+        return len(taken)
+
+    def send_parts(self, parts, *, more):
+        return self.send(b"".join(parts))
 
 
 def read(sock: socket.socket, size: int) -> bytes:
@@ -57,7 +83,7 @@ def test_what_comes_before_a_cold_part_is_sent_and_the_part_is_given_back(file, 
     outbox = Outbox()
     outbox.add(b"first")
     outbox.add(hold(FileSlice(file, 0, 100)))
-    region = outbox.send(sockets[0])
+    region = outbox.send(transport(sockets[0]))
     assert (region.position, region.left) == (0, 100)
     outbox.clear()
     sockets[0].close()
@@ -66,8 +92,7 @@ def test_what_comes_before_a_cold_part_is_sent_and_the_part_is_given_back(file, 
 
 def test_a_thread_sends_what_the_client_takes(file, sockets):
     ours, theirs = sockets
-    region = Region(FileSlice(file, 1000, 10_000))
-    job = ColdSend(ours, region)
+    job = TcpColdSend(ours, file, 1000, 10_000)
     assert job.run() == 10_000
     job.end()
     assert read(theirs, 10_000) == CONTENT[1000:11_000]
@@ -82,10 +107,10 @@ def test_a_client_that_does_not_read_does_not_keep_the_thread(file, sockets):
     for _ in range(1000):
         if not outbox:
             break
-        job = ColdSend(ours, outbox._parts[0])
+        job = OnDiskThread(outbox, transport(ours), outbox._parts[0])
         count = job.run()
         job.end()
-        outbox.advance(count)
+        job.finish(count)
         received += read(theirs, count)
     assert received == CONTENT
     assert outbox.sent == 2 * MB
@@ -95,7 +120,7 @@ def test_a_connection_that_is_closed_meanwhile_does_no_harm(file, sockets):
     ours, theirs = sockets
     outbox = Outbox()
     outbox.add(hold(FileSlice(file, 0, 10_000)))
-    job = ColdSend(ours, outbox._parts[0])
+    job = OnDiskThread(outbox, transport(ours), outbox._parts[0])
     outbox.clear()
     ours.close()
     file.close()
@@ -108,7 +133,51 @@ def test_a_connection_that_is_closed_meanwhile_does_no_harm(file, sockets):
 
 
 def test_a_file_that_ends_before_its_part_does_is_an_error(file, sockets):
-    job = ColdSend(sockets[0], Region(FileSlice(file, 2 * MB - 10, 20)))
+    job = TcpColdSend(sockets[0], file, 2 * MB - 10, 20)
     with pytest.raises(ConnectionAbortedError, match="ended before"):
         job.run()
     job.end()
+
+
+def test_a_transport_that_cannot_send_files_is_given_their_bytes(file):
+    outbox = Outbox()
+    outbox.add(b"first")
+    outbox.add(hold(FileSlice(file, 0, 2 * MB)))
+    slow, quick = Reading(1_000_000), Reading(3 * MB)
+    assert outbox.send(slow) is None
+    assert len(slow.took) == 1_000_000
+    assert outbox.buffered <= 256 << 10, "a piece at a time"
+    assert outbox.send(quick) is None
+    assert slow.took + quick.took == b"first" + CONTENT
+    assert (bool(outbox), outbox.buffered, outbox.sent) == (False, 0, 5 + 2 * MB)
+    file.close()
+    assert file.fileno() < 0, "nobody holds it any more"
+
+
+@pytest.mark.usefixtures("cold")
+def test_what_is_not_in_memory_is_read_by_a_thread_for_such_a_transport(file):
+    outbox = Outbox()
+    outbox.add(hold(FileSlice(file, 0, 1 << 20)))
+    taking = Reading(3 * MB)
+    while (region := outbox.send(taking)) is not None:
+        job = OnDiskThread(outbox, taking, region)
+        job.finish(job.run())
+        job.end()
+    assert taking.took == CONTENT[: 1 << 20]
+
+
+def test_parts_are_let_go_of_when_one_of_them_cannot_be_held(file):
+    with pytest.raises(AssertionError, match="no file"):
+        hold_all([b"head", FileSlice(file, 0, 10), Sizeable()])
+    file.close()
+    assert file.fileno() < 0
+
+
+class Sizeable:
+    """A part that claims to have bytes, and has no file."""
+
+    file = None
+    position = size = 5
+
+    def __len__(self) -> int:
+        return 5

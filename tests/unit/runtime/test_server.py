@@ -12,10 +12,12 @@ import pytest
 
 from ottla.log.disk import OsDisk
 from ottla.log.outcomes import FileSlice
-from ottla.runtime import outbox
+from ottla.runtime import outbox, tcp
 from ottla.runtime.admission import Admission, ConnectionLimits
+from ottla.runtime.network import LoopNetwork
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.runtime.server import Limits, Server
+from ottla.runtime.timers import Timers
 from ottla.runtime.workers import Workers
 from ottla.wire import ApiKey, decode_response, encode_request
 from ottla.wire.message import Message
@@ -82,8 +84,10 @@ async def serving(
 ) -> AsyncIterator[tuple[Server, Callable[[], Coroutine[Any, Any, Client]]]]:
     loop = asyncio.get_running_loop()
     workers = Workers(loop)
+    timers, network = Timers(loop), LoopNetwork(loop)
     server = Server(
-        loop,
+        network,
+        timers,
         workers,
         lambda *request: answering.handle(*request),
         answering.handle_unsupported,
@@ -103,6 +107,8 @@ async def serving(
         yield server, connect
     finally:
         server.close()
+        network.close()
+        timers.close()
         workers.close()
         for client in clients:
             client.writer.close()
@@ -216,10 +222,9 @@ def test_memory_is_not_given_to_what_is_only_announced() -> None:
         async with serving(Answering()) as (server, connect):
             client = await connect()
             client.writer.write((100 << 20).to_bytes(4, "big") + bytes(100))
-            await until(lambda: any(c._partial for c in server.connections))
+            await until(lambda: any(c._frames.has_begun for c in server.connections))
             [connection] = server.connections
-            assert connection._partial is not None
-            assert len(connection._partial) <= 16 << 10
+            assert connection._frames.kept_bytes <= 16 << 10
 
     run(test)
 
@@ -258,7 +263,7 @@ def test_a_version_that_is_not_known_is_the_handlers_to_answer() -> None:
 @pytest.mark.parametrize("is_in_memory", [True, False])
 def test_files_are_sent_between_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_memory: bool) -> None:
     monkeypatch.setattr(outbox, "_NO_WAIT", 0)
-    monkeypatch.setattr(outbox, "_in_page_cache", lambda fd, position, size: is_in_memory)
+    monkeypatch.setattr(outbox, "_in_page_cache", lambda file, position, size: is_in_memory)
     content = bytes(range(256)) * 20_000
     (tmp_path / "segment").write_bytes(content)
     file = OsDisk().open(str(tmp_path / "segment"))
@@ -295,14 +300,14 @@ def test_a_client_is_hung_up_on_when_there_are_no_descriptors_to_send_a_cold_fil
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "_NO_WAIT", 0)
-    monkeypatch.setattr(outbox, "_in_page_cache", lambda fd, position, size: False)
+    monkeypatch.setattr(outbox, "_in_page_cache", lambda file, position, size: False)
     (tmp_path / "segment").write_bytes(bytes(1000))
     file = OsDisk().open(str(tmp_path / "segment"))
 
     def no_more(fd: int) -> int:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(outbox.os, "dup", no_more)
+    monkeypatch.setattr(tcp.os, "dup", no_more)
 
     async def test() -> None:
         answering = Answering()
@@ -343,7 +348,7 @@ def test_a_file_stays_open_until_what_was_promised_of_it_is_sent_or_the_client_i
         async with serving(answering) as (server, connect):
             client = await connect()
             client.writer.write(encode_request(FetchRequest(), 16, 3, None))
-            await until(lambda: any(c._is_writing for c in server.connections))
+            await until(lambda: any(c.is_stuck for c in server.connections))
             file.close()
             assert file.size() == 30 << 20
             client.writer.transport.abort()
@@ -464,9 +469,9 @@ def test_a_connection_that_was_closed_while_held_stays_closed() -> None:
             client.writer.write(metadata_request(0))
             await until(lambda: bool(answering.asked))
             (connection,) = server.connections
-            connection.info.hold()
+            connection.session.client.hold()
             connection.close()
-            connection.info.release()
+            connection.session.client.release()
             answering.waiting[0](MetadataResponse())
             assert not server.connections
             assert await client.is_closed()
@@ -552,9 +557,11 @@ def test_a_port_in_use_is_an_error() -> None:
             taken.listen()
             loop = asyncio.get_running_loop()
             answering = Answering()
-            server = Server(loop, Workers(loop), answering.handle, answering.handle_unsupported)
+            network = LoopNetwork(loop)
+            server = Server(network, Timers(loop), Workers(loop), answering.handle, answering.handle_unsupported)
             with pytest.raises(OSError, match="in use"):
                 server.listen("127.0.0.1", taken.getsockname()[1], "PLAINTEXT")
             server.close()
+            network.close()
 
     run(test)

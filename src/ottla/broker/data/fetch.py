@@ -14,6 +14,7 @@ from ottla.broker.data.fetch_sessions import FetchContext, PartitionKey, Read, W
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest, FetchResponse
@@ -125,7 +126,10 @@ class Fetch(Operation):
             return False
         if self._min_bytes <= 1 or not place.log.log_start_offset <= wanted.offset < end_offset:
             return True
-        records = place.read(wanted.offset, wanted.max_bytes, end_offset, min_one_batch=False)
+        try:
+            records = place.read(wanted.offset, wanted.max_bytes, end_offset, min_one_batch=False)
+        except STORAGE_PROBLEMS:
+            return True  # Reading it for the reply says what is wrong.
         self._available[place] = records.size
         return sum(self._available.values()) >= self._min_bytes
 

@@ -4,15 +4,21 @@ An operation waits at one or more partitions and until a moment. When something 
 higher high watermark, the end of its leadership), each operation that waits there looks whether it is done; nobody
 looks otherwise. An operation completes exactly once: when it is done, when its time is over, or when it is released
 because a partition of its is gone.
+
+An exception in an operation is its request's: it is answered as any other that failed, and the producer whose append
+woke it does not notice.
 """
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from ottla.runtime.attribution import WORK, Attributed, current
 from ottla.runtime.request import ClientConnection
 from ottla.runtime.timers import Timer, Timers
 
+_log = logging.getLogger(__name__)
 MAX_WAIT_MS = 24 * 60 * 60 * 1000
 
 
@@ -23,13 +29,14 @@ class Place(Protocol):
 
 
 class Operation(ABC):
-    """Something that waits. Its timer and places are the purgatory's."""
+    """Something that waits. Its timer, its places and the request that it waits for are the purgatory's."""
 
-    __slots__ = ("client", "places", "timer")
+    __slots__ = ("client", "places", "request", "timer")
 
     def __init__(self, client: ClientConnection) -> None:
         self.client = client
         self.places: Sequence[Place] = ()
+        self.request: Attributed | None = None
         self.timer: Timer | None = None
 
     @abstractmethod
@@ -52,6 +59,7 @@ class Purgatory:
     def hold(self, operation: Operation, places: Sequence[Place], wait_ms: int) -> None:
         """Lets `operation` wait at `places`, for at most `wait_ms`."""
         operation.places = places
+        operation.request = current()
         for place in places:
             if place.waiting is None:
                 place.waiting = {}
@@ -63,7 +71,7 @@ class Purgatory:
         """Something happened at `place`."""
         if place.waiting:
             for operation in list(place.waiting):
-                if operation in self._operations and operation.is_done(place):
+                if operation in self._operations and self._is_done(operation, place):
                     self._complete(operation)
 
     def release(self, place: Place) -> None:
@@ -81,15 +89,35 @@ class Purgatory:
         for operation in list(self._operations):
             self._complete(operation)
 
+    def _is_done(self, operation: Operation, place: Place) -> bool:
+        before, WORK.request = WORK.request, operation.request
+        try:
+            return operation.is_done(place)
+        except Exception as problem:
+            self._forget(operation)
+            _fail(operation, problem)
+            return False
+        finally:
+            WORK.request = before
+
     def _complete(self, operation: Operation) -> None:
         if operation not in self._operations:
             return
+        self._forget(operation)
+        before, WORK.request = WORK.request, operation.request
+        try:
+            operation.complete()
+        except Exception as problem:
+            _fail(operation, problem)
+        finally:
+            WORK.request = before
+
+    def _forget(self, operation: Operation) -> None:
         del self._operations[operation]
         self._leave(operation, operation.places)
         if operation.timer is not None:
             operation.timer.cancel()
             operation.timer = None
-        operation.complete()
 
     @staticmethod
     def _leave(operation: Operation, places: Iterable[Place]) -> None:
@@ -99,3 +127,10 @@ class Purgatory:
                 waiting.pop(operation, None)
                 if not waiting:
                     place.waiting = None
+
+
+def _fail(operation: Operation, problem: Exception) -> None:
+    if operation.request is not None:
+        operation.request.fail(problem)
+    else:
+        _log.error("%s, which no client waits for, failed", type(operation).__name__, exc_info=problem)

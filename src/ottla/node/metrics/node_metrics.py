@@ -128,6 +128,9 @@ def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
         "counter",
         [({"reason": reason}, count) for reason, count in requests.refused.items()],
     )
+    page.add(
+        "ottla_faults_total", "counter", [({"where": where}, count) for where, count in sorted(requests.faults.items())]
+    )
 
 
 def _quantiles(requests: RequestMetrics) -> Iterable[Sample]:

@@ -5,6 +5,7 @@
     snapshots           `.checkpoint` files: named, written, read
     store               the directory `__cluster_metadata-0`: the log, its snapshots, its quorum state
     quorum              which quorum the directory belongs to
+    controller_machine  what the driver needs of the machine that decides
     quorum_view         what the node knows of the quorum, for clients and metrics
     snapshotter         when a snapshot is taken
     metadata_log        the driver: decisions in, committed metadata out

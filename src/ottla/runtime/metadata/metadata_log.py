@@ -17,12 +17,16 @@ are the same records. A controller is made when this replica leads and all befor
 the committed image, and is dropped with what it had decided when it no longer leads.
 
 A disk that fails here is the end of the node: an append or a sync that did not work leaves it unknown what is in the
-log, and only a restart finds out. `failed` is told once; nothing is accepted after that.
+log, and only a restart finds out. So is a committed record that cannot be replayed, or that a listener cannot take up:
+the node would act on other metadata than the cluster has. `failed` is told once; nothing is accepted after that. A
+decision that the controller itself cannot replay is a bug of that decision: it does not get into the log, its request
+fails, and a controller that has not seen it takes over.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ottla.base.errors import StorageError
 from ottla.base.ports import Clock
@@ -45,36 +49,19 @@ from ottla.machines.raft.events import (
 from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
+from ottla.runtime.attribution import Attributed, current, work_for
+from ottla.runtime.metadata.controller_machine import ControllerMachine
 from ottla.runtime.metadata.metadata_batches import MetadataBatch, control_batch, metadata_batches
 from ottla.runtime.metadata.quorum import epoch_records, raft_of
 from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, Workers
 from ottla.runtime.metadata.store import MetadataStore
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
-from ottla.wire.messages import (
-    BeginTransactionRecord,
-    EndTransactionRecord,
-)
+from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord
 
 
 class MetadataLogFailed(StorageError):
-    """The metadata log cannot be written, so the node must stop."""
-
-
-class ControllerMachine(Protocol):
-    """What the driver needs of a controller; see `ottla.machines.metadata.controller.controller`."""
-
-    next_offset: int
-    """The offset that the next record gets, which the driver says before every decision."""
-    kraft_version: int
-
-    def activate(self, bootstrap: Sequence[Message]) -> Decision[None]:
-        """What it writes first."""
-        ...
-
-    def replay(self, record: Message) -> None:
-        """Takes in, at once, what it has just decided."""
-        ...
+    """The metadata log cannot be written, or what is in it not be taken up, so the node must stop."""
 
 
 ControllerT = TypeVar("ControllerT", bound=ControllerMachine)
@@ -87,6 +74,7 @@ class _Parked(NamedTuple):
     offset: int
     give: Callable[[], None]
     failed: Callable[[ErrorCode], None]
+    request: Attributed | None
 
 
 class MetadataLog(Generic[ControllerT]):
@@ -213,13 +201,14 @@ class MetadataLog(Generic[ControllerT]):
         if not self._parked and self.committed_offset >= self.log_end_offset:
             give()
             return
-        self._parked.append(_Parked(self.log_end_offset, give, failed))
+        self._parked.append(_Parked(self.log_end_offset, give, failed, current()))
         self._flush()
 
     def _append_records(self, records: list[VersionedRecord], atomic: bool) -> bool:
         """One batch, if it is not too large for one. Several that belong together are put into a transaction.
 
         The controller takes the records in first: one that does not follow is a bug, and must not get into the log.
+        What it raises is the request's to fail with.
         """
         now_ms = self._clock.now_ms()
         batches = list(metadata_batches(records, now_ms))
@@ -229,8 +218,12 @@ class MetadataLog(Generic[ControllerT]):
             records = [VersionedRecord(begin, 0), *records, VersionedRecord(end, 0)]
             batches = list(metadata_batches(records, now_ms))
         assert self.controller is not None
-        for record in records:
-            self.controller.replay(record.message)
+        try:
+            for record in records:
+                self.controller.replay(record.message)
+        except Exception:
+            self._replace_controller()
+            raise
         return self._guarded(lambda: self._append_all(batches, [record.message for record in records]))
 
     def _append_all(self, batches: list[bytearray], messages: list[Message]) -> None:
@@ -301,11 +294,11 @@ class MetadataLog(Generic[ControllerT]):
         delta = MetadataDelta()
         if not self._guarded(lambda: self._replay_to(offset, delta)):
             return
-        if delta:
-            for listener in self._listeners:
-                listener(delta)
+        if delta and not all(self._guarded(partial(listener, delta)) for listener in self._listeners):
+            return
         while self._parked and self._parked[0].offset <= self.committed_offset:
-            self._parked.popleft().give()
+            parked = self._parked.popleft()
+            work_for(parked.request, parked.give)
         if self.controller is None and self.raft.is_leader:
             self._activate()
         self._take_snapshot_if_due()
@@ -328,12 +321,22 @@ class MetadataLog(Generic[ControllerT]):
 
     def _activate(self) -> None:
         """All before this epoch is committed, so the controller knows all that it must to decide."""
-        controller = self._make_controller(self.image.copy())
-        controller.kraft_version = self.raft.kraft_version
-        controller.next_offset = self.log_end_offset
-        self.controller = controller
+        controller = self._new_controller()
         ready, self._ready = self._ready, None
         self._carry_out(controller.activate(self._bootstrap), ready or (lambda: None), lambda _: None)
+
+    def _replace_controller(self) -> None:
+        """The controller has taken in a part of what it could not take in: another goes on from what is in the log."""
+        controller = self._new_controller()
+        for batch in self._uncommitted:
+            for record in batch.records:
+                controller.replay(record)
+
+    def _new_controller(self) -> ControllerT:
+        self.controller = self._make_controller(self.image.copy())
+        self.controller.kraft_version = self.raft.kraft_version
+        self.controller.next_offset = self.log_end_offset
+        return self.controller
 
     def _stop_leading(self) -> None:
         self.controller = None
@@ -342,7 +345,8 @@ class MetadataLog(Generic[ControllerT]):
 
     def _refuse_parked(self, error: ErrorCode) -> None:
         while self._parked:
-            self._parked.popleft().failed(error)
+            parked = self._parked.popleft()
+            work_for(parked.request, parked.failed, error)
 
     # Snapshots
 
@@ -366,17 +370,15 @@ class MetadataLog(Generic[ControllerT]):
     # Failing
 
     def _guarded(self, work: Callable[[], Any]) -> bool:
-        """Does something that touches the disk; False, and the end of this log, if that fails."""
+        """Does something that the node cannot go on without; False, and the end of this log, if that fails."""
         try:
             work()
-        except (OSError, StorageError) as problem:
+        except Exception as problem:
             self._fail(problem)
             return False
         return True
 
     def _fail(self, problem: Exception) -> None:
-        if not isinstance(problem, OSError | StorageError):
-            raise problem
         if self._problem is not None:
             return
         self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")

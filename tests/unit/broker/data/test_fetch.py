@@ -1,5 +1,7 @@
 """Fetch, request by request: reading, limits, waiting and fencing. Sessions have their own file."""
 
+import errno
+
 import pytest
 from brokers import (
     NOW_MS,
@@ -12,6 +14,8 @@ from brokers import (
     values_in,
 )
 
+from ottla.broker.partitions.partition import Partition
+from ottla.log.outcomes import FileSlice
 from ottla.log.producer_state import AppendOrigin
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.wire.errors import ErrorCode
@@ -339,3 +343,15 @@ def test_the_same_partition_twice_counts_as_named_last(node):
     node.produce(batch(b"b"))
     reply = node.send(several((0, 0), (0, 1)), 12)
     assert by_index(reply) == {0: [b"b"]}
+
+
+def test_a_waiting_fetch_whose_disk_fails_is_told_so_and_the_producer_that_wakes_it_is_not(node, monkeypatch):
+    def fails(*_: object, **__: object) -> FileSlice:
+        raise OSError(errno.EIO, "Input/output error")
+
+    size = len(batch(b"a"))
+    reply = node.ask(several((0, 0), max_wait_ms=500, min_bytes=3 * size), 12)
+    assert node.produce(batch(b"a")).error_code == ErrorCode.NONE
+    monkeypatch.setattr(Partition, "read", fails)
+    assert node.produce(batch(b"b")).error_code == ErrorCode.NONE
+    assert only(reply.message).error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -1,8 +1,10 @@
 """Operations that wait: completed once, whatever comes first."""
 
+import pytest
 from brokers import StepTimers
 
 from ottla.broker.partitions.purgatory import MAX_WAIT_MS, Operation, Purgatory
+from ottla.runtime.attribution import current, work_for
 from ottla.runtime.request import ClientConnection
 from ottla.testing.clock import FixedClock
 
@@ -108,3 +110,51 @@ def test_at_the_end_all_are_released():
     waiting.release_all()
     assert [wish.completed for wish in wishes] == [1, 1, 1]
     assert len(timers) == 0
+
+
+class Broken(Wish):
+    """Breaks when it is looked at, or when it is answered."""
+
+    def __init__(self, *, when: str) -> None:
+        super().__init__()
+        self.when = when
+
+    def is_done(self, place: Place) -> bool:
+        if self.when == "looked at":
+            raise AssertionError("an invariant")
+        return super().is_done(place)
+
+    def complete(self) -> None:
+        raise AssertionError("an invariant")
+
+
+class Request:
+    def __init__(self) -> None:
+        self.problems: list[Exception] = []
+
+    def fail(self, problem: Exception) -> None:
+        self.problems.append(problem)
+
+
+@pytest.mark.parametrize("when", ["looked at", "answered", "its time is over"])
+def test_an_operation_that_breaks_fails_its_own_request_and_no_other(when):
+    waiting, timers = purgatory()
+    place, request, other = Place(), Request(), Wish()
+    work_for(request, lambda: waiting.hold(Broken(when=when), [place], 1000))
+    waiting.hold(other, [place], 5000)
+    producer = Request()
+    if when == "its time is over":
+        timers.advance(1000)
+    work_for(producer, lambda: waiting.wake(place))
+    assert [str(problem) for problem in request.problems] == ["an invariant"]
+    assert not producer.problems, "the producer that woke it does not notice"
+    assert other.completed == 1
+    assert (len(waiting), place.waiting, len(timers), current()) == (0, None, 0, None)
+
+
+def test_an_operation_of_the_node_itself_that_breaks_is_logged(caplog):
+    waiting, _ = purgatory()
+    place = Place()
+    waiting.hold(Broken(when="answered"), [place], 1000)
+    waiting.wake(place)
+    assert "Broken, which no client waits for, failed" in caplog.text

@@ -7,7 +7,9 @@ from metadata_logs import LOG_DIR, ME, STATIC_VOTERS, Node, topic_records
 
 from ottla.base.errors import StorageError
 from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, ReplicaKey, Voter, VoterSet
+from ottla.runtime.attribution import work_for
 from ottla.runtime.metadata.metadata_batches import metadata_batches
 from ottla.runtime.metadata.snapshots import BOOTSTRAP_ID, snapshot_batches, write_batches
 from ottla.testing.memory_disk import MemoryDisk
@@ -279,3 +281,53 @@ def _batch_of_a_repeated_topic(node: Node) -> bytes:
     record = VersionedRecord(TopicRecord(name="orders", topic_id=topic_records("orders")[0].message.topic_id), 0)
     (batch,) = metadata_batches([record], node.clock.now_ms())
     return bytes(batch)
+
+
+def test_a_decision_that_cannot_be_replayed_costs_its_request_and_leaves_no_trace() -> None:
+    node = Node()
+    node.workers.held = True
+    node.create("orders")
+    half = [
+        *topic_records("payments"),
+        VersionedRecord(FeatureLevelRecord(name="metadata.version", feature_level=99), 0),
+    ]
+    with pytest.raises(StorageError, match="99"):
+        node.log.submit(lambda *_: Decision(None, half), node.events.append, node.refused)
+    node.ask()
+    node.workers.work()
+    assert node.events == ["ready", "orders", ("orders",)], "the controller knows what was decided before, and no half"
+    assert not node.problems
+
+
+def test_a_reply_that_breaks_fails_its_own_request_and_the_others_are_given_out() -> None:
+    node = Node()
+    node.workers.held = True
+    problems: list[Exception] = []
+
+    class Request:
+        def fail(self, problem: Exception) -> None:
+            problems.append(problem)
+
+    def breaks(_: object) -> None:
+        raise AssertionError("an invariant")
+
+    records = topic_records("orders")
+    work_for(Request(), lambda: node.log.submit(lambda *_: Decision(None, records), breaks, node.refused))
+    node.create("payments")
+    node.workers.work()
+    node.workers.work()
+    assert [str(problem) for problem in problems] == ["an invariant"]
+    assert node.events == ["ready", "payments"]
+    assert not node.problems
+
+
+def test_a_listener_that_cannot_take_up_what_is_committed_ends_the_log() -> None:
+    node = Node()
+
+    def breaks(_: MetadataDelta) -> None:
+        raise AssertionError("an invariant of the broker")
+
+    node.log.listen(breaks)
+    node.create("orders")
+    assert "an invariant of the broker" in str(node.problems[0])
+    assert node.events == ["ready", ErrorCode.KAFKA_STORAGE_ERROR]

@@ -1,0 +1,116 @@
+"""A request that a client waits for: its place in the row of replies, and the one reply that it gets.
+
+Whatever goes wrong with it ends here. An exception in the handler, or in what was parked for later, comes to `fail`; a
+reply that cannot be encoded is found in `respond`. Both answer UNKNOWN_SERVER_ERROR where the API has a place for it,
+as Apache Kafka does, and else close the connection. A second reply changes nothing: the first has its place in the row.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from ottla.base.errors import RemoteProtocolError
+from ottla.base.ports import Buffer
+from ottla.runtime.outbox import Region, hold_all, release
+from ottla.runtime.request import RequestContext
+from ottla.wire.error_responses import error_response
+from ottla.wire.errors import ErrorCode
+from ottla.wire.frame import encode_response_parts
+from ottla.wire.message import Message
+from ottla.wire.messages import RequestHeader
+
+if TYPE_CHECKING:
+    from ottla.runtime.connection import Connection
+
+# A request that waits keeps its message for the error it may have to be answered with. One that is larger than this
+# does not: its answer is made ahead, so that waiting requests hold no records.
+_LARGE = 16 << 10
+_OLDEST = 0
+
+Parts = list[Buffer | Region]
+
+
+class SecondReply(Exception):
+    """A handler has answered a request twice: a bug, and of no consequence to the client."""
+
+
+class PendingRequest(RequestContext):
+    """See the module. It is the context that handlers are given: one object for every request, not two."""
+
+    __slots__ = ("_connection", "_error_reply", "_message", "parts", "size")
+
+    def __init__(
+        self, connection: "Connection", header: RequestHeader, received_s: float, message: Message | None, size: int
+    ) -> None:
+        """`message` is None if its version is not known: a reply can then only be of the oldest, which all know."""
+        self.api_key = header.request_api_key
+        self.api_version = header.request_api_version
+        self.correlation_id = header.correlation_id
+        self.client_id = header.client_id
+        self.connection = connection.session.client
+        self.received_s = received_s
+        self.size = size
+        self.parts: Parts | None = None
+        self._connection = connection
+        self._message = message
+        self._error_reply: Message | None = None
+
+    def respond(self, message: Message | None) -> None:
+        """See `Respond`."""
+        if self.parts is not None:
+            self._connection.server.on_fault(self, SecondReply("answered twice"))
+            return
+        parts: Any = []
+        if message is not None and self.connection.is_open:
+            try:
+                parts = self._encode(message)
+            except Exception as problem:
+                self.fail(problem)
+                return
+        self._give(parts)
+
+    def _encode(self, message: Message) -> Parts:
+        version = self.api_version if self._message is not None or self._error_reply is not None else _OLDEST
+        parts: Any = encode_response_parts(message, version, self.correlation_id)
+        # The first part is bytes: it has the header.
+        return parts if len(parts) == 1 else hold_all(parts)
+
+    def _give(self, parts: Parts) -> None:
+        self.parts = parts
+        self._message = self._error_reply = None
+        self._connection.on_answered(self)
+
+    def fail(self, problem: Exception) -> None:
+        """An exception came out of work for this request. Its client is told, and no other notices."""
+        connection = self._connection
+        if self.connection.holder is self:
+            self.connection.release()
+        if isinstance(problem, RemoteProtocolError):
+            connection.hang_up(problem)
+            return
+        connection.server.on_fault(self, problem)
+        if self.parts is not None:
+            return
+        try:
+            reply = self._error_reply or self._make_error_reply()
+            parts = self._encode(reply) if reply is not None else None
+        except Exception:  # What the client sent cannot even be repeated to it.
+            parts = None
+        self._give(parts or [])
+        if parts is None:
+            connection.close()
+
+    def keep_little(self) -> None:
+        """The request waits, and may be large."""
+        if self.parts is None and self.size > _LARGE:
+            self._error_reply = self._make_error_reply()
+            if self._error_reply is not None:
+                self._message = None
+
+    def _make_error_reply(self) -> Message | None:
+        if self._message is None:
+            return None
+        return error_response(self._message, self.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def abandon(self) -> None:
+        """The client has gone: what would have been sent is let go of."""
+        for part in self.parts or ():
+            release(part)

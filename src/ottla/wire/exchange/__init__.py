@@ -1,0 +1,6 @@
+"""The talk over one connection without I/O, for nodes and clients alike.
+
+frames         bytes as they arrive to whole frames
+replies        a node's side: replies leave in the order of their requests
+correlation    a client's side: which request a response answers
+"""

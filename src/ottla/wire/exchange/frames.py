@@ -1,0 +1,116 @@
+"""Bytes as they arrive to whole frames.
+
+Theory of operation. Bytes are received into a scratch buffer that all connections may share. Frames that are whole in
+it are handed on where they lie; only the beginning of one that is still arriving is copied, into a buffer of its own,
+which grows with what has arrived and not with what was announced. So ten thousand idle connections, or a thousand that
+announce two gigabytes and send nothing, cost next to nothing. The rest of a frame that has begun is received straight
+into its buffer, and no further than its end.
+
+The taker of a frame may ask for no more: what was received beyond it waits, and comes first when it is asked for.
+"""
+
+from collections.abc import Callable
+from struct import Struct
+
+from ottla.base.errors import RemoteProtocolError
+from ottla.base.ports import Buffer
+
+_INT32 = Struct(">i")
+_SIZE = 4
+_FIRST_BUFFER = 16 << 10
+_GROWTH = 7
+
+TakeFrame = Callable[[memoryview], bool]
+"""Is given a frame without its size, as a view that the next bytes may overwrite. Returns whether it takes more."""
+
+
+class FrameTooLarge(RemoteProtocolError):
+    """The size in front of a frame is negative, or beyond what is allowed."""
+
+
+class Frames:
+    """One connection's. `limit_name` is the setting that an error names."""
+
+    __slots__ = ("_limit_name", "_max_bytes", "_partial", "_received", "_waiting", "_wants")
+
+    def __init__(self, max_bytes: int, limit_name: str) -> None:
+        self._max_bytes = max_bytes
+        self._limit_name = limit_name
+        self._partial: bytearray | None = None
+        self._received = 0
+        self._wants = 0
+        self._waiting = b""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a frame is still arriving: then its rest goes into `room`, else what comes goes to `take`."""
+        return self._partial is not None
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether received bytes wait to be asked for."""
+        return bool(self._waiting)
+
+    @property
+    def kept_bytes(self) -> int:
+        """How much memory a frame that is still arriving has."""
+        return 0 if self._partial is None else len(self._partial)
+
+    def take(self, received: memoryview, take_frame: TakeFrame) -> None:
+        """Hands on the whole frames in `received`, and keeps what is left of it. Raises `FrameTooLarge`."""
+        at, count = 0, len(received)
+        while count - at >= _SIZE:
+            end = at + _SIZE + self._announced(received, at)
+            if end > count:
+                break
+            takes_more = take_frame(received[at + _SIZE : end])
+            at = end
+            if not takes_more:
+                self._waiting = bytes(received[at:])
+                return
+        if at < count:
+            self._begin(received[at:])
+
+    def take_waiting(self, take_frame: TakeFrame) -> None:
+        """As `take`, for what a taker did not take before."""
+        waiting, self._waiting = self._waiting, b""
+        self.take(memoryview(waiting), take_frame)
+
+    def room(self) -> memoryview:
+        """Where the next bytes of the frame that has begun belong. To be released before `fill`."""
+        partial = self._partial
+        assert partial is not None, "no frame has begun"
+        if self._received == len(partial):
+            partial.extend(bytes(min(self._wants - self._received, self._received * _GROWTH)))
+        return memoryview(partial)[self._received : self._wants]
+
+    def fill(self, count: int, take_frame: TakeFrame) -> None:
+        """So many bytes have come into `room`."""
+        partial = self._partial
+        assert partial is not None, "no frame has begun"
+        self._received += count
+        if self._received < self._wants:
+            return
+        if self._wants == _SIZE:
+            self._wants += self._announced(partial, 0)
+            if self._wants > _SIZE:
+                return
+        self._partial = None
+        take_frame(memoryview(partial)[_SIZE : self._wants])
+
+    def clear(self) -> None:
+        """Forgets what has arrived: the connection is closed."""
+        self._partial = None
+        self._waiting = b""
+
+    def _announced(self, data: Buffer, at: int) -> int:
+        size: int = _INT32.unpack_from(data, at)[0]
+        if not 0 <= size <= self._max_bytes:
+            raise FrameTooLarge(f"a frame of {size} bytes is not within {self._limit_name}={self._max_bytes}")
+        return size
+
+    def _begin(self, rest: memoryview) -> None:
+        self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
+        self._partial = bytearray(max(min(self._wants, _FIRST_BUFFER), len(rest)))
+        self._partial[: len(rest)] = rest
+        self._received = len(rest)
