@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from ottla.base.ports import Buffer
 from ottla.broker.context import Broker
+from ottla.broker.data.ordinary_batch import MAX_PLAIN_BYTES
 from ottla.records.compression import DEFAULT_LIMIT
 from ottla.records.header import ATTRIBUTES_POSITION, COMPRESSION_MASK, Compression
 from ottla.records.validate import InvalidBatch, ProduceRules, RecordError, Validated, validate_produced
@@ -35,7 +36,6 @@ Outcomes: TypeAlias = dict[int, Outcome]
 _CODEC_POSITION = ATTRIBUTES_POSITION + 1
 _MAX_CONVERTED_BYTES = 16 << 10
 _MAX_COMPRESSED_BYTES = 64 << 10
-_MAX_PLAIN_BYTES = 4 << 20
 _MAX_EXPANDED_BYTES = 1 << 20
 # So that batches which expand to the limit take its memory once, however many come.
 _ONE_AT_A_TIME = "batch checks"
@@ -119,7 +119,7 @@ def _suspects(
             if partition is None or partition.state is None or not records:
                 continue
             rules = partition.settings.rules
-            if codec_of(records) or rules.compression or len(records) > _MAX_PLAIN_BYTES:
+            if codec_of(records) or rules.compression or len(records) > MAX_PLAIN_BYTES:
                 found.append(_Suspect(one, rules))
     return found
 

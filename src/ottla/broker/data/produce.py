@@ -13,10 +13,13 @@ from ottla.base.ports import Buffer
 from ottla.broker.context import Broker
 from ottla.broker.data.batch_checks import Outcomes, Refusal, check, check_ahead, codec_of, may_take_long
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
+from ottla.broker.data.ordinary_batch import USES_TOPIC_IDS, OrdinaryBatch, find_ordinary
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce, append
 from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.broker.transactions.transactional_produce import TransactionalBatches
+from ottla.log.outcomes import Appended
+from ottla.log.producer_state import AppendOrigin
 from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.header import BatchHeader, Compression
 from ottla.records.validate import Validated
@@ -24,7 +27,6 @@ from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest, ProduceResponse
 
-_USES_TOPIC_IDS = 13
 _HAS_LEADER_HINTS = 10
 _KNOWS_ZSTD = 7
 _ALL, _NONE, _LEADER = -1, 0, 1
@@ -60,11 +62,53 @@ class _Awaited(NamedTuple):
 
 
 def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
+    ordinary = find_ordinary(broker, context.api_version, request)
+    if ordinary is not None:
+        _take_ordinary(broker, context, request, respond, ordinary)
+        return
     produce = Produce(broker, context, request, respond)
     if may_take_long(request):
         check_ahead(broker, context.connection, request, produce.name_of, lambda found: produce.start(request, found))
     else:
         produce.start(request)
+
+
+def _take_ordinary(
+    broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond, ordinary: OrdinaryBatch
+) -> None:
+    """Appends the batch. If all goes as it mostly does the reply is made here, and otherwise by a `Produce`."""
+    partition, records, header = ordinary
+    appended = append(broker, partition, records, AppendOrigin.CLIENT, header)
+    traffic, log = partition.traffic, partition.log
+    traffic.produce_requests += 1
+    if appended.error or appended.repeated or log.high_watermark <= appended.last_offset:
+        Produce(broker, context, request, respond).go_on(
+            request, partition, Validated(records, header, False), appended
+        )
+        return
+    traffic.bytes_in += header.batch_length
+    traffic.messages_in += header.record_count
+    if request.acks == _NONE:
+        respond(None)
+    else:
+        answer = _PartitionResponse(
+            index=partition.name.partition,
+            base_offset=appended.base_offset,
+            log_append_time_ms=-1,
+            log_start_offset=log.log_start_offset,
+            record_errors=[],
+            current_leader=_NO_HINT,
+        )
+        respond(ProduceResponse(responses=[_topic_response(request.topic_data[0], context.api_version, [answer])]))
+    announce(broker, partition)
+
+
+def _topic_response(
+    topic: ProduceRequest.TopicProduceData, version: int, answers: list[ProduceResponse.PartitionProduceResponse]
+) -> ProduceResponse.TopicProduceResponse:
+    if version >= USES_TOPIC_IDS:
+        return _TopicResponse(name="", topic_id=topic.topic_id, partition_responses=answers)
+    return _TopicResponse(name=topic.name, topic_id=ZERO_UUID, partition_responses=answers)
 
 
 class Produce(Operation):
@@ -99,7 +143,7 @@ class Produce(Operation):
         self._checked = _NOT_CHECKED
 
     def name_of(self, topic: ProduceRequest.TopicProduceData) -> str | None:
-        if self._context.api_version >= _USES_TOPIC_IDS:
+        if self._context.api_version >= USES_TOPIC_IDS:
             return self._broker.metadata.topic_name(topic.topic_id)
         return topic.name
 
@@ -114,15 +158,21 @@ class Produce(Operation):
             )
             self._transactional.ask(request, lambda: self._begin(request))
 
+    def go_on(self, request: ProduceRequest, partition: Partition, validated: Validated, appended: Appended) -> None:
+        """The request's only batch has been handed to its log, and this became of it."""
+        answer = self._answer(partition, validated, appended, -1)
+        self._response.responses.append(_topic_response(request.topic_data[0], self._context.api_version, [answer]))
+        self._finish()
+
     def _begin(self, request: ProduceRequest) -> None:
-        by_id = self._context.api_version >= _USES_TOPIC_IDS
         for topic in request.topic_data:
             name = self.name_of(topic)
             answers = [self._produce(name, one) for one in topic.partition_data]
-            topic_id = topic.topic_id if by_id else ZERO_UUID
-            self._response.responses.append(
-                _TopicResponse(name="" if by_id else topic.name, topic_id=topic_id, partition_responses=answers)
-            )
+            self._response.responses.append(_topic_response(topic, self._context.api_version, answers))
+        self._finish()
+
+    def _finish(self) -> None:
+        """Every batch has been appended or refused."""
         for partition in list(self._awaited):
             self.is_done(partition)  # A disk that failed for a later partition may have taken an earlier one with it.
         if self._awaited:
@@ -168,19 +218,19 @@ class Produce(Operation):
             error = self._check_transaction(partition, validated.header)
             if error:
                 return self._refuse(index, error)
-        return self._append(partition, validated, now_ms if settings.stamps_records else -1)
+        appended = append(self._broker, partition, validated.data, header=validated.header)
+        return self._answer(partition, validated, appended, now_ms if settings.stamps_records else -1)
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
         if self._transactional is None:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return self._transactional.check(partition, header)
 
-    def _append(
-        self, partition: Partition, validated: Validated, log_append_time_ms: int
+    def _answer(
+        self, partition: Partition, validated: Validated, appended: Appended, log_append_time_ms: int
     ) -> ProduceResponse.PartitionProduceResponse:
         log = partition.log
         header = validated.header
-        appended = append(self._broker, partition, validated.data, header=header)
         if appended.error:
             return self._refuse_append(partition, appended.error)
         if appended.repeated:

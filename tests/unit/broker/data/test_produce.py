@@ -15,14 +15,24 @@ from brokers import (
     values_in,
 )
 
+from ottla.broker.data import produce
+from ottla.broker.data.ordinary_batch import find_ordinary
 from ottla.records.batch import complete_batches
 from ottla.records.header import Compression
+from ottla.records.kernel import IS_COMPILED
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest
 
 HOUR_MS = 3_600_000
 VERSIONS = range(3, 14)
+
+
+@pytest.fixture(autouse=True, params=["the short way", "the long way"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ordinary batch has a way of its own. Whatever it is asked, the other must answer the same."""
+    if request.param == "the long way":
+        monkeypatch.setattr(produce, "find_ordinary", lambda *_: None)
 
 
 @pytest.fixture
@@ -396,3 +406,19 @@ def test_a_disk_that_fails_for_one_partition_takes_those_that_wait_with_it():
     reply = node.ask(request, 9)
     answers = reply.message.responses[0].partition_responses
     assert [answer.error_code for answer in answers] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="without a compiler every batch takes the long way")
+def test_one_batch_of_a_client_is_ordinary_and_others_are_not(node):
+    def is_ordinary(records, **fields):
+        request = produce_request(records, **fields)
+        return find_ordinary(node.broker, 12, request) is not None
+
+    assert is_ordinary(batch(b"a"))
+    assert is_ordinary(batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0))
+    assert not is_ordinary(batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
+    assert not is_ordinary(batch(b"a"), transactional_id="t")
+    assert not is_ordinary(batch(b"a"), topic="nothing")
+    assert not is_ordinary(batch(b"a"), acks=2)
+    assert not is_ordinary(batch(b"a") + batch(b"b"))
+    assert not is_ordinary(None)

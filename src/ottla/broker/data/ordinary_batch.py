@@ -1,0 +1,54 @@
+"""The produce request that comes most often, recognised at a glance: one batch for one partition, taken as it is.
+
+Thousands of clients with small batches send nothing else, so what is done for it is all that a node does. Nothing is
+changed here: what is not ordinary (compressed, of a transaction, for several partitions, or with anything about it
+to refuse) takes the long way, which looks at everything again and has the words for a refusal.
+"""
+
+from typing import NamedTuple
+
+from ottla.broker.context import Broker
+from ottla.broker.partitions.partition import Partition
+from ottla.machines.metadata.topic_names import INTERNAL
+from ottla.records.header import BatchHeader
+from ottla.records.kernel import ordinary_header
+from ottla.wire.messages import ProduceRequest
+
+USES_TOPIC_IDS = 13
+MAX_PLAIN_BYTES = 4 << 20
+_ALL, _LEADER = -1, 1
+_FOREVER = (1 << 63) - 1
+
+
+class OrdinaryBatch(NamedTuple):
+    partition: Partition
+    records: memoryview
+    header: BatchHeader
+
+
+def find_ordinary(broker: Broker, version: int, request: ProduceRequest) -> OrdinaryBatch | None:
+    """The only batch of `request`, if it may be appended without another look."""
+    topics, acks = request.topic_data, request.acks
+    if len(topics) != 1 or request.transactional_id is not None or not _ALL <= acks <= _LEADER:
+        return None
+    topic = topics[0]
+    if len(topic.partition_data) != 1:
+        return None
+    data = topic.partition_data[0]
+    records: memoryview | None = data.records  # type: ignore[assignment]
+    name = topic.name if version < USES_TOPIC_IDS else broker.metadata.topic_name(topic.topic_id)
+    partition = broker.partitions.get((name, data.index))  # type: ignore[arg-type]  # no partition has no name
+    if partition is None or partition.state is None or not records or name in INTERNAL:
+        return None
+    settings = partition.settings
+    rules = settings.rules
+    if not rules.take_batches_as_they_are or len(records) > MAX_PLAIN_BYTES:
+        return None
+    if acks == _ALL and not partition.state.has_enough_replicas(settings.min_insync_replicas):
+        return None
+    now_ms = broker.clock.now_ms()
+    earliest, latest = now_ms - rules.timestamp_before_max_ms, min(now_ms + rules.timestamp_after_max_ms, _FOREVER)
+    header = ordinary_header(records, rules.max_message_bytes, earliest, latest, rules.compacted)
+    if header is None or header.attributes:
+        return None
+    return OrdinaryBatch(partition, records, header)
