@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from statistics import median, quantiles
-from time import perf_counter, time_ns
+from time import perf_counter
 
 from compare import print_table
 
@@ -27,15 +27,14 @@ from ottla.broker.dispatch import find_handler
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
-from ottla.log.disk import OsDisk
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.node.clock import SystemClock
+from ottla.node.real_world import real_world
 from ottla.records.builder import build_batch
 from ottla.records.validate import validate_produced
 from ottla.runtime.request import ClientConnection, RequestContext
-from ottla.runtime.timers import Timers
-from ottla.runtime.workers import Workers
 from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message
 from ottla.wire.messages import FetchRequest, PartitionRecord, ProduceRequest, TopicRecord
@@ -47,15 +46,10 @@ TOPIC_ID = Uuid(b"bench".ljust(16, b"."))
 CLIENT = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
 
 
-class SystemClock:
-    def now_ms(self) -> int:
-        return time_ns() // 1_000_000
-
-
 def make_broker(directory: str, loop: asyncio.AbstractEventLoop) -> Broker:
     required = {"process.roles": "broker", "node.id": "1", "controller.listener.names": "CONTROLLER"}
     config = parse(Scope.BROKER, required).values
-    image, delta, clock, disk = MetadataImage(), MetadataDelta(), SystemClock(), OsDisk()
+    image, delta, world = MetadataImage(), MetadataDelta(), real_world(loop)
     image.replay(TopicRecord(name="bench", topic_id=TOPIC_ID), delta)
     for index in range(1 + IDLE_PARTITIONS):
         image.replay(
@@ -65,24 +59,20 @@ def make_broker(directory: str, loop: asyncio.AbstractEventLoop) -> Broker:
             delta,
         )
     topics = SettingsOfTopics(config)
-    logs = LogDirs(disk, [directory], clock, config_of=lambda topic: topics.of({}).log)
-    workers = Workers(loop)
+    logs = LogDirs(world.disk, [directory], world.clock, config_of=lambda topic: topics.of({}).log)
     broker = Broker(
         node_id=1,
         cluster_id="bench",
         config=config,
         image=image,
         logs=logs,
-        disk=disk,
-        clock=clock,
+        world=world,
         controller=None,  # type: ignore[arg-type]
-        workers=workers,
-        timers=Timers(loop),
         settings=topics,
     )
     broker.start()
     idle = loop.create_future()
-    workers.when_idle(lambda: idle.set_result(None))
+    world.workers.when_idle(lambda: idle.set_result(None))
     loop.run_until_complete(idle)
     assert len(broker.partitions) == 1 + IDLE_PARTITIONS
     return broker

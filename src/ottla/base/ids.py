@@ -1,6 +1,7 @@
 """Names for the things that are counted and addressed, and Kafka's text form of UUIDs."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
 from typing import NamedTuple, NewType
 
 Uuid = NewType("Uuid", bytes)
@@ -17,8 +18,22 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+def random_uuid(randbytes: Callable[[int], bytes]) -> Uuid:
+    """A random (version 4) UUID."""
+    value = bytearray(randbytes(16))
+    value[6] = value[6] & 0x0F | 0x40
+    value[8] = value[8] & 0x3F | 0x80
+    return Uuid(bytes(value))
+
+
 def uuid_text(uuid: Uuid) -> str:
     return urlsafe_b64encode(uuid)[:22].decode("ascii")
+
+
+def uuid_hex_text(uuid: Uuid) -> str:
+    """As Java writes a UUID, in hexadecimal digits with dashes. Members of classic groups have such names."""
+    digits = uuid.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def parse_uuid(text: str) -> Uuid:

@@ -4,16 +4,107 @@ Each has a real implementation and one for tests, so that a crash, a full disk o
 jumps is an ordinary test case.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 Buffer = bytes | bytearray | memoryview
+ItemT = TypeVar("ItemT")
 
 
 class Clock(Protocol):
     def now_ms(self) -> int:
         """Milliseconds since 1970, as records carry them. May jump."""
         ...
+
+    def elapsed_s(self) -> float:
+        """Seconds since some moment. Never jumps, and says nothing of the hour."""
+        ...
+
+    def thread_s(self) -> float:
+        """Seconds that the calling thread has kept a processor busy."""
+        ...
+
+
+class Entropy(Protocol):
+    """Chance. The real one cannot be foretold; a test's comes from a seed. Has the methods of `random.Random`."""
+
+    def randbytes(self, count: int, /) -> bytes: ...
+
+    def randrange(self, stop: int, /) -> int:
+        """At least 0, and less than `stop`."""
+        ...
+
+    def shuffle(self, items: list[ItemT], /) -> None: ...
+
+
+class Timer(Protocol):
+    """One that was set: it fires once, or again and again, until it is cancelled."""
+
+    def cancel(self) -> None: ...
+
+
+class Timers(Protocol):
+    """Calls back on the node's one thread, never from within the call that sets a timer."""
+
+    def now_s(self) -> float:
+        """The time that delays are counted in: that of `Clock.elapsed_s`."""
+        ...
+
+    def after(self, delay_s: float, callback: Callable[[], None]) -> Timer: ...
+
+    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> Timer: ...
+
+    def close(self) -> None:
+        """Cancels every timer that is set."""
+        ...
+
+
+class Workers(Protocol):
+    """Threads that wait for the disk, so that the node's one thread does not have to.
+
+    Jobs with the same key run one after the other, in the order given; others side by side.
+    """
+
+    def run(
+        self,
+        function: Callable[[], ItemT],
+        then: Callable[[ItemT], None],
+        failed: Callable[[Exception], None] | None = None,
+        *,
+        key: Hashable = None,
+    ) -> None:
+        """Has `function` done, and what it returns or raises told to `then` or `failed` on the node's one thread.
+
+        Without `failed`, an exception is a fault that stops the node.
+        """
+        ...
+
+    def when_idle(self, callback: Callable[[], None]) -> None:
+        """Calls back once no job is under way."""
+        ...
+
+    def close(self) -> None:
+        """Takes no more jobs. Of those that are under way nothing is told any more."""
+        ...
+
+
+class HostNames(Protocol):
+    """What the system's resolver knows. Asking may wait for the network: not for the loop."""
+
+    def addresses_of(self, name: str) -> Sequence[str]:
+        """The addresses of a host. Raises `OSError` when there are none."""
+        ...
+
+    def own_name(self) -> str:
+        """What other machines call this one."""
+        ...
+
+
+class Space(NamedTuple):
+    """How large a file system is, and how much of it is left."""
+
+    total_bytes: int
+    usable_bytes: int
 
 
 class File(Protocol):
@@ -78,6 +169,10 @@ class Disk(Protocol):
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
         """Makes a file as old as another that it stands for."""
+        ...
+
+    def space(self, path: str) -> Space:
+        """Of the file system that a directory is on."""
         ...
 
     def list_dir(self, path: str) -> Sequence[str]:

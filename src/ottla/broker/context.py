@@ -9,7 +9,6 @@ from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
 from typing import TYPE_CHECKING, Any
 
 from ottla.base.ids import TopicPartition, Uuid
-from ottla.base.ports import Clock, Disk
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.admin.topic_creation import TopicCreation
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
@@ -29,8 +28,7 @@ from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.channels import ControllerChannel
-from ottla.runtime.timers import Timers
-from ottla.runtime.workers import Workers
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -56,11 +54,8 @@ class Broker:
         config: Values,
         image: MetadataImage,
         logs: LogDirs,
-        disk: Disk,
-        clock: Clock,
+        world: World,
         controller: ControllerChannel,
-        workers: Workers,
-        timers: Timers,
         settings: SettingsOfTopics | None = None,
         directory_ids: dict[str, Uuid] | None = None,
         node_settings: NodeSettings | None = None,
@@ -71,11 +66,13 @@ class Broker:
         self.config = config
         self.metadata = ClusterMetadata(image, settings or SettingsOfTopics(config))
         self.logs = logs
-        self.disk = disk
-        self.clock = clock
+        self.world = world
+        self.disk = world.disk
+        self.clock = world.clock
+        self.entropy = world.entropy
+        self.workers = world.workers
+        self.timers = world.timers
         self.controller = controller
-        self.workers = workers
-        self.timers = timers
         self.metrics = metrics
         self.directory_ids = directory_ids or {}
         self.broker_epoch = -1
@@ -83,12 +80,14 @@ class Broker:
         self.offline: set[tuple[str, int]] = set()
         self._failing: set[str] = set()
         self.traffic = Traffic()
-        self.purgatory = Purgatory(timers)
+        self.purgatory = Purgatory(world.timers)
         self.coordinators = Coordinators(self)
         self.directory_assignments = DirectoryAssignments(self)
         self.replica_moves = ReplicaMoves(self)
         self.replicas = Replicas(self)
-        self.fetch_sessions = FetchSessions(config.integer("max.incremental.fetch.session.cache.slots"))
+        self.fetch_sessions = FetchSessions(
+            config.integer("max.incremental.fetch.session.cache.slots"), world.entropy.randrange
+        )
         self.producer_ids = ProducerIds(self)
         self.fetch_max_bytes = config.integer("fetch.max.bytes")
         self.has_news_for_checkpoints = True

@@ -15,7 +15,7 @@ from argparse import ArgumentParser, Namespace
 from typing import NoReturn
 
 from ottla.base.errors import OttlaError
-from ottla.base.ids import Uuid, uuid_text
+from ottla.base.ids import Uuid, random_uuid, uuid_text
 from ottla.config.parse import Values, parse
 from ottla.config.properties import read_properties
 from ottla.config.scopes import Scope
@@ -26,7 +26,7 @@ from ottla.node.clock import SystemClock, java_date
 from ottla.node.listeners import parse_listeners
 from ottla.node.storage.format_features import parse_level, parse_release
 from ottla.node.storage.format_voters import parse_initial_controllers
-from ottla.node.storage.formatting import FormatPlan, World, format_storage
+from ottla.node.storage.formatting import FormatPlan, Surroundings, format_storage
 from ottla.node.storage.meta_properties import new_directory_id
 from ottla.node.storage.storage_info import describe_storage
 
@@ -143,7 +143,7 @@ def run_format(options: Namespace) -> int:
         has_dynamic_voters=not has_static_voters and bool(initial_voters or options.no_initial_controllers),
         ignore_formatted=options.ignore_formatted,
     )
-    format_storage(plan, _world(), print)
+    format_storage(plan, _surroundings(), print)
     return 0
 
 
@@ -219,15 +219,12 @@ def run_random_uuid(_options: Namespace) -> int:
 
 
 def _new_uuid() -> Uuid:
-    """A random UUID of version 4, as Java makes them."""
-    data = bytearray(os.urandom(16))
-    data[6] = data[6] & 0x0F | 0x40
-    data[8] = data[8] & 0x3F | 0x80
-    return Uuid(bytes(data))
+    return random_uuid(os.urandom)
 
 
-def _world() -> World:
-    return World(OsDisk(), SystemClock(), java_date(), _new_uuid, lambda: os.urandom(24))
+def _surroundings() -> Surroundings:
+    clock = SystemClock()
+    return Surroundings(OsDisk(), clock, java_date(clock.now_ms()), _new_uuid, lambda: os.urandom(24))
 
 
 _COMMANDS = {

@@ -3,8 +3,7 @@
 Left out: the limits themselves. They are kept in the metadata log and shown; nothing is throttled yet.
 """
 
-import socket
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
 from ipaddress import ip_address
 from typing import Final
 
@@ -29,7 +28,8 @@ def alter_client_quotas(server: ControllerServer, asked: Asked, then: Then, fail
         )
 
     # One at a time: a name server that does not answer must not keep all threads from their disks.
-    server.workers.run(lambda: {name for name in names if not _resolves(name)}, looked_up, key=_resolves)
+    look_up = server.world.host_names.addresses_of
+    server.workers.run(lambda: {name for name in names if not _resolves(look_up, name)}, looked_up, key=_resolves)
 
 
 def _is_address(text: str) -> bool:
@@ -40,10 +40,10 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _resolves(name: str) -> bool:
+def _resolves(addresses_of: Callable[[str], Sequence[str]], name: str) -> bool:
     """Asks the network, and may wait for it: not for the loop."""
     try:
-        socket.getaddrinfo(name, None)
-    except (OSError, UnicodeError):
+        addresses_of(name)
+    except OSError:
         return False
     return True

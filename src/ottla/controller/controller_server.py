@@ -3,15 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from ottla.base.ports import Clock
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.config.parse import Values
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.channels import Caller, Failed, Then
 from ottla.runtime.metadata.quorum_view import QuorumView
-from ottla.runtime.timers import Timers
-from ottla.runtime.workers import Workers
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
@@ -56,9 +54,7 @@ class ControllerServer:
         image: MetadataImage,
         log: DecisionLog,
         quorum: QuorumView,
-        clock: Clock,
-        timers: Timers,
-        workers: Workers,
+        world: World,
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -66,9 +62,10 @@ class ControllerServer:
         self.image = image
         self.log = log
         self.quorum = quorum
-        self.clock = clock
-        self.timers = timers
-        self.workers = workers
+        self.world = world
+        self.clock = world.clock
+        self.timers = world.timers
+        self.workers = world.workers
 
     @property
     def config(self) -> Values:

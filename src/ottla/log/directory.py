@@ -9,7 +9,6 @@ back, and that before the fact: the recovery point of a log that is about to be 
 """
 
 import json
-import os
 from collections.abc import Callable, Collection, Mapping
 
 from ottla.base.ids import TopicPartition, Uuid
@@ -21,13 +20,10 @@ from ottla.log.errors import CorruptFile, DirectoryInUse
 from ottla.log.files import make_dirs, read_file, replace_file, write_file
 from ottla.log.future_logs import FutureLogs
 from ottla.log.log_config import LogConfig
+from ottla.log.marked_dirs import MarkedDirs
 from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
 
 UNKNOWN_BROKER_EPOCH = -1
-
-
-def _unique_name() -> str:
-    return os.urandom(16).hex()
 
 
 def lock_directory(disk: Disk, path: str) -> Lock:
@@ -52,7 +48,7 @@ class LogDirectory:
         *,
         config_of: Callable[[str], LogConfig],
         producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
-        unique_name: Callable[[], str] = _unique_name,
+        unique_name: Callable[[], str] | None = None,
     ) -> None:
         self.path = path
         self.logs: dict[TopicPartition, PartitionLog] = {}
@@ -64,9 +60,9 @@ class LogDirectory:
         self._clock = clock
         self._config_of = config_of
         self._producer_expiration_ms = producer_expiration_ms
-        self._unique_name = unique_name
+        self._marked_dirs = MarkedDirs(disk, path, unique_name)
         self._condemned: list[str] = []
-        self.futures = FutureLogs(disk, path, self._open_log, unique_name)
+        self.futures = FutureLogs(disk, path, self._open_log, self._marked_dirs)
         make_dirs(disk, path)
         self._lock = lock_directory(disk, path)
         try:
@@ -145,7 +141,7 @@ class LogDirectory:
             log = self.logs.pop(partition)
             self.topic_ids.pop(partition, None)
             log.release()
-            condemned.append(self._file(names.marked_dir(partition, self._unique_name(), names.DELETE_DIR)))
+            condemned.append(self._marked_dirs.path_for(partition, names.DELETE_DIR))
             self._disk.rename(log.directory, condemned[-1])
         self._disk.sync_dir(self.path)
         self._condemned += condemned
@@ -251,7 +247,7 @@ class LogDirectory:
         If it fails, the partition is in two directories until the next start, which knows from the metadata what to do.
         """
         log = self.logs.pop(partition)
-        condemned = self._file(names.marked_dir(partition, self._unique_name(), names.DELETE_DIR))
+        condemned = self._marked_dirs.path_for(partition, names.DELETE_DIR)
         self._disk.rename(log.directory, condemned)
         log.moved(condemned)
         return log

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from errno import EACCES, EAGAIN
 
-from ottla.base.ports import Buffer
+from ottla.base.ports import Buffer, Space
 from ottla.log.file_system_sync import sync_file_system
 
 # fdatasync leaves out the access time; a file's size is synced with its data, which is all we need.
@@ -116,6 +116,10 @@ class OsDisk:
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
         os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+
+    def space(self, path: str) -> Space:
+        found = os.statvfs(path)
+        return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
     def list_dir(self, path: str) -> list[str]:
         return sorted(os.listdir(path))

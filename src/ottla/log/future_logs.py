@@ -15,6 +15,7 @@ from ottla.base.ports import Disk
 from ottla.log import names
 from ottla.log.checkpoint import format_partition_metadata
 from ottla.log.files import write_file
+from ottla.log.marked_dirs import MarkedDirs
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import slot_of
 from ottla.records.batch import CorruptBatch, checksum_matches, complete_batches
@@ -26,12 +27,12 @@ OpenLog = Callable[[TopicPartition, str, int | None], PartitionLog]
 class FutureLogs:
     """Those of one directory, by partition. Whoever moves a replica owns its future log, and alone writes to it."""
 
-    def __init__(self, disk: Disk, path: str, open_log: OpenLog, unique_name: Callable[[], str]) -> None:
+    def __init__(self, disk: Disk, path: str, open_log: OpenLog, marked_dirs: MarkedDirs) -> None:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self._disk = disk
         self._path = path
         self._open_log = open_log
-        self._unique_name = unique_name
+        self._marked_dirs = marked_dirs
 
     def open_all(self, current: Collection[TopicPartition]) -> list[str]:
         """Opens what a stop has left; returns the directories that are of no use, for somebody to remove."""
@@ -49,7 +50,7 @@ class FutureLogs:
 
     def begin(self, partition: TopicPartition, topic_id: Uuid, log_start_offset: int) -> PartitionLog:
         assert partition not in self.logs, "one move of a partition at a time"
-        directory = f"{self._path}/{names.marked_dir(partition, self._unique_name(), names.FUTURE_DIR)}"
+        directory = self._marked_dirs.path_for(partition, names.FUTURE_DIR)
         self._disk.make_dirs(directory)
         write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
         self.logs[partition] = self._open_log(partition, directory, log_start_offset)
@@ -59,7 +60,7 @@ class FutureLogs:
         """Takes a future log out, renaming its directory; returns where it is now. Durable when it returns."""
         log = self.logs.pop(partition)
         log.release()
-        marked = f"{self._path}/{names.marked_dir(partition, self._unique_name(), mark)}"
+        marked = self._marked_dirs.path_for(partition, mark)
         self._disk.rename(log.directory, marked)
         self._disk.sync_dir(self._path)
         return marked

@@ -21,6 +21,7 @@ class LogDirs:
         *,
         config_of: Callable[[str], LogConfig],
         producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+        unique_name: Callable[[], str] | None = None,
     ) -> None:
         """Takes the lock of every directory. One that another process uses is an error; one that fails goes offline."""
         self.online: dict[str, LogDirectory] = {}
@@ -34,6 +35,7 @@ class LogDirs:
                         clock,
                         config_of=config_of,
                         producer_expiration_ms=producer_expiration_ms,
+                        unique_name=unique_name,
                     )
                 except OSError as problem:
                     self.offline[path] = problem

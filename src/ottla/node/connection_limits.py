@@ -1,8 +1,8 @@
 """The limits on connections, from the settings as they are now."""
 
 import logging
-import socket
 
+from ottla.base.ports import HostNames
 from ottla.config.parse import LISTENER_PREFIX, Values
 from ottla.node.listeners import Listener
 from ottla.runtime.admission import ConnectionLimits
@@ -13,12 +13,12 @@ _MAX_CONNECTIONS = "max.connections"
 _OVERRIDES = "max.connections.per.ip.overrides"
 
 
-def connection_limits(values: Values, listeners: list[Listener]) -> ConnectionLimits:
+def connection_limits(values: Values, listeners: list[Listener], host_names: HostNames) -> ConnectionLimits:
     return ConnectionLimits(
         max_connections=values.integer(_MAX_CONNECTIONS),
         max_per_listener=_of_listeners(values, listeners),
         max_per_ip=values.integer("max.connections.per.ip"),
-        max_of_ip=_overrides(values.text(_OVERRIDES)),
+        max_of_ip=_overrides(values.text(_OVERRIDES), host_names),
     )
 
 
@@ -38,18 +38,13 @@ def _of_listeners(values: Values, listeners: list[Listener]) -> dict[str, int]:
     return found
 
 
-def _overrides(text: str) -> dict[str, int]:
+def _overrides(text: str, host_names: HostNames) -> dict[str, int]:
     """`host:number` pairs, by address. One that cannot be read or found is named, and passed over."""
     found: dict[str, int] = {}
     for pair in filter(None, map(str.strip, text.split(","))):
         host, _, number = pair.rpartition(":")
         try:
-            found[_address_of(host.strip())] = int(number)
+            found[host_names.addresses_of(host.strip(" []"))[0]] = int(number)
         except (OSError, ValueError) as problem:
             _log.warning("%s: %r is ignored: %s", _OVERRIDES, pair, problem)
     return found
-
-
-def _address_of(host: str) -> str:
-    address = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)[0][4][0]
-    return str(address)

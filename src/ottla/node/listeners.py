@@ -1,6 +1,7 @@
 """Where a node listens, and what it tells others to connect to (`listeners`, `advertised.listeners`)."""
 
 from ottla.base.dataclass import dataclass
+from ottla.base.ports import HostNames
 from ottla.config.parse import ConfigError, Problem, Values
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -67,10 +68,10 @@ def parse_listeners(values: Values) -> list[Listener]:
     return listeners
 
 
-def advertised(values: Values, bound: list[tuple[Listener, tuple[str, int]]]) -> list[Endpoint]:
+def advertised(values: Values, bound: list[tuple[Listener, tuple[str, int]]], host_names: HostNames) -> list[Endpoint]:
     """What to tell clients, for listeners that are bound to these addresses."""
     given = given_addresses(values, [listener for listener, _ in bound])
-    return [_advertised(listener, address, given.get(listener.name)) for listener, address in bound]
+    return [_advertised(listener, address, given.get(listener.name), host_names) for listener, address in bound]
 
 
 def given_addresses(values: Values, listeners: list[Listener]) -> dict[str, tuple[str, int]]:
@@ -87,12 +88,12 @@ def given_addresses(values: Values, listeners: list[Listener]) -> dict[str, tupl
     return given
 
 
-def _advertised(listener: Listener, bound: tuple[str, int], given: tuple[str, int] | None) -> Endpoint:
+def _advertised(
+    listener: Listener, bound: tuple[str, int], given: tuple[str, int] | None, host_names: HostNames
+) -> Endpoint:
     host, port = given or (listener.host, listener.port)
     if not host or host in EVERY_INTERFACE:
-        import socket  # Only where every interface is listened on and nothing better is given.
-
-        host = socket.getfqdn()
+        host = host_names.own_name()
     return Endpoint(listener.name, host, port or bound[1], listener.protocol)
 
 

@@ -1,11 +1,11 @@
 """Opening a node's metadata log: its store, its quorum, and the controller that decides when this node leads."""
 
 import logging
-import random
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ottla.base.ports import Clock, Disk
+from ottla.base.ids import random_uuid
+from ottla.base.ports import Entropy
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.voters import Endpoint as VoterEndpoint
@@ -13,12 +13,11 @@ from ottla.machines.raft.voters import ReplicaKey, Voter, VoterSet
 from ottla.node.config import NodeConfig
 from ottla.node.listeners import Endpoint
 from ottla.node.storage.bootstrap import read_bootstrap
-from ottla.node.storage.data_directories import new_uuid
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore, StoreConfig
-from ottla.runtime.workers import Workers
+from ottla.runtime.world import World
 
 _log = logging.getLogger(__name__)
 
@@ -28,17 +27,15 @@ def open_metadata(
     storage: Storage,
     endpoints: Sequence[Endpoint],
     *,
-    disk: Disk,
-    clock: Clock,
-    workers: Workers,
+    world: World,
     failed: Callable[[MetadataLogFailed], None],
 ) -> MetadataLog[Controller]:
     """Reads the directory, which may take a while. Raises a `StorageError` when it is not this quorum's."""
     values = config.values
     store = MetadataStore(
-        disk,
+        world.disk,
         config.metadata_log_dir,
-        clock,
+        world.clock,
         StoreConfig(
             segment_bytes=values.integer("metadata.log.segment.bytes"),
             segment_ms=values.integer("metadata.log.segment.ms"),
@@ -61,10 +58,10 @@ def open_metadata(
         store,
         me,
         VoterSet([Voter(ReplicaKey(me.key.id), me.endpoints)]) if has_static_voters else None,
-        bootstrap=read_bootstrap(disk, config.metadata_log_dir),
-        make_controller=partial(_make_controller, config, storage.cluster_id, store.kraft_version),
-        workers=workers,
-        clock=clock,
+        bootstrap=read_bootstrap(world.disk, config.metadata_log_dir),
+        make_controller=partial(_make_controller, config, storage.cluster_id, store.kraft_version, world.entropy),
+        workers=world.workers,
+        clock=world.clock,
         failed=failed,
         snapshots=SnapshotConfig(
             max_bytes=values.integer("metadata.log.max.record.bytes.between.snapshots"),
@@ -73,13 +70,15 @@ def open_metadata(
     )
 
 
-def _make_controller(config: NodeConfig, cluster_id: str, kraft_version: int, image: MetadataImage) -> Controller:
+def _make_controller(
+    config: NodeConfig, cluster_id: str, kraft_version: int, entropy: Entropy, image: MetadataImage
+) -> Controller:
     return Controller(
         image,
         node_id=config.node_id,
         cluster_id=cluster_id,
         config=config.values,
-        new_uuid=new_uuid,
-        random=random.Random(),
+        new_uuid=lambda: random_uuid(entropy.randbytes),
+        random=entropy,
         kraft_version=kraft_version,
     )

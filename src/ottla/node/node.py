@@ -19,7 +19,7 @@ from functools import partial
 from typing import TypeVar
 
 from ottla.base.errors import StorageError
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, random_uuid
 from ottla.base.ports import Lock
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.api_versions import handle_unsupported
@@ -27,31 +27,26 @@ from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.partitions.background import Background
 from ottla.broker.partitions.cleaning.cleaner import LogCleaner
-from ottla.broker.partitions.cleaning.cleaner_process import CleanerProcess
 from ottla.config.parse import Values
 from ottla.controller.controller_apis import find_handler
 from ottla.controller.controller_server import ControllerServer
 from ottla.log.directory import lock_directory
-from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.controller.controller import Controller
-from ottla.node.clock import SystemClock
 from ottla.node.config import NodeConfig
 from ottla.node.connection_limits import connection_limits, protected_listeners
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata_quorum import open_metadata
+from ottla.node.real_world import real_world
 from ottla.node.registration import Membership
-from ottla.node.storage.data_directories import find_storage, new_uuid
+from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum_view import RaftQuorum
-from ottla.runtime.network import LoopNetwork
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
-from ottla.runtime.timers import Timers
-from ottla.runtime.workers import Workers
 
 _log = logging.getLogger(__name__)
 _ANSWER_WAITING_S = 5.0
@@ -70,14 +65,12 @@ class Node:
         self._loop = loop
         self._may_format = may_format
         self._failed = failed
-        self._disk = OsDisk()
-        self._clock = SystemClock()
-        self._workers = Workers(loop)
-        self._timers = Timers(loop)
-        self._requests = RequestMetrics(loop.time)
+        self._world = world = real_world(loop)
+        self._workers = world.workers
+        self._timers = world.timers
+        self._requests = RequestMetrics(world.timers.now_s)
         self._logs: LogDirs | None = None
         self._metadata_lock: Lock | None = None
-        self._network: LoopNetwork | None = None
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
         self._metrics_server: asyncio.Server | None = None
@@ -92,17 +85,19 @@ class Node:
         config = self.config
         for warning in config.warnings:
             _log.warning("%s", warning)
-        storage = find_storage(self._disk, self._clock, config, may_format=self._may_format)
+        storage = find_storage(self._world, config, may_format=self._may_format)
+        randbytes = self._world.entropy.randbytes
         self._logs = LogDirs(
-            self._disk,
+            self._world.disk,
             [path for path in config.log_dirs if path not in storage.failed],
-            self._clock,
+            self._world.clock,
             config_of=self._log_config_of,
             producer_expiration_ms=config.values.integer("producer.id.expiration.ms"),
+            unique_name=lambda: randbytes(16).hex(),
         )
         self._logs.offline.update(storage.failed)
         if config.metadata_log_dir not in config.log_dirs:
-            self._metadata_lock = lock_directory(self._disk, config.metadata_log_dir)
+            self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
         self._bind()
         self._metadata = await self._on_worker(lambda: self._open_metadata(storage))
@@ -117,7 +112,7 @@ class Node:
         self._server.start_accepting()
         self._background = Background(self.broker)
         self._background.start()
-        self.broker.cleaner = LogCleaner(self.broker, lambda: CleanerProcess(self._loop))
+        self.broker.cleaner = LogCleaner(self.broker)
         self.broker.cleaner.start()
         self._timers.every(_METADATA_MAINTENANCE_S, self._metadata.maintain)
         if metrics_port is not None:
@@ -126,10 +121,10 @@ class Node:
     def _make_server(self) -> Server:
         config = self.config
         protected = protected_listeners(config.listeners, config.inter_broker_listener)
-        admission = Admission(connection_limits(config.values, config.listeners), protected)
-        self._network = LoopNetwork(self._loop)
+        limits = connection_limits(config.values, config.listeners, self._world.host_names)
+        admission = Admission(limits, protected)
         server = Server(
-            self._network,
+            self._world.network,
             self._timers,
             self._workers,
             _not_ready,
@@ -149,7 +144,7 @@ class Node:
                 bound.append((listener, self._server.listen(listener.bind_host, listener.port, listener.name)))
             except OSError as problem:
                 raise OSError(problem.errno, f"cannot listen on {listener}: {problem.strerror}") from problem
-        self._endpoints = advertised(self.config.values, bound)
+        self._endpoints = advertised(self.config.values, bound, self._world.host_names)
 
     def _log_config_of(self, topic: str) -> LogConfig:
         """Recovery goes by a topic's settings: whether it is compacted tells what a gap in its log means."""
@@ -172,15 +167,7 @@ class Node:
             raise StorageError(f"{path} cannot be used: {problem}")
 
     def _open_metadata(self, storage: Storage) -> MetadataLog[Controller]:
-        return open_metadata(
-            self.config,
-            storage,
-            self._endpoints,
-            disk=self._disk,
-            clock=self._clock,
-            workers=self._workers,
-            failed=self._on_metadata_failed,
-        )
+        return open_metadata(self.config, storage, self._endpoints, world=self._world, failed=self._on_metadata_failed)
 
     def _make_controller(self, storage: Storage) -> ControllerServer:
         assert self._metadata is not None
@@ -191,9 +178,7 @@ class Node:
             image=self._metadata.image,
             log=self._metadata,
             quorum=RaftQuorum(self._metadata.raft),
-            clock=self._clock,
-            timers=self._timers,
-            workers=self._workers,
+            world=self._world,
         )
 
     def _make_broker(self, storage: Storage, controller: ControllerServer) -> Broker:
@@ -205,11 +190,8 @@ class Node:
             config=self.config.values,
             image=self._metadata.image,
             logs=self._logs,
-            disk=self._disk,
-            clock=self._clock,
+            world=self._world,
             controller=controller,
-            workers=self._workers,
-            timers=self._timers,
             directory_ids={path: storage.directory_ids[path] for path in self._logs.online},
             node_settings=controller.node_settings,
         )
@@ -232,7 +214,7 @@ class Node:
                 for endpoint, listener in zip(self._endpoints, self.config.listeners, strict=True)
                 if not listener.for_controllers
             ],
-            incarnation_id=new_uuid(),
+            incarnation_id=random_uuid(self._world.entropy.randbytes),
             previous_broker_epoch=epochs.pop() if len(epochs) == 1 else -1,
             committed_offset=lambda: metadata.committed_offset,
             failed=refused.set_exception,
@@ -259,7 +241,8 @@ class Node:
     def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
         assert self._server is not None
         if any("max.connections" in key for key in changed):
-            self._server.set_connection_limits(connection_limits(values, self.config.listeners))
+            limits = connection_limits(values, self.config.listeners, self._world.host_names)
+            self._server.set_connection_limits(limits)
 
     def _limits(self) -> Limits:
         values = self.config.values
@@ -347,8 +330,7 @@ class Node:
             self.broker.cleaner.stop()
         if self._server is not None:
             self._server.close()
-        if self._network is not None:
-            self._network.close()
+        self._world.network.close()
         if self._metrics_server is not None:
             self._metrics_server.close()
         if self._logs is not None:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
+from ottla.base.ports import Timer
 from ottla.broker.context import Broker
 from ottla.machines.metadata.image.features import FEATURES
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
 from ottla.runtime.channels import ask_as_node
-from ottla.runtime.timers import Timer
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     BrokerHeartbeatRequest,

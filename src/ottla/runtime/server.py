@@ -8,13 +8,11 @@ import logging
 from typing import Protocol
 
 from ottla.base.dataclass import dataclass
-from ottla.base.ports import Listener, Network, Transport
+from ottla.base.ports import Listener, Network, Timers, Transport, Workers
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection
 from ottla.runtime.pending_request import PendingRequest
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
-from ottla.runtime.timers import Timers
-from ottla.runtime.workers import Workers
 from ottla.wire.apis import all_apis
 
 _log = logging.getLogger(__name__)

@@ -1,1 +1,13 @@
-"""What tests are made of, ours and our users': disks that crash and clocks that stand still."""
+"""What tests are made of, ours and our users': a real node, and a world that does what it is told.
+
+node                     a node in a process of its own
+memory_disk              a disk that crashes, tears and fails; crash_model is how
+memory_network           a network without sockets
+clock                    a clock that stands still
+step_timers              timers that fire when time is moved
+step_workers             disk threads without threads
+step_cleaner             a cleaner without a process
+host_names               a resolver without a network
+step_world               all of these together, for a node or a part of one
+history                  batches as producers send them, from a seed
+"""

@@ -20,10 +20,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
-from ottla.base.ports import Buffer
+from ottla.base.ports import Buffer, Space
 from ottla.testing.crash_model import Content, Crashed, Directory, Faults, Truncate, Write
 
 __all__ = ["Crashed", "MemoryDisk", "MemoryFile"]
+
+_SPACE = Space(1 << 40, 1 << 39)
 
 
 class MemoryFile:
@@ -194,6 +196,11 @@ class MemoryDisk:
         file = self._file(path)
         with self.step("utime"):
             file.modified_ms = modified_ms
+
+    def space(self, path: str) -> Space:
+        """Unlimited: a full disk is an injected ENOSPC."""
+        self._directory(path)
+        return _SPACE
 
     def list_dir(self, path: str) -> list[str]:
         return sorted(self._directory(path).entries)

@@ -1,10 +1,13 @@
 """Ids in the forms that Apache Kafka prints and reads."""
 
+import uuid
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.base.ids import ZERO_UUID, TopicPartition, Uuid, parse_uuid, uuid_text
+from ottla.base.ids import ZERO_UUID, TopicPartition, Uuid, parse_uuid, random_uuid, uuid_hex_text, uuid_text
 
 
 def test_a_uuid_is_written_as_22_characters_of_url_safe_base64() -> None:
@@ -43,3 +46,10 @@ def test_what_is_not_a_uuid_is_refused(text: str) -> None:
 def test_a_partition_is_named_as_its_directory() -> None:
     assert str(TopicPartition("orders", 3)) == "orders-3"
     assert f"{TopicPartition('a-b', 0)}" == "a-b-0"
+
+
+def test_random_uuids_are_of_version_4_as_javas() -> None:
+    made = [random_uuid(Random(seed).randbytes) for seed in range(100)]
+    assert {uuid.UUID(bytes=one).version for one in made} == {4}
+    assert len(set(made)) == 100
+    assert [uuid_hex_text(one) for one in made] == [str(uuid.UUID(bytes=one)) for one in made]

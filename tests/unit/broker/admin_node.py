@@ -143,9 +143,7 @@ class AdminNode(TestNode):
             image=self.image,
             log=self.log,
             quorum=Quorum(),
-            clock=self.clock,
-            timers=self.timers,  # type: ignore[arg-type]
-            workers=self.workers,  # type: ignore[arg-type]
+            world=self.broker.world,
         )
         self.broker.controller = OverTheWire(self.server)
         self._handle = dispatcher(self.broker, partial(find_handler, self.server))

@@ -8,9 +8,8 @@ Nothing happens behind a test's back: disk jobs run when they are given, unless 
 timers fire when `node.timers.advance` moves time.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from hashlib import md5
-from heapq import heappop, heappush
 from typing import Any
 
 from ottla.base.ids import TopicPartition, Uuid
@@ -20,6 +19,7 @@ from ottla.broker.dispatch import dispatcher
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.config.parse import Values, parse
 from ottla.config.scopes import Scope
+from ottla.log.cleaning.runner import Runner
 from ottla.log.log_dirs import LogDirs
 from ottla.log.outcomes import FileSlice
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -30,7 +30,12 @@ from ottla.records.reader import read_records
 from ottla.runtime.channels import Caller, Failed, Then
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.testing.clock import FixedClock
+from ottla.testing.host_names import FixedHostNames
 from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.step_cleaner import StepRunner
+from ottla.testing.step_timers import StepTimers
+from ottla.testing.step_workers import StepWorkers
+from ottla.testing.step_world import step_world
 from ottla.wire.codec import decode, encode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -49,99 +54,6 @@ from ottla.wire.messages import (
 NODE_ID = 1
 NOW_MS = 1_700_000_000_000
 PENDING = "pending"
-
-
-class StepTimers:
-    """Timers that fire when time is moved."""
-
-    def __init__(self, clock: FixedClock) -> None:
-        self._clock = clock
-        self._queue: list[tuple[int, int, StepTimer]] = []
-        self._count = 0
-
-    def __len__(self) -> int:
-        return sum(not timer.is_cancelled for _, _, timer in self._queue)
-
-    def now_s(self) -> float:
-        return self._clock.now_ms() / 1000
-
-    def after(self, delay_s: float, callback: Callable[[], None]) -> "StepTimer":
-        return self._set(StepTimer(callback, None), delay_s)
-
-    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> "StepTimer":
-        return self._set(StepTimer(callback, interval_s), interval_s if first_s is None else first_s)
-
-    def _set(self, timer: "StepTimer", delay_s: float) -> "StepTimer":
-        self._count += 1
-        heappush(self._queue, (self._clock.now_ms() + round(delay_s * 1000), self._count, timer))
-        return timer
-
-    def advance(self, by_ms: int) -> None:
-        """Moves time, firing what is due on the way, in order."""
-        end_ms = self._clock.now_ms() + by_ms
-        while self._queue and self._queue[0][0] <= end_ms:
-            due_ms, _, timer = heappop(self._queue)
-            self._clock.advance(max(due_ms - self._clock.now_ms(), 0))
-            if not timer.is_cancelled:
-                if timer.interval_s is not None:
-                    self._set(timer, timer.interval_s)
-                timer.callback()
-        self._clock.advance(end_ms - self._clock.now_ms())
-
-
-class StepTimer:
-    def __init__(self, callback: Callable[[], None], interval_s: float | None) -> None:
-        self.callback = callback
-        self.interval_s = interval_s
-        self.is_cancelled = False
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
-
-
-class StepWorkers:
-    """Disk threads that do each job at once, or, while held, when they are let go."""
-
-    def __init__(self) -> None:
-        self._held: list[Callable[[], None]] | None = None
-
-    def run(
-        self,
-        function: Callable[[], Any],
-        then: Callable[[Any], None],
-        failed: Callable[[Exception], None] | None = None,
-        *,
-        key: Hashable = None,
-    ) -> None:
-        def job() -> None:
-            try:
-                result = function()
-            except Exception as problem:
-                if failed is None:
-                    raise
-                failed(problem)
-            else:
-                then(result)
-
-        if self._held is None:
-            job()
-        else:
-            self._held.append(job)
-
-    def hold(self) -> None:
-        self._held = []
-
-    def let_go(self) -> None:
-        """Does what was held, then what that leads to, in order, and goes on without holding."""
-        while self._held:
-            self._held.pop(0)()
-        self._held = None
-
-    def step(self) -> None:
-        """Does what was held so far, and goes on holding."""
-        held, self._held = self._held or [], []
-        for job in held:
-            job()
 
 
 class StepController:
@@ -252,11 +164,15 @@ class TestNode:
             config=self.config,
             image=self.image,
             logs=self.logs,
-            disk=self.disk,
-            clock=self.clock,
+            world=step_world(
+                self.disk,
+                self.clock,
+                timers=self.timers,
+                workers=self.workers,
+                host_names=FixedHostNames({"somewhere": ["10.0.0.7"]}),
+                make_cleaner=self.make_cleaner,
+            ),
             controller=self.controller,
-            workers=self.workers,  # type: ignore[arg-type]
-            timers=self.timers,  # type: ignore[arg-type]
             settings=topics,
             directory_ids=directory_ids,
         )
@@ -264,6 +180,10 @@ class TestNode:
         self._handle = dispatcher(self.broker)
         self.line = StepLine()
         self.client = ClientConnection(1, "PLAINTEXT", "127.0.0.1", line=self.line)
+
+    def make_cleaner(self) -> Runner:
+        """For cleanings, which are done at once."""
+        return StepRunner(self.disk)
 
     # Metadata
 

@@ -95,6 +95,8 @@ class TestDirectories:
         assert not disk.exists(path)
         with pytest.raises(OSError, match="not empty"):
             disk.remove_dir(str(tmp_path))
+        space = disk.space(str(tmp_path))
+        assert 0 < space.usable_bytes <= space.total_bytes
 
 
 class TestSyncingAll:

@@ -7,6 +7,7 @@ from ottla.config.scopes import Scope
 from ottla.node.connection_limits import connection_limits, protected_listeners
 from ottla.node.listeners import Listener
 from ottla.runtime.admission import NO_LIMIT, ConnectionLimits
+from ottla.testing.host_names import FixedHostNames
 
 REQUIRED = {"process.roles": "broker", "node.id": "1", "controller.listener.names": "CONTROLLER"}
 CLIENTS = Listener("CLIENTS", "127.0.0.1", 9092, "PLAINTEXT")
@@ -16,7 +17,7 @@ CONTROLLER = Listener("CONTROLLER", "127.0.0.1", 9094, "PLAINTEXT", for_controll
 
 def limits(**settings: str) -> ConnectionLimits:
     given = {key.replace("_", "."): value for key, value in settings.items()}
-    return connection_limits(parse(Scope.BROKER, {**REQUIRED, **given}).values, [CLIENTS, BROKERS])
+    return connection_limits(parse(Scope.BROKER, {**REQUIRED, **given}).values, [CLIENTS, BROKERS], FixedHostNames())
 
 
 def test_by_default_there_are_none() -> None:

@@ -1,12 +1,11 @@
 """Where a node listens, and where it says that it does."""
 
-import socket
-
 import pytest
 
 from ottla.config.parse import ConfigError, Values, parse
 from ottla.config.scopes import Scope
 from ottla.node.listeners import Endpoint, Listener, advertised, parse_listeners
+from ottla.testing.host_names import FixedHostNames
 
 REQUIRED = {"process_roles": "broker", "node_id": "1", "controller_listener_names": "CONTROLLER"}
 
@@ -20,7 +19,7 @@ def told(listeners: str, port: int = 9092, **settings: str) -> Endpoint:
     """What clients of the first listener are told, which got this port."""
     settled = values(listeners, **settings)
     first = parse_listeners(settled)[0]
-    return advertised(settled, [(first, ("127.0.0.1", port))])[0]
+    return advertised(settled, [(first, ("127.0.0.1", port))], FixedHostNames(own_name="this.machine"))[0]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +114,5 @@ def test_a_free_port_is_told_as_it_was_found():
 
 
 @pytest.mark.parametrize("everywhere", ["", "0.0.0.0", "[::]"])
-def test_who_listens_everywhere_is_reached_by_its_own_name(everywhere, monkeypatch):
-    monkeypatch.setattr(socket, "getfqdn", lambda: "this.machine")
+def test_who_listens_everywhere_is_reached_by_its_own_name(everywhere):
     assert told(f"PLAINTEXT://{everywhere}:9092").host == "this.machine"

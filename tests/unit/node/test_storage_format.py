@@ -17,7 +17,7 @@ from ottla.machines.raft.voters import DYNAMIC_VOTERS, Endpoint, ReplicaKey, Vot
 from ottla.node.storage.bootstrap import read_bootstrap
 from ottla.node.storage.format_scram import WrongScram, parse_scram
 from ottla.node.storage.format_voters import WrongVoters, parse_initial_controllers
-from ottla.node.storage.formatting import FormatPlan, World, format_storage
+from ottla.node.storage.formatting import FormatPlan, Surroundings, format_storage
 from ottla.node.storage.meta_properties import MetaProperties, format_meta_properties
 from ottla.records.batch import TimestampType, batches, set_max_timestamp
 from ottla.runtime.metadata.snapshots import read_snapshot
@@ -35,9 +35,9 @@ def plan(*directories: str, **fields: object) -> FormatPlan:
     return FormatPlan(CLUSTER_ID, 1, paths, paths[0], **fields)  # type: ignore[arg-type]
 
 
-def world(disk: Disk, now_ms: int = 1_700_000_000_000) -> World:
+def world(disk: Disk, now_ms: int = 1_700_000_000_000) -> Surroundings:
     numbers = iter(range(1, 1000))
-    return World(disk, FixedClock(now_ms), DATE, lambda: Uuid(b"directory%07d" % next(numbers)), lambda: b"salt")
+    return Surroundings(disk, FixedClock(now_ms), DATE, lambda: Uuid(b"directory%07d" % next(numbers)), lambda: b"salt")
 
 
 def run(disk: Disk, a_plan: FormatPlan) -> list[str]:

@@ -3,10 +3,10 @@
 A replica that moves is in both: in the one as it is, in the other as a future one, with how far that is behind.
 """
 
-import os
-from typing import NamedTuple
+from posixpath import normpath
 
 from ottla.base.ids import TopicPartition
+from ottla.base.ports import Disk, Space
 from ottla.broker.context import Broker
 from ottla.log.directory import LogDirectory
 from ottla.log.names import FUTURE_DIR, marked_dir
@@ -28,18 +28,12 @@ _UNKNOWN_BYTES = -1
 _UNKNOWN_LAG = -1
 
 
-class Space(NamedTuple):
-    total_bytes: int
-    usable_bytes: int
-
-
-def space_of(path: str) -> Space:
-    """How large a directory's file system is, and how much of it is left; for a disk thread."""
+def _space_of(disk: Disk, path: str) -> Space:
+    """For a disk thread."""
     try:
-        found = os.statvfs(path)
+        return disk.space(path)
     except OSError:
         return Space(_UNKNOWN_BYTES, _UNKNOWN_BYTES)
-    return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
 
 def handle_describe_log_dirs(
@@ -47,7 +41,7 @@ def handle_describe_log_dirs(
 ) -> None:
     paths = list(broker.logs.online)
     broker.workers.run(
-        lambda: {path: space_of(path) for path in paths},
+        lambda: {path: _space_of(broker.disk, path) for path in paths},
         lambda space: respond(_described(broker, request, space)),
     )
 
@@ -122,7 +116,7 @@ def handle_alter_replica_log_dirs(
 def _move(broker: Broker, name: TopicPartition, path: str) -> ErrorCode:
     if len(f"{name}.{'0' * 32}{FUTURE_DIR}") > len(marked_dir(name, "0" * 32, FUTURE_DIR)):
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    path = os.path.abspath(path)
+    path = normpath(path)
     if path in broker.logs.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     if path not in broker.logs.online:

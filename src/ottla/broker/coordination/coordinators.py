@@ -1,9 +1,8 @@
 """The coordinators of a broker, told of what happens to their partitions and to the cluster."""
 
-import uuid
 from typing import TYPE_CHECKING, TypeAlias
 
-from ottla.base.ids import Uuid, uuid_text
+from ottla.base.ids import random_uuid, uuid_hex_text, uuid_text
 from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions.transaction_coordinators import Transactions
@@ -43,7 +42,8 @@ class Coordinators:
         from ottla.machines.group.settings import group_settings
 
         broker = self._broker
-        new_ids = NewIds(lambda: str(uuid.uuid4()), lambda: uuid_text(Uuid(uuid.uuid4().bytes)))
+        randbytes = broker.entropy.randbytes
+        new_ids = NewIds(lambda: uuid_hex_text(random_uuid(randbytes)), lambda: uuid_text(random_uuid(randbytes)))
         return GroupCoordinator(group_settings(broker.config), broker.image, new_ids)
 
     def on_leadership(self, partition: Partition) -> None:

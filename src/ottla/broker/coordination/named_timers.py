@@ -7,9 +7,9 @@ and waits on for the rest: so a heartbeat costs the loop nothing. One that is mo
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from ottla.base.ports import Timer as LoopTimer
+from ottla.base.ports import Timers
 from ottla.machines.coordinator_machine import CoordinatorDecision, Timer
-from ottla.runtime.timers import Timer as LoopTimer
-from ottla.runtime.timers import Timers
 
 Expire = Callable[[Any, int], CoordinatorDecision[Any]]
 

@@ -11,8 +11,7 @@ When the table is full, a session that was not used for two minutes has to go fo
 two minutes, one with fewer partitions than the new one has. Sessions of followers come before those of consumers.
 """
 
-from collections.abc import Iterable
-from random import SystemRandom
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from ottla.base.ids import ZERO_UUID, Uuid
@@ -24,6 +23,7 @@ FIRST_EPOCH = 0
 FINAL_EPOCH = -1
 _EVICTABLE_AFTER_MS = 120_000
 _MAX_EPOCH = 0x7FFFFFFF
+_MAX_SESSION_ID = 0x7FFFFFFF
 
 PartitionKey: TypeAlias = tuple[Uuid | str, int]
 """How a session knows a partition: by topic id, or by name where the version has no ids."""
@@ -146,12 +146,15 @@ class FetchContext:
 
 
 class FetchSessions:
-    """All sessions of a node; at most `slots` (max.incremental.fetch.session.cache.slots)."""
+    """All sessions of a node; at most `slots` (max.incremental.fetch.session.cache.slots).
 
-    def __init__(self, slots: int) -> None:
+    `randrange` is as in `Entropy`. A session's id must not be guessed: whoever has it may change the session.
+    """
+
+    def __init__(self, slots: int, randrange: Callable[[int], int]) -> None:
         self._slots = slots
         self._sessions: dict[int, FetchSession] = {}
-        self._random = SystemRandom()
+        self._randrange = randrange
         self.evictions = 0
 
     def __len__(self) -> int:
@@ -222,7 +225,7 @@ class FetchSessions:
         return session_id
 
     def _new_id(self) -> int:
-        while (session_id := self._random.randrange(1, 1 << 31)) in self._sessions:
+        while (session_id := 1 + self._randrange(_MAX_SESSION_ID)) in self._sessions:
             pass
         return session_id
 

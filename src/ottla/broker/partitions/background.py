@@ -6,8 +6,8 @@ removed and checkpointed on disk threads. A round that is still under way when t
 """
 
 from collections.abc import Callable, Iterator
-from time import monotonic
 
+from ottla.base.ports import Timer
 from ottla.broker.context import Broker
 from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
@@ -15,7 +15,6 @@ from ottla.broker.partitions.removing import remove_later
 from ottla.broker.partitions.replicas import LOG_DIRS
 from ottla.log.directory import LogDirectory
 from ottla.log.errors import STORAGE_PROBLEMS
-from ottla.runtime.timers import Timer
 
 _NEVER = (1 << 63) - 1
 _SLICE_S = 0.005
@@ -26,9 +25,9 @@ _CLIENT_CHECK_MS = 10_000
 class Background:
     """Begins with `start`; `stop` lets go of the timers. What is on a disk thread by then still finishes."""
 
-    def __init__(self, broker: Broker, elapsed_s: Callable[[], float] = monotonic) -> None:
+    def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._elapsed_s = elapsed_s
+        self._elapsed_s = broker.clock.elapsed_s
         self._timers: list[Timer] = []
         self._is_checkpointing = False
         self._retention: Iterator[Partition] | None = None

@@ -10,10 +10,10 @@ from collections.abc import Callable, Set
 from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.base.ids import Uuid
+from ottla.base.ports import Timer
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.runtime.channels import ask_as_node
-from ottla.runtime.timers import Timer
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 

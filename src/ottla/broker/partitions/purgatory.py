@@ -14,9 +14,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from ottla.base.ports import Timer, Timers
 from ottla.runtime.attribution import WORK, Attributed, current
 from ottla.runtime.request import ClientConnection
-from ottla.runtime.timers import Timer, Timers
 
 _log = logging.getLogger(__name__)
 MAX_WAIT_MS = 24 * 60 * 60 * 1000

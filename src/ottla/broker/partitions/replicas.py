@@ -13,7 +13,6 @@ import logging
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
-from os import urandom
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
@@ -303,7 +302,7 @@ class Replicas:
         del directory.logs[name]
         directory.topic_ids.pop(name, None)
         log.release()
-        stray = f"{directory.path}/{names.marked_dir(name, urandom(16).hex(), names.STRAY_DIR)}"
+        stray = f"{directory.path}/{names.marked_dir(name, self._broker.entropy.randbytes(16).hex(), names.STRAY_DIR)}"
         _log.warning("%s belongs to no topic of this cluster; it is now %s", log.directory, stray)
         try:
             disk.rename(log.directory, stray)

@@ -56,7 +56,7 @@ class FormatPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Surroundings:
     """What formatting needs from outside: the disk, the time, and chance."""
 
     disk: Disk
@@ -67,7 +67,7 @@ class World:
     new_salt: Callable[[], bytes]
 
 
-def format_storage(plan: FormatPlan, world: World, say: Callable[[str], None]) -> list[str]:
+def format_storage(plan: FormatPlan, world: Surroundings, say: Callable[[str], None]) -> list[str]:
     """Formats the directories that are not; returns them. Raises a `StorageError` of one line, and then none is."""
     levels = effective_levels(plan.release, plan.features, has_dynamic_voters=plan.has_dynamic_voters)
     records = level_records(levels)
@@ -110,7 +110,7 @@ def _inspect(plan: FormatPlan, disk: Disk, say: Callable[[str], None]) -> Direct
 def _format_directory(
     path: str,
     plan: FormatPlan,
-    world: World,
+    world: Surroundings,
     records: list[VersionedRecord],
     kraft_version: int,
     directory_id: Uuid,

@@ -66,12 +66,14 @@ def test_a_directory_that_has_failed(node):
     assert results == {"/one": ErrorCode.KAFKA_STORAGE_ERROR, "/two": 0}
 
 
-def test_the_space_of_a_real_directory(tmp_path):
-    from ottla.broker.admin.replica_log_dirs import space_of
+def test_the_space_of_a_directory_is_told_where_the_disk_tells_it(node, monkeypatch):
+    assert {(one.total_bytes, one.usable_bytes) for one in described(node)} == {node.disk.space("/one")}
 
-    space = space_of(str(tmp_path))
-    assert 0 < space.usable_bytes <= space.total_bytes
-    assert space_of("/nowhere") == (-1, -1)
+    def fails(path):
+        raise OSError(errno.EIO, "gone")
+
+    monkeypatch.setattr(node.disk, "space", fails)
+    assert {(one.total_bytes, one.usable_bytes) for one in described(node)} == {(-1, -1)}
 
 
 # AlterReplicaLogDirs

@@ -15,7 +15,7 @@ DAY_MS = 24 * 60 * MINUTE_MS
 
 
 def start(node: TestNode) -> Background:
-    background = Background(node.broker, elapsed_s=lambda: 0.0)
+    background = Background(node.broker)
     background.start()
     return background
 
@@ -63,7 +63,8 @@ def test_retention_lets_requests_in_between():
         node.produce(batch(), index=index)
     node.clock.advance(DAY_MS)
     seconds = iter(range(100))
-    background = Background(node.broker, elapsed_s=lambda: float(next(seconds)))  # every look takes a second
+    node.clock.elapsed_s = lambda: float(next(seconds))  # every look takes a second
+    background = Background(node.broker)
     background.apply_retention()
     starts = [node.partition(index=index).log.log_start_offset for index in range(5)]
     assert starts == [1, 0, 0, 0, 0]

@@ -1,7 +1,5 @@
 """What the tests of the metadata log share: a node's metadata on a disk in memory, and workers that work when told."""
 
-from collections import deque
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -19,6 +17,7 @@ from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore, StoreConfig
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.step_workers import StepWorkers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FeatureLevelRecord, PartitionRecord, TopicRecord
 
@@ -29,38 +28,6 @@ BOOTSTRAP = [
     FeatureLevelRecord(name="metadata.version", feature_level=30),
     FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1),
 ]
-
-
-class HeldWorkers:
-    """Does jobs at once or, while `held`, when `work` is called."""
-
-    def __init__(self) -> None:
-        self.held = False
-        self.done = 0
-        self._jobs: deque[tuple[Callable[[], Any], Callable[[Any], None], Any]] = deque()
-
-    def run(
-        self,
-        function: Callable[[], Any],
-        then: Callable[[Any], None],
-        failed: Callable[[Exception], None] | None = None,
-    ) -> None:
-        self._jobs.append((function, then, failed))
-        if not self.held:
-            self.work()
-
-    def work(self) -> None:
-        """Does the jobs that there are now; those that they lead to wait for the next call, or not."""
-        for _ in range(len(self._jobs)):
-            function, then, failed = self._jobs.popleft()
-            self.done += 1
-            try:
-                result = function()
-            except Exception as problem:
-                assert failed is not None
-                failed(problem)
-            else:
-                then(result)
 
 
 def make_controller(image: MetadataImage) -> Controller:
@@ -87,7 +54,7 @@ class Node:
     ) -> None:
         self.disk = disk or MemoryDisk()
         self.clock = clock or FixedClock()
-        self.workers = HeldWorkers()
+        self.workers = StepWorkers()
         self.events: list[object] = []
         self.problems: list[MetadataLogFailed] = []
         self.store = MetadataStore(self.disk, LOG_DIR, self.clock, store_config)

@@ -57,41 +57,41 @@ def test_a_later_start_writes_only_who_leads() -> None:
 def test_a_reply_comes_after_the_image_and_the_listeners_have_it() -> None:
     node = Node()
     node.listen()
-    node.workers.held = True
+    node.workers.hold()
     node.create("orders")
     assert node.events == ["ready"]
     assert node.topics == []
-    node.workers.work()
+    node.workers.step()
     assert node.events == ["ready", ("delta", ["orders"]), "orders"]
     assert node.topics == ["orders"]
 
 
 def test_the_controller_knows_what_it_decided_before_it_is_committed() -> None:
     node = Node()
-    node.workers.held = True
+    node.workers.hold()
     node.create("orders")
     node.ask()
     assert node.events == ["ready"]  # the answer rests on a topic that a crash could still take back
-    node.workers.work()
+    node.workers.step()
     assert node.events == ["ready", "orders", ("orders",)]
 
 
 def test_a_decision_without_records_is_answered_at_once_when_all_is_committed() -> None:
     node = Node()
-    node.workers.held = True
+    node.workers.hold()
     node.ask()
     assert node.events == ["ready", ()]
 
 
 def test_decisions_that_come_during_a_flush_share_the_next_one() -> None:
     node = Node()
-    node.workers.held = True
+    node.workers.hold()
     done = node.workers.done
     for number in range(100):
         node.create(f"topic-{number:03}")
-    node.workers.work()
+    node.workers.step()
     assert node.events == ["ready", "topic-000"]
-    node.workers.work()
+    node.workers.step()
     assert node.events == ["ready", *(f"topic-{number:03}" for number in range(100))]
     assert node.workers.done - done == 2
 
@@ -159,12 +159,12 @@ def test_a_transaction_that_a_controller_left_open_is_aborted_by_the_next() -> N
 
 def test_stopping_waits_for_the_disk_and_refuses_what_is_not_committed() -> None:
     node = Node()
-    node.workers.held = True
+    node.workers.hold()
     node.create("orders")
     node.stop()
     assert node.events == ["ready", ErrorCode.NOT_CONTROLLER]
-    node.workers.work()  # the flush
-    node.workers.work()  # the closing
+    node.workers.step()  # the flush
+    node.workers.step()  # the closing
     assert node.events[-1] == "stopped"
     node.create("payments")
     assert node.events[-1] is ErrorCode.NOT_CONTROLLER
@@ -193,11 +193,11 @@ def test_a_disk_that_fails_ends_the_log_with_one_clear_line(step: int) -> None:
 def test_a_flush_that_fails_refuses_everything_that_waited_for_it() -> None:
     disk = MemoryDisk()
     node = Node(disk)
-    node.workers.held = True
+    node.workers.hold()
     node.create("orders")
     node.create("payments")
     disk.fail_from(disk.calls + 1, errno.EIO)
-    node.workers.work()
+    node.workers.step()
     assert node.events == ["ready", ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR]
 
 
@@ -285,7 +285,7 @@ def _batch_of_a_repeated_topic(node: Node) -> bytes:
 
 def test_a_decision_that_cannot_be_replayed_costs_its_request_and_leaves_no_trace() -> None:
     node = Node()
-    node.workers.held = True
+    node.workers.hold()
     node.create("orders")
     half = [
         *topic_records("payments"),
@@ -294,14 +294,14 @@ def test_a_decision_that_cannot_be_replayed_costs_its_request_and_leaves_no_trac
     with pytest.raises(StorageError, match="99"):
         node.log.submit(lambda *_: Decision(None, half), node.events.append, node.refused)
     node.ask()
-    node.workers.work()
+    node.workers.step()
     assert node.events == ["ready", "orders", ("orders",)], "the controller knows what was decided before, and no half"
     assert not node.problems
 
 
 def test_a_reply_that_breaks_fails_its_own_request_and_the_others_are_given_out() -> None:
     node = Node()
-    node.workers.held = True
+    node.workers.hold()
     problems: list[Exception] = []
 
     class Request:
@@ -314,8 +314,8 @@ def test_a_reply_that_breaks_fails_its_own_request_and_the_others_are_given_out(
     records = topic_records("orders")
     work_for(Request(), lambda: node.log.submit(lambda *_: Decision(None, records), breaks, node.refused))
     node.create("payments")
-    node.workers.work()
-    node.workers.work()
+    node.workers.step()
+    node.workers.step()
     assert [str(problem) for problem in problems] == ["an invariant"]
     assert node.events == ["ready", "payments"]
     assert not node.problems

@@ -187,12 +187,12 @@ def test_a_stop_waits_for_a_snapshot_under_way() -> None:
     node = Node(snapshots=SnapshotConfig(max_interval_ms=1))
     node.create("orders")
     node.clock.advance(1)
-    node.workers.held = True
+    node.workers.hold()
     node.log.maintain()
     node.stop()
     assert node.events[-1] != "stopped"
-    node.workers.work()
-    node.workers.work()
+    node.workers.step()
+    node.workers.step()
     assert node.events[-1] == "stopped"
     assert len(checkpoints(node)) == 1
 

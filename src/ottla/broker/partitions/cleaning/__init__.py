@@ -2,7 +2,6 @@
 
     cleaner              which logs are due
     cleaner_task         the cleaning of one log
-    cleaner_process      the loop's end of the process that cleans; cleaner_worker is the other end
 
-Import from the modules.
+The process that does it is `ottla.runtime.cleaner_process`. Import from the modules.
 """

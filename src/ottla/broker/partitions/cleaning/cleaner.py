@@ -10,21 +10,19 @@ alone from then on, named in the node's log, and counted by a metric; its topic 
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
-from os import urandom
-from time import monotonic
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.partitions.cleaning.cleaner_process import Runner
+from ottla.base.ports import Timer
 from ottla.broker.partitions.cleaning.cleaner_task import CleaningTask, Outcome
 from ottla.broker.partitions.partition import Partition
 from ottla.log.cleaning.due import Cleanable, cleanable
 from ottla.log.cleaning.job import CleaningStats
 from ottla.log.cleaning.planning import CleanerLimits
+from ottla.log.cleaning.runner import Runner
 from ottla.log.errors import CorruptFile
 from ottla.records.header import CorruptBatch
-from ottla.runtime.timers import Timer
 
 if TYPE_CHECKING:
     from ottla.broker.context import Broker
@@ -35,26 +33,21 @@ _SLICE_S = 0.005
 _LEAST_REST_S = 0.1
 _MB = 1 << 20
 _MOST_CRASHES = 3
+_SEED_BYTES = 16
 
 
 class LogCleaner:
     """Begins with `start`, if `log.cleaner.enable` is on. The figures are for the metrics."""
 
-    def __init__(
-        self,
-        broker: "Broker",
-        make_runner: Callable[[], Runner],
-        elapsed_s: Callable[[], float] = monotonic,
-        make_seed: Callable[[], bytes] = lambda: urandom(16),
-    ) -> None:
+    def __init__(self, broker: "Broker") -> None:
         self.max_dirty_ratio = 0.0
         self.max_overdue_ms = 0
         self.last_look_ms = broker.clock.now_ms()
         self.last_stats = CleaningStats()
         self._broker = broker
-        self._make_runner = make_runner
-        self._elapsed_s = elapsed_s
-        self._make_seed = make_seed
+        self._make_runner = broker.world.make_cleaner
+        self._elapsed_s = broker.clock.elapsed_s
+        self._randbytes = broker.entropy.randbytes
         self._tasks: dict[TopicPartition, CleaningTask] = {}
         self._idle: list[Runner] = []
         self._uncleanable: dict[TopicPartition, Partition] = {}
@@ -170,7 +163,9 @@ class LogCleaner:
             return
         _log.info("cleaning %s: %.1f of %.1f MB are dirty", partition.name, *_megabytes(part))
         runner = self._idle.pop() if self._idle else self._make_runner()
-        task = CleaningTask(self._broker, partition, runner, self._limits(), self._make_seed(), self._on_ended)
+        task = CleaningTask(
+            self._broker, partition, runner, self._limits(), self._randbytes(_SEED_BYTES), self._on_ended
+        )
         self._tasks[partition.name] = task
         task.start()
         self.look()

@@ -18,7 +18,6 @@ from errno import ENOENT
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ottla.broker.partitions.cleaning.cleaner_process import Runner
 from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
@@ -27,6 +26,7 @@ from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningFailed, CleaningJob, CleaningStep
 from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
 from ottla.log.cleaning.replacement import Replacement, remove_unfinished
+from ottla.log.cleaning.runner import Runner
 from ottla.log.directory import LogDirectory
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ What is copied in between belongs to one thread at a time: to a disk thread whil
 otherwise. Problems of the log that is read are told from those of the copy by their class, `CannotRead`.
 """
 
-from time import thread_time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ottla.base.errors import OttlaError, ProtocolError, StorageError
@@ -40,10 +40,11 @@ class Copied(NamedTuple):
 
 
 class ReplicaCopy:
-    """`future` is the copy of `partition`'s log."""
+    """`future` is the copy of `partition`'s log; `thread_s` tells how long the calling thread has been busy."""
 
-    def __init__(self, partition: Partition, future: PartitionLog) -> None:
+    def __init__(self, partition: Partition, future: PartitionLog, thread_s: Callable[[], float]) -> None:
         self.future = future
+        self._thread_s = thread_s
         self._partition = partition
         self._part_bytes = _LEAST_PART_BYTES
         self._unsynced_bytes = 0
@@ -73,9 +74,9 @@ class ReplicaCopy:
 
     def copy(self, part: FileSlice) -> Copied:
         """For a disk thread."""
-        began_s = thread_time()
+        began_s = self._thread_s()
         size = self._append(part)
-        busy_s = thread_time() - began_s
+        busy_s = self._thread_s() - began_s
         if self._unsynced_bytes >= _SYNC_EVERY_BYTES:
             self.sync()
         return Copied(size, busy_s)

@@ -64,7 +64,7 @@ class ReplicaMove:
         self.may_copy = False
         self._broker = broker
         self._moves = moves
-        self._copy = ReplicaCopy(partition, future) if future is not None else None
+        self._copy = ReplicaCopy(partition, future, broker.clock.thread_s) if future is not None else None
         self._is_begun = future is not None
         self._is_busy = False
         self._let_go: Callable[[], None] | None = None
@@ -87,7 +87,7 @@ class ReplicaMove:
         self._run(lambda: self.target.begin_future(name, topic_id, start_offset), self._on_begun, key=LOG_DIRS)
 
     def _on_begun(self, future: PartitionLog) -> None:
-        self._copy = ReplicaCopy(self.partition, future)
+        self._copy = ReplicaCopy(self.partition, future, self._broker.clock.thread_s)
         if self.may_copy:
             self._go_on()
 

@@ -9,8 +9,6 @@ is in ends a move, asking for a third one begins another.
 A replica that does not exist yet will be made where it is asked to be.
 """
 
-from collections.abc import Callable
-from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ids import TopicPartition
@@ -31,10 +29,10 @@ _MOST_PREFERRED = 10_000  # Anybody may name topics that never come.
 class ReplicaMoves:
     """After `stop` nothing more is begun."""
 
-    def __init__(self, broker: "Broker", elapsed_s: Callable[[], float] = monotonic) -> None:
+    def __init__(self, broker: "Broker") -> None:
         self.is_stopped = False
         self._broker = broker
-        self._elapsed_s = elapsed_s
+        self._elapsed_s = broker.clock.elapsed_s
         self._moves: dict[TopicPartition, ReplicaMove] = {}
         self._leaving: set[TopicPartition] = set()
         self._preferred: dict[TopicPartition, str] = {}

@@ -10,65 +10,26 @@ from ottla.broker.partitions.background import Background
 from ottla.broker.partitions.cleaning.cleaner import LogCleaner
 from ottla.log import names
 from ottla.log.checkpoint import read_offsets
-from ottla.log.cleaning.cleaning import clean
-from ottla.log.cleaning.job import CleanedSegment, CleaningFailed
+from ottla.log.cleaning.job import CleaningFailed
 from ottla.records.builder import BatchBuilder
-from ottla.records.header import CorruptBatch
+from ottla.testing.step_cleaner import StepRunner
 
 BACKOFF_MS = 15_000
 DAY_MS = 86_400_000
-
-
-class StepRunner:
-    """Cleans where it is, a step when it is told to; or all at once."""
-
-    def __init__(self, node):
-        self._node = node
-        self._steps = None
-        self._on_step = None
-        self.jobs = []
-        self.is_held = False
-        self.stops = 0
-
-    def run(self, job, on_step):
-        self.jobs.append(job)
-        self._steps, self._on_step = clean(self._node.disk, job), on_step
-        while not self.is_held and self._steps is not None:
-            self.step()
-
-    def step(self):
-        try:
-            step = next(self._steps)
-        except OSError as problem:
-            step = CleaningFailed(str(problem), problem.errno)
-        except CorruptBatch as problem:
-            step = CleaningFailed(str(problem))
-        on_step = self._on_step
-        if not isinstance(step, CleanedSegment):
-            self._steps = None
-        on_step(step)
-
-    def fail(self, failed):
-        self._steps = None
-        self._on_step(failed)
-
-    def stop(self):
-        self.stops += 1
-        self._steps = None
 
 
 class Cleaned(TestNode):
     """A node with a cleaner, whose runners are `runners`."""
 
     def __init__(self, **settings):
-        super().__init__(**settings)
         self.runners = []
         self.is_held = False
-        self.cleaner = LogCleaner(self.broker, self.make_runner, elapsed_s=lambda: 0.0, make_seed=lambda: bytes(16))
+        super().__init__(**settings)
+        self.cleaner = LogCleaner(self.broker)
         self.cleaner.start()
 
-    def make_runner(self):
-        runner = StepRunner(self)
+    def make_cleaner(self):
+        runner = StepRunner(self.disk)
         runner.is_held = self.is_held
         self.runners.append(runner)
         return runner

@@ -426,7 +426,6 @@ def test_as_many_at_a_time_as_there_are_threads(node):
 
 
 def test_copies_are_no_faster_than_the_rate_that_is_given(node):
-    node.broker.replica_moves._elapsed_s = lambda: node.clock.now_ms() / 1000
     rate = ConfigRecord(resource_type=4, resource_name="1", name=replica_moves.RATE, value=str(2 * SIZE))
     node.commit(rate)
     move(node)

@@ -8,24 +8,13 @@ import os
 import subprocess
 import sys
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Mapping
 
 import ottla
 from ottla.log.cleaning.job import CleanedSegment, CleaningFailed, CleaningJob, CleaningStep, step_of_json
+from ottla.log.cleaning.runner import OnStep
 
 _READ_BYTES = 65536
-
-OnStep = Callable[[CleaningStep], None]
-
-
-class Runner(Protocol):
-    """Who does the work of one job at a time. The last step that it tells is never a segment."""
-
-    def run(self, job: CleaningJob, on_step: OnStep) -> None: ...
-
-    def stop(self) -> None:
-        """Ends at once, without a word; the next job starts anew."""
 
 
 class CleanerProcess:
@@ -66,7 +55,7 @@ class CleanerProcess:
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "ottla.broker.partitions.cleaning.cleaner_worker"],
+            [sys.executable, "-m", "ottla.runtime.cleaner_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=_environment(os.environ),

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.partitions.cleaning.cleaner_process import CleanerProcess
 from ottla.log import names
 from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningFailed
@@ -18,6 +17,7 @@ from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog
 from ottla.records.builder import build_batch
+from ottla.runtime.cleaner_process import CleanerProcess
 from ottla.testing.clock import FixedClock
 
 NOW_MS = 1_700_000_000_000

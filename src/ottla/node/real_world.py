@@ -1,0 +1,26 @@
+"""The real world: one adapter for each port, for a node on a loop."""
+
+from asyncio import AbstractEventLoop
+from random import SystemRandom
+
+from ottla.log.disk import OsDisk
+from ottla.node.clock import SystemClock
+from ottla.runtime.cleaner_process import CleanerProcess
+from ottla.runtime.host_names import SystemHostNames
+from ottla.runtime.network import LoopNetwork
+from ottla.runtime.timers import Timers
+from ottla.runtime.workers import Workers
+from ottla.runtime.world import World
+
+
+def real_world(loop: AbstractEventLoop) -> World:
+    return World(
+        disk=OsDisk(),
+        clock=SystemClock(),
+        timers=Timers(loop),
+        workers=Workers(loop),
+        network=LoopNetwork(loop),
+        entropy=SystemRandom(),
+        host_names=SystemHostNames(),
+        make_cleaner=lambda: CleanerProcess(loop),
+    )

@@ -1,0 +1,26 @@
+"""Everything that a node has to do with outside itself, in one object that it is given.
+
+`ottla.node.real_world` makes the real one: sockets, threads, the system's clock and chance. `ottla.testing` has others,
+in one thread, in which time passes when a test says so and everything else follows from a seed.
+
+A world is one node's. When the node is killed, its timers, its jobs and its connections go with it.
+"""
+
+from collections.abc import Callable
+
+from ottla.base.dataclass import dataclass
+from ottla.base.ports import Clock, Disk, Entropy, HostNames, Network, Timers, Workers
+from ottla.log.cleaning.runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    disk: Disk
+    clock: Clock
+    timers: Timers
+    workers: Workers
+    network: Network
+    entropy: Entropy
+    host_names: HostNames
+    make_cleaner: Callable[[], Runner]
+    """For each cleaning that goes on beside others; see `ottla.log.cleaning`."""

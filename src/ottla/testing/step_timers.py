@@ -1,0 +1,107 @@
+"""Timers that fire when a test moves time.
+
+    clock = FixedClock()
+    timers = StepTimers(clock)
+    timers.after(0.5, fire)
+    timers.advance(500)  # milliseconds; fires
+
+Several nodes may share one `Agenda`: then what is due for any of them comes in the order of time, and at one moment in
+the order in which it was set.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from ottla.testing.clock import FixedClock
+
+_US_PER_S = 1_000_000
+
+
+class Agenda:
+    """What is due when, on one clock. An entry that was cancelled is passed over when its moment comes."""
+
+    def __init__(self, clock: FixedClock) -> None:
+        self.clock = clock
+        self._queue: list[tuple[int, int, StepTimer]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return sum(timer.is_set for _, _, timer in self._queue)
+
+    def add(self, timer: "StepTimer", delay_s: float) -> None:
+        self._count += 1
+        due_us = self.clock.elapsed_us() + max(round(delay_s * _US_PER_S), 0)
+        heappush(self._queue, (due_us, self._count, timer))
+
+    def run_until(self, end_us: int) -> None:
+        """Moves time to that moment, firing on the way what is due, in order."""
+        while self._queue and self._queue[0][0] <= end_us:
+            self.fire_next()
+        self.clock.advance_to(end_us)
+
+    def fire_next(self) -> bool:
+        """Moves time to the next timer that is set, and fires it. False if there is none."""
+        while self._queue:
+            due_us, _, timer = heappop(self._queue)
+            if timer.is_set:
+                self.clock.advance_to(due_us)
+                timer.fire()
+                return True
+        return False
+
+
+class StepTimer:
+    """One that was set."""
+
+    __slots__ = ("_callback", "_interval_s", "_owner", "is_set")
+
+    def __init__(self, owner: "StepTimers", callback: Callable[[], None], interval_s: float | None) -> None:
+        self._owner = owner
+        self._callback = callback
+        self._interval_s = interval_s
+        self.is_set = True
+
+    def cancel(self) -> None:
+        self.is_set = False
+        self._owner.forget(self)
+
+    def fire(self) -> None:
+        if self._interval_s is None:
+            self.cancel()
+        else:
+            self._owner.agenda.add(self, self._interval_s)
+        self._callback()
+
+
+class StepTimers:
+    """One node's timers. `close` takes all of them away."""
+
+    def __init__(self, clock: FixedClock, agenda: Agenda | None = None) -> None:
+        self.agenda = Agenda(clock) if agenda is None else agenda
+        self.now_s = clock.elapsed_s
+        self._set: dict[StepTimer, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._set)
+
+    def after(self, delay_s: float, callback: Callable[[], None]) -> StepTimer:
+        return self._add(StepTimer(self, callback, None), delay_s)
+
+    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> StepTimer:
+        return self._add(StepTimer(self, callback, interval_s), interval_s if first_s is None else first_s)
+
+    def _add(self, timer: StepTimer, delay_s: float) -> StepTimer:
+        self._set[timer] = None
+        self.agenda.add(timer, delay_s)
+        return timer
+
+    def forget(self, timer: StepTimer) -> None:
+        self._set.pop(timer, None)
+
+    def advance(self, by_ms: int) -> None:
+        """Moves time, firing what is due on the way, in order."""
+        self.agenda.run_until(self.agenda.clock.elapsed_us() + by_ms * 1000)
+
+    def close(self) -> None:
+        for timer in list(self._set):
+            timer.cancel()
