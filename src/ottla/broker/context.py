@@ -12,6 +12,7 @@ from ottla.base.ids import TopicPartition, Uuid
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.admin.topic_creation import TopicCreation
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.cluster.local_peers import LocalPeers
 from ottla.broker.coordination.coordinators import Coordinators, Groups
 from ottla.broker.data.fetch_sessions import FetchSessions
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
@@ -27,7 +28,7 @@ from ottla.config.parse import Values
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
-from ottla.runtime.channels import ControllerChannel
+from ottla.runtime.channels import ControllerChannel, PeerChannel
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 
@@ -56,6 +57,7 @@ class Broker:
         logs: LogDirs,
         world: World,
         controller: ControllerChannel,
+        peers: PeerChannel | None = None,
         settings: SettingsOfTopics | None = None,
         directory_ids: dict[str, Uuid] | None = None,
         node_settings: NodeSettings | None = None,
@@ -73,6 +75,7 @@ class Broker:
         self.workers = world.workers
         self.timers = world.timers
         self.controller = controller
+        self.peers: PeerChannel = peers or LocalPeers(self)
         self.metrics = metrics
         self.directory_ids = directory_ids or {}
         self.broker_epoch = -1

@@ -14,6 +14,7 @@ from typing import Any
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
+from ottla.broker.cluster.local_peers import LocalPeers
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
@@ -89,6 +90,30 @@ class StepController:
         parked, self._parked = self._parked, []
         for answer in parked:
             answer()
+
+
+class StepPeers:
+    """A channel to other brokers. What goes to the node itself is answered by it, as over a connection; other nodes are
+    played by the test: each request is given the next of `replies`, a message or an error.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._local = LocalPeers(broker)
+        self.asked: list[tuple[int, Any]] = []
+        self.replies: list[Any] = []
+
+    def ask(self, node_id: int, request: Message, version: int, then: Then, failed: Failed) -> None:
+        request = over_the_wire(request, version)
+        self.asked.append((node_id, request))
+        if node_id == self._broker.node_id:
+            self._local.ask(node_id, request, version, lambda reply: then(over_the_wire(reply, version)), failed)
+            return
+        reply = self.replies.pop(0)
+        if isinstance(reply, Message):
+            then(over_the_wire(reply, version))
+        else:
+            failed(reply)
 
 
 class StepLine:
@@ -176,6 +201,8 @@ class TestNode:
             settings=topics,
             directory_ids=directory_ids,
         )
+        self.peers = StepPeers(self.broker)
+        self.broker.peers = self.peers
         self.broker.start()
         self._handle = dispatcher(self.broker)
         self.line = StepLine()

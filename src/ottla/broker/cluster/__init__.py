@@ -5,6 +5,7 @@
     cluster_view         brokers and their addresses on one listener
     authorized_operations
     forwarding           a client's request to the controller and back
+    local_peers          what brokers ask each other, where there is only this one
 
 Import from the modules.
 """

@@ -48,6 +48,11 @@ class ClusterMetadata:
         found = self.image.topics.by_id.get(topic_id)
         return found.name if found is not None else None
 
+    def leader_of(self, topic: str, index: int) -> int | None:
+        """The node that leads a partition, `NO_LEADER` while none does; None if the cluster has no such partition."""
+        partition = self.image.topics.partition(topic, index)
+        return partition.leader if partition is not None else None
+
     def knows(self, topic: str, index: int) -> bool:
         """Whether the cluster has such a partition."""
         found = self.image.topics.by_name.get(topic)

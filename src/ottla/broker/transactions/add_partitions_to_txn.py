@@ -4,15 +4,19 @@ Versions 0 to 3 are for producers of the older protocol, with one transaction. V
 several, which each are added to (KIP-890) or only looked at. All partitions of a transaction are added, or none.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.context import Broker
-from ottla.broker.transactions.transaction_verification import CLIENT_VERSION, Producer, verify
+from ottla.broker.transactions.coordinator_questions import Answered, Producer
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+
+if TYPE_CHECKING:
+    from ottla.machines.transaction.replies import Verified
 
 _FOR_BROKERS = 4
 _KNOWS_FENCED = 2
@@ -24,7 +28,8 @@ _Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 _TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
 _PartitionResult = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
 
-_Answered = Callable[[dict[TopicPartition, ErrorCode]], None]
+CLIENT_VERSION: Final = 2
+"""The `transaction.version` that a client speaks which leaves adding partitions to the broker."""
 
 
 def handle_add_partitions_to_txn(
@@ -68,7 +73,7 @@ def _answer_broker(broker: Broker, request: AddPartitionsToTxnRequest, respond: 
         _add(broker, one, CLIENT_VERSION, partial(answer, one))
 
 
-def _add(broker: Broker, transaction: _Transaction, client_version: int, then: _Answered) -> None:
+def _add(broker: Broker, transaction: _Transaction, client_version: int, then: Answered) -> None:
     partitions = [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
     unknown = [name for name in partitions if not broker.metadata.knows(*name)]
     if unknown:
@@ -80,7 +85,7 @@ def _add(broker: Broker, transaction: _Transaction, client_version: int, then: _
         return
     producer = Producer(transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
     if transaction.verify_only:
-        verify(broker, producer, partitions, then)
+        _verify(broker, producer, partitions, then)
         return
 
     def answered(error: ErrorCode) -> None:
@@ -91,6 +96,21 @@ def _add(broker: Broker, transaction: _Transaction, client_version: int, then: _
         lambda machine, now_ms: machine.add_partitions(*producer, partitions, client_version, now_ms),
         answered,
         answered,
+    )
+
+
+def _verify(broker: Broker, producer: Producer, partitions: list[TopicPartition], then: Answered) -> None:
+    def answered(verified: "Verified") -> None:
+        if verified.error:
+            then(dict.fromkeys(partitions, verified.error))
+        else:
+            then(dict.fromkeys(verified.missing, ErrorCode.TRANSACTION_ABORTABLE))
+
+    broker.coordinators.transactions.query(
+        producer.transactional_id,
+        lambda machine, _now_ms: machine.verify_partitions(*producer, partitions),
+        answered,
+        lambda error: then(dict.fromkeys(partitions, error)),
     )
 
 

@@ -1,19 +1,22 @@
 """Writes the markers of transactions whose end is decided, until every partition has them.
 
 Theory of operation. A coordinator tells of a decided end (`then`), once it is committed, and maybe again. Each of the
-transaction's partitions gets a marker from its leader, through the same door as WriteTxnMarkers; when all have it, the
-coordinator is told (`complete`), and the transaction is over. What could not be written is tried again, at the leader
-that the partition has then; a partition that no longer exists needs none. Nothing of this is remembered: a coordinator
-that takes over finds the decided end in its log and begins anew, and a marker that is written twice ends nothing twice.
+transaction's partitions gets a marker from its leader, which is asked to write it (WriteTxnMarkers), be it this node or
+another; when all have it, the coordinator is told (`complete`), and the transaction is over. What could not be written
+is tried again, at the leader that the partition has then; a partition that no longer exists needs none. Nothing of this
+is remembered: a coordinator that takes over finds the decided end in its log and begins anew, and a marker that is
+written twice ends nothing twice.
 """
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
-from ottla.broker.transactions.marker_writing import Marker, write_markers
+from ottla.machines.metadata.image.partition_image import NO_LEADER
 from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 if TYPE_CHECKING:
     from ottla.broker.context import Broker
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _RETRY_S = 0.1
+_VERSION = 2
 _FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 
 
@@ -72,7 +76,7 @@ class TransactionMarkers:
 class _Ending:
     """One decided end on its way to its partitions, on behalf of a coordinator that may be replaced meanwhile."""
 
-    __slots__ = ("_coordinator", "_markers", "_remaining", "end", "is_put_off")
+    __slots__ = ("_coordinator", "_markers", "_remaining", "_unanswered", "end", "is_put_off")
 
     def __init__(
         self,
@@ -84,6 +88,7 @@ class _Ending:
         self._markers = markers
         self._coordinator = coordinator
         self._remaining = set(end.partitions)
+        self._unanswered = 0
         self.is_put_off = False
 
     @property
@@ -100,8 +105,10 @@ class _Ending:
             return
         if self._coordinator.state is State.CLOSED:
             self._markers.forget(self)
+        elif by_leader := self._remaining_by_leader():
+            self._ask_leaders(by_leader)
         elif self._remaining:
-            write_markers(self._markers.broker, self._marker(), sorted(self._remaining), self._on_written)
+            self._try_again()
         else:
             end = self.end
             self._coordinator.submit(
@@ -110,17 +117,60 @@ class _Ending:
                 lambda _error: self._try_again(),
             )
 
-    def _marker(self) -> Marker:
+    def _remaining_by_leader(self) -> dict[int, list[TopicPartition]]:
+        """Which node to ask about which partitions. One without a leader waits; one that is gone is forgotten."""
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for partition in sorted(self._remaining):
+            leader = self._markers.broker.metadata.leader_of(*partition)
+            if leader is None:
+                self._remaining.discard(partition)
+            elif leader != NO_LEADER:
+                by_leader.setdefault(leader, []).append(partition)
+        return by_leader
+
+    def _ask_leaders(self, by_leader: dict[int, list[TopicPartition]]) -> None:
+        self._unanswered = len(by_leader)
+        for leader, partitions in by_leader.items():
+            self._markers.broker.peers.ask(
+                leader, self._request(partitions), _VERSION, self._on_reply, partial(self._on_no_reply, partitions)
+            )
+
+    def _request(self, partitions: list[TopicPartition]) -> WriteTxnMarkersRequest:
         end = self.end
-        return Marker(
-            end.producer_id,
-            end.producer_epoch,
-            end.committed,
-            self._coordinator.leader_epoch,
-            end.transaction_version,
+        by_topic: dict[str, list[int]] = {}
+        for topic, index in partitions:
+            by_topic.setdefault(topic, []).append(index)
+        marker = WriteTxnMarkersRequest.WritableTxnMarker(
+            producer_id=end.producer_id,
+            producer_epoch=end.producer_epoch,
+            transaction_result=end.committed,
+            topics=[
+                WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
+                for name, indexes in by_topic.items()
+            ],
+            coordinator_epoch=self._coordinator.leader_epoch,
+            transaction_version=end.transaction_version,
+        )
+        return WriteTxnMarkersRequest(markers=[marker])
+
+    def _on_reply(self, response: WriteTxnMarkersResponse) -> None:
+        self._on_written(
+            {
+                TopicPartition(topic.name, one.partition_index): ErrorCode(one.error_code)
+                for marker in response.markers
+                for topic in marker.topics
+                for one in topic.partitions
+            }
         )
 
+    def _on_no_reply(self, partitions: list[TopicPartition], error: ErrorCode) -> None:
+        self._on_written(dict.fromkeys(partitions, error))
+
     def _on_written(self, errors: dict[TopicPartition, ErrorCode]) -> None:
+        """A leader has answered. When the last of them has, the rest is tried again."""
+        self._unanswered -= 1
+        if not self._markers.is_current(self):
+            return
         for partition, error in errors.items():
             if error in _FENCED:
                 _log.warning("%s: no marker for %s: %s", partition, self.end.transactional_id, error.name)
@@ -128,6 +178,8 @@ class _Ending:
                 return
             if not error or not self._markers.broker.metadata.knows(*partition):
                 self._remaining.discard(partition)
+        if self._unanswered:
+            return
         if self._remaining:
             self._try_again()
         else:

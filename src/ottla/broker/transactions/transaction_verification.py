@@ -9,26 +9,23 @@ Between the coordinator's answer and the append a marker may come, and the answe
 tells: it is given out before the coordinator is asked, and a marker of the producer takes it back.
 """
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
-from ottla.machines.coordinator_machine import CoordinatorDecision
 from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
     from ottla.broker.partitions.partition import Partition
-    from ottla.machines.transaction.replies import Verified
-    from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
-
-CLIENT_VERSION: Final = 2
-"""The `transaction.version` that a client speaks which leaves adding partitions to the broker."""
 
 # What a client may not know from a Produce is told as something that it tries again after.
 _TRY_AGAIN = frozenset(
-    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
 )
 
 
@@ -112,61 +109,6 @@ def check_guarded(partition: "Partition", header: BatchHeader, guard: Guard, *, 
     if header.base_sequence > guard.lowest_sequence or (bumps_epochs and is_unknown and header.base_sequence):
         return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     return ErrorCode.NONE
-
-
-class Producer(NamedTuple):
-    """Who writes: as a Produce or a TxnOffsetCommit says."""
-
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-
-
-Answered = Callable[[dict[TopicPartition, ErrorCode]], None]
-"""The partitions that are not in the transaction, and what is the matter with each."""
-
-
-def verify(broker: "Broker", producer: Producer, partitions: Iterable[TopicPartition], then: Answered) -> None:
-    """Asks the coordinator whether the partitions are in the transaction."""
-    asked = list(partitions)
-
-    def answered(verified: "Verified") -> None:
-        if verified.error:
-            then(dict.fromkeys(asked, verified.error))
-        else:
-            then(dict.fromkeys(verified.missing, ErrorCode.TRANSACTION_ABORTABLE))
-
-    broker.coordinators.transactions.query(
-        producer.transactional_id,
-        lambda machine, _now_ms: machine.verify_partitions(*producer, asked),
-        answered,
-        lambda error: then(dict.fromkeys(asked, error)),
-    )
-
-
-def add(broker: "Broker", producer: Producer, partitions: Iterable[TopicPartition], then: Answered) -> None:
-    """Asks the coordinator to take the partitions into the transaction.
-
-    Right after the end of a transaction its markers may still be under way. That takes milliseconds, which are waited
-    for here (`add.partitions.to.txn.retry.backoff.ms`) and not at the client's.
-    """
-    asked = list(partitions)
-    until_ms = broker.clock.now_ms() + broker.config.integer("add.partitions.to.txn.retry.backoff.max.ms")
-    pause_s = broker.config.integer("add.partitions.to.txn.retry.backoff.ms") / 1000
-
-    def decide(machine: "TransactionCoordinator", now_ms: int) -> CoordinatorDecision[ErrorCode]:
-        return machine.add_partitions(*producer, asked, CLIENT_VERSION, now_ms)
-
-    def answered(error: ErrorCode) -> None:
-        if error is ErrorCode.CONCURRENT_TRANSACTIONS and broker.clock.now_ms() < until_ms:
-            broker.timers.after(pause_s, ask)
-        else:
-            then(dict.fromkeys(asked, error) if error else {})
-
-    def ask() -> None:
-        broker.coordinators.transactions.submit(producer.transactional_id, decide, answered, answered)
-
-    ask()
 
 
 def as_told_to_a_producer(error: ErrorCode, *, adds_partitions: bool, knows_abortable: bool) -> ErrorCode:

@@ -13,14 +13,12 @@ from ottla.base.ports import Buffer
 from ottla.broker.context import Broker
 from ottla.broker.data.batch_checks import keep_records
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.transactions.coordinator_questions import Producer, add, verify
 from ottla.broker.transactions.transaction_verification import (
     Guard,
-    Producer,
-    add,
     as_told_to_a_producer,
     check_guarded,
     has_open_transaction,
-    verify,
 )
 from ottla.records.batch import read_header
 from ottla.records.header import BatchHeader, CorruptBatch

@@ -6,7 +6,8 @@ told its coordinator of it (AddOffsetsToTxn), which is looked up; from version 5
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.context import Broker
-from ottla.broker.transactions.transaction_verification import Guard, Producer, add, verify
+from ottla.broker.transactions.coordinator_questions import Producer, add, verify
+from ottla.broker.transactions.transaction_verification import Guard
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse

@@ -1,0 +1,110 @@
+"""What the leader of a partition asks the coordinator of a transaction before its first write is taken (KIP-890).
+
+The question is AddPartitionsToTxn, as brokers ask it: to look whether partitions are in the transaction
+(`verify_only`), or to add them. It goes to the node that leads the coordinator's partition, this one or another.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.coordination.coordinators import TRANSACTIONS
+from ottla.broker.coordination.placement import partition_of
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_VERSION: Final = 5
+
+_Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+_Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+
+
+class Producer(NamedTuple):
+    """The producer that writes, as a Produce or a TxnOffsetCommit says."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+Answered = Callable[[dict[TopicPartition, ErrorCode]], None]
+"""The partitions that are not in the transaction, and what is the matter with each."""
+
+
+def verify(broker: "Broker", producer: Producer, partitions: Iterable[TopicPartition], then: Answered) -> None:
+    """Asks the coordinator whether the partitions are in the transaction."""
+    _ask(broker, producer, list(partitions), then, verify_only=True)
+
+
+def add(broker: "Broker", producer: Producer, partitions: Iterable[TopicPartition], then: Answered) -> None:
+    """Asks the coordinator to take the partitions into the transaction.
+
+    Right after the end of a transaction its markers may still be under way. That takes milliseconds, which are waited
+    for here (`add.partitions.to.txn.retry.backoff.ms`) and not at the client's.
+    """
+    asked = list(partitions)
+    until_ms = broker.clock.now_ms() + broker.config.integer("add.partitions.to.txn.retry.backoff.max.ms")
+    pause_s = broker.config.integer("add.partitions.to.txn.retry.backoff.ms") / 1000
+
+    def answered(errors: dict[TopicPartition, ErrorCode]) -> None:
+        if ErrorCode.CONCURRENT_TRANSACTIONS in errors.values() and broker.clock.now_ms() < until_ms:
+            broker.timers.after(pause_s, ask)
+        else:
+            then(errors)
+
+    ask = partial(_ask, broker, producer, asked, answered, verify_only=False)
+    ask()
+
+
+def _ask(
+    broker: "Broker", producer: Producer, partitions: list[TopicPartition], then: Answered, *, verify_only: bool
+) -> None:
+    coordinator = _coordinator_of(broker, producer.transactional_id)
+    if coordinator is None:
+        then(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return
+    by_topic: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        by_topic.setdefault(topic, []).append(index)
+    transaction = _Transaction(
+        transactional_id=producer.transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        verify_only=verify_only,
+        topics=[_Topic(name=name, partitions=indexes) for name, indexes in by_topic.items()],
+    )
+
+    def answered(response: AddPartitionsToTxnResponse) -> None:
+        error = ErrorCode(response.error_code)
+        then(dict.fromkeys(partitions, error) if error else _errors_in(response))
+
+    broker.peers.ask(
+        coordinator,
+        AddPartitionsToTxnRequest(transactions=[transaction]),
+        _VERSION,
+        answered,
+        lambda error: then(dict.fromkeys(partitions, error)),
+    )
+
+
+def _coordinator_of(broker: "Broker", transactional_id: str) -> int | None:
+    """The node to ask; None while there is none."""
+    topic = broker.image.topics.by_name.get(TRANSACTIONS)
+    if topic is None:
+        return None
+    leader = broker.metadata.leader_of(TRANSACTIONS, partition_of(transactional_id, len(topic.partitions)))
+    return leader if leader is not None and leader >= 0 else None
+
+
+def _errors_in(response: AddPartitionsToTxnResponse) -> dict[TopicPartition, ErrorCode]:
+    return {
+        TopicPartition(topic.name, one.partition_index): ErrorCode(one.partition_error_code)
+        for transaction in response.results_by_transaction
+        for topic in transaction.topic_results
+        for one in topic.results_by_partition
+        if one.partition_error_code
+    }
