@@ -60,7 +60,7 @@ class LoopPoller:
     def __init__(self, loop: AbstractEventLoop, on_ready: Callable[[], None]) -> None:
         self._loop = loop
         self._on_ready = on_ready
-        self._watched: dict[int, int] = {}
+        self._is_told = False
         self._ready: dict[int, int] = {}
 
     def register(self, fd: int, events: int) -> None:
@@ -81,9 +81,14 @@ class LoopPoller:
         self._ready.pop(fd, None)
 
     def _note(self, fd: int, event: int) -> None:
-        if not self._ready:
-            self._loop.call_soon(self._on_ready)
+        if not self._is_told:
+            self._is_told = True
+            self._loop.call_soon(self._tell)
         self._ready[fd] = self._ready.get(fd, 0) | event
+
+    def _tell(self) -> None:
+        self._is_told = False
+        self._on_ready()
 
     def poll(self) -> list[tuple[int, int]]:
         ready, self._ready = self._ready, {}
@@ -170,8 +175,16 @@ class LoopNetwork:
 
     def _end_turn(self) -> None:
         endings, self._endings = self._endings, []
-        for ending in endings:
+        if len(endings) == 1:
+            endings[0]()
+            return
+        ends_s = monotonic() + _TURN_S
+        for place, ending in enumerate(endings):
             ending()
+            if monotonic() > ends_s and place + 1 < len(endings):
+                self._loop.call_soon(self._end_turn)
+                self._endings[:0] = endings[place + 1 :]
+                return
 
     def close(self) -> None:
         """Sockets are closed by their owners."""

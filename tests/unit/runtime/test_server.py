@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from ottla.log.disk import OsDisk
 from ottla.log.outcomes import FileSlice
 from ottla.runtime import outbox, tcp
 from ottla.runtime.admission import Admission, ConnectionLimits
-from ottla.runtime.network import LoopNetwork
+from ottla.runtime.network import EpollPoller, LoopNetwork, LoopPoller
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.runtime.server import Limits, Server
 from ottla.runtime.timers import Timers
@@ -32,6 +33,12 @@ from ottla.wire.messages import (
 )
 
 METADATA = 12
+POLLER: type[EpollPoller] | type[LoopPoller] = EpollPoller
+
+
+@pytest.fixture(autouse=True, params=[EpollPoller, LoopPoller], ids=["epoll", "the loop's selector"])
+def poller(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "POLLER", request.param)
 
 
 class Answering:
@@ -84,7 +91,7 @@ async def serving(
 ) -> AsyncIterator[tuple[Server, Callable[[], Coroutine[Any, Any, Client]]]]:
     loop = asyncio.get_running_loop()
     workers = Workers(loop)
-    timers, network = Timers(loop), LoopNetwork(loop)
+    timers, network = Timers(loop), LoopNetwork(loop, POLLER)
     server = Server(
         network,
         timers,

@@ -1,0 +1,153 @@
+"""Turns over real descriptors: what is served when, and what comes at the end."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import pytest
+
+from ottla.runtime import network as module
+from ottla.runtime.network import EpollPoller, LoopNetwork, LoopPoller
+
+
+class Pipe:
+    """Something that is always ready to be read, and what its watcher does."""
+
+    def __init__(self, network: LoopNetwork, on_readable: Callable[["Pipe"], None]) -> None:
+        self.read_end, self.write_end = os.pipe()
+        self.network = network
+        self.calls = 0
+        self._on_readable = on_readable
+        os.write(self.write_end, b"x")
+        network.watch(self.read_end, self, reading=True, writing=False)
+
+    def on_readable(self) -> None:
+        self.calls += 1
+        self._on_readable(self)
+
+    def on_writable(self) -> None:
+        """Nobody watches for that."""
+
+    def stop(self) -> None:
+        self.network.watch(self.read_end, None, reading=False, writing=False)
+
+    def close(self) -> None:
+        self.stop()
+        os.close(self.read_end)
+        os.close(self.write_end)
+
+
+@pytest.fixture(params=[EpollPoller, LoopPoller], ids=["epoll", "the loop's selector"])
+def network(request: pytest.FixtureRequest) -> Iterator[LoopNetwork]:
+    loop = asyncio.new_event_loop()
+    made = LoopNetwork(loop, request.param)
+    yield made
+    made.close()
+    loop.close()
+
+
+def run_for(network: LoopNetwork, rounds: int) -> None:
+    """So many rounds of the loop."""
+
+    async def rest() -> None:
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+
+    network._loop.run_until_complete(rest())
+
+
+def test_all_that_are_ready_are_served_before_the_end_of_the_turn(network: LoopNetwork) -> None:
+    events: list[str] = []
+
+    def on_readable(pipe: Pipe) -> None:
+        assert network.is_crowded
+        events.append("served")
+        if len(events) == 1:
+            network.at_end_of_turn(lambda: events.append("the end"))
+        pipe.stop()
+
+    pipes = [Pipe(network, on_readable) for _ in range(3)]
+    run_for(network, 5)
+    assert events == ["served", "served", "served", "the end"]
+    for pipe in pipes:
+        pipe.close()
+
+
+def test_one_that_is_alone_in_its_turn_is_told_so(network: LoopNetwork) -> None:
+    crowded: list[bool] = []
+    pipe = Pipe(network, lambda _: crowded.append(network.is_crowded))
+    run_for(network, 6)
+    assert crowded
+    assert not any(crowded)
+    pipe.close()
+
+
+def test_a_turn_is_bounded_in_time_and_those_that_it_did_not_come_to_are_the_first_of_the_next(
+    network: LoopNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(module, "monotonic", lambda: now_s)
+
+    def takes_long(_: Pipe) -> None:
+        nonlocal now_s
+        now_s += 0.003
+
+    pipes = [Pipe(network, takes_long) for _ in range(10)]
+    rounds: list[float] = []
+
+    async def between_turns() -> None:
+        while min(pipe.calls for pipe in pipes) < 5:
+            rounds.append(now_s)
+            await asyncio.sleep(0)
+
+    network._loop.run_until_complete(asyncio.wait_for(between_turns(), 20))
+    assert max(later - earlier for earlier, later in pairwise(rounds)) <= 0.0121
+    assert max(pipe.calls for pipe in pipes) <= 7, "everybody has their turn"
+    for pipe in pipes:
+        pipe.close()
+
+
+def test_what_comes_outside_a_turn_has_its_end_soon(network: LoopNetwork) -> None:
+    events: list[str] = []
+    network.at_end_of_turn(lambda: events.append("first"))
+    network.at_end_of_turn(lambda: events.append("second"))
+    assert not events
+    run_for(network, 2)
+    assert events == ["first", "second"]
+
+
+def test_what_comes_at_the_end_is_bounded_in_time_too(network: LoopNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, endings = 0.0, []
+    monkeypatch.setattr(module, "monotonic", lambda: now_s)
+
+    def takes_long() -> None:
+        nonlocal now_s
+        now_s += 0.003
+        endings.append(now_s)
+
+    for _ in range(4):
+        network.at_end_of_turn(takes_long)
+    network._end_turn()
+    assert len(endings) == 2
+    run_for(network, 3)
+    assert len(endings) == 4
+
+
+def test_a_watcher_that_breaks_does_not_keep_the_others_from_their_turn(network: LoopNetwork) -> None:
+    problems: list[object] = []
+    network._loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
+
+    def breaks(pipe: Pipe) -> None:
+        pipe.stop()
+        raise AssertionError("an invariant")
+
+    events: list[str] = []
+    network.at_end_of_turn(lambda: events.append("the end"))
+    pipes = [Pipe(network, breaks), Pipe(network, lambda _: None)]
+    run_for(network, 8)
+    assert len(problems) == 1
+    assert pipes[1].calls
+    assert events == ["the end"]
+    for pipe in pipes:
+        pipe.close()
