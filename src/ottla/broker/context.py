@@ -192,6 +192,12 @@ class Broker:
         self._take_offline(lost)
         self.on_directory_failed(directory, problem)
 
+    def on_broken(self, partition: Partition, problem: Exception) -> None:
+        """What a partition knows of itself is not so: it is offline until the next start, which recovers it."""
+        _log.error("%s is broken, and offline until the next start", partition.name, exc_info=problem)
+        self.logs.distrust(partition.name)
+        self._take_offline([partition.name])
+
     def _take_offline(self, names: Iterable[TopicPartition]) -> None:
         for name in names:
             if self.metadata.knows(*name):

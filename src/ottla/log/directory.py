@@ -53,6 +53,7 @@ class LogDirectory:
         self.path = path
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, Uuid] = {}
+        self._distrusted: dict[TopicPartition, PartitionLog] = {}
         self.was_clean = False
         self.warnings: list[str] = []
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
@@ -278,14 +279,19 @@ class LogDirectory:
     def checkpoint(self) -> None:
         """Writes down recovery points, log start offsets and high watermarks."""
         logs = {**self.futures.logs, **self.logs}
-        self._write_recovery_points({partition: log.recovery_point for partition, log in logs.items()})
-        self._log_start_offsets = {
+        self._write_recovery_points(
+            self._of_distrusted(self._recovery_points)
+            | {partition: log.recovery_point for partition, log in logs.items()}
+        )
+        self._log_start_offsets = self._of_distrusted(self._log_start_offsets) | {
             partition: log.log_start_offset
             for partition, log in logs.items()
             if log.log_start_offset > log.segments[0].base_offset
         }
         write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), self._log_start_offsets)
-        self._high_watermarks = {partition: log.high_watermark for partition, log in logs.items()}
+        self._high_watermarks = self._of_distrusted(self._high_watermarks) | {
+            partition: log.high_watermark for partition, log in logs.items()
+        }
         write_offsets(self._disk, self._file(names.HIGH_WATERMARKS), self._high_watermarks)
 
     def _before_truncation(self, partition: TopicPartition, offset: int) -> None:
@@ -330,12 +336,30 @@ class LogDirectory:
 
     # The end
 
+    def distrust(self, partition: TopicPartition) -> None:
+        """What memory says of a log contradicts itself: nothing of it is written down any more.
+
+        Its checkpoints stay as they were, and the next start recovers it from them. Its files stay open until the end.
+        """
+        log = self.logs.pop(partition, None)
+        if log is not None:
+            self._distrusted[partition] = log
+
+    def _of_distrusted(self, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {partition: offsets[partition] for partition in self._distrusted if partition in offsets}
+
     def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
-        """A clean stop: every log closed, the checkpoints written, and last the marker that says so."""
+        """A clean stop: every log closed, the checkpoints written, and last the marker that says so.
+
+        Without the marker if a log was distrusted: then the next start recovers the directory.
+        """
         close_logs(self._disk, [*self.logs.values(), *self.futures.logs.values()])
         self.checkpoint()
-        marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-        replace_file(self._disk, self._file(names.CLEAN_SHUTDOWN), marker.encode())
+        if not self._distrusted:
+            marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+            replace_file(self._disk, self._file(names.CLEAN_SHUTDOWN), marker.encode())
+        for log in self._distrusted.values():
+            log.release()
         self.logs.clear()
         self.futures.logs.clear()
         self._lock.release()
@@ -345,9 +369,10 @@ class LogDirectory:
 
         Future logs are closed by who moves them: a thread may be writing to one.
         """
-        for log in list(self.logs.values()):
+        for log in [*self.logs.values(), *self._distrusted.values()]:
             log.release()
         self.logs.clear()
+        self._distrusted.clear()
         self.futures.logs.clear()
         self._lock.release()
 

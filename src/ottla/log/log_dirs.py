@@ -80,6 +80,10 @@ class LogDirs:
         directory.abandon()
         return lost
 
+    def distrust(self, partition: TopicPartition) -> None:
+        for directory in self.online.values():
+            directory.distrust(partition)
+
     def checkpoint(self) -> None:
         for path, directory in list(self.online.items()):
             try:

@@ -50,6 +50,22 @@ class TestStopping:
         open_directory(disk)
         assert not open_directory(disk.survivor_of_kill()).was_clean
 
+    def test_a_directory_with_a_log_that_is_distrusted_is_recovered_at_the_next_start(self, disk: MemoryDisk) -> None:
+        directory = open_directory(disk)
+        log = directory.create(PARTITION, TOPIC_ID)
+        directory.create(OTHER, TOPIC_ID)
+        append(log, batch(count=3))
+        directory.flush()
+        append(log, batch(count=4))
+        log.recovery_point = 99  # what is not to be relied on
+        directory.distrust(PARTITION)
+        directory.close()
+        recovery_points = read_offsets(disk, "/data/recovery-point-offset-checkpoint")
+        assert recovery_points[PARTITION] == 3, "as it was when it could be relied on"
+        again = open_directory(disk)
+        assert not again.was_clean
+        assert again.logs[PARTITION].log_end_offset == 7
+
     def test_an_empty_marker_of_an_older_kafka_counts(self, disk: MemoryDisk) -> None:
         open_directory(disk).close()
         replace_file(disk, "/data/.kafka_cleanshutdown", b"")

@@ -29,11 +29,17 @@ def append(
     origin: AppendOrigin = AppendOrigin.CLIENT,
     header: BatchHeader | None = None,
 ) -> Appended:
-    """Appends validated batches as the leader. A disk that fails is the error KAFKA_STORAGE_ERROR."""
+    """Appends validated batches as the leader. A disk that fails is the error KAFKA_STORAGE_ERROR.
+
+    So is any other exception: nobody knows how far the append came, so the partition goes offline, by name.
+    """
     try:
         appended = partition.append(data, origin, header)
     except STORAGE_PROBLEMS as problem:
         broker.on_storage_problem(partition, problem)
+        return _DISK_FAILED
+    except Exception as problem:
+        broker.on_broken(partition, problem)
         return _DISK_FAILED
     if not (appended.error or appended.repeated):
         broker.has_news_for_checkpoints = True

@@ -4,7 +4,7 @@ import errno
 from pathlib import Path
 
 import pytest
-from brokers import TestNode, batch
+from brokers import TestNode, batch, fetch_request, only
 
 import ottla.broker
 from ottla.broker.partitions.partition_end import announce, append
@@ -76,3 +76,22 @@ def test_nothing_else_in_the_broker_appends_to_a_partition_it_leads():
         if "append_as_leader(" in (code := path.read_text()) or "partition.append(" in code
     ]
     assert sorted(appending) == ["partition.py", "partition_end.py"]
+
+
+def test_an_append_that_breaks_takes_its_partition_offline_by_name_and_no_other(node, monkeypatch, caplog):
+    node.create_topic("payments")
+    node.produce(batch(b"one"))
+    monkeypatch.setattr(node.partition().log, "append_as_leader", breaks)
+    waiting = node.ask(fetch_request(offset=1, max_wait_ms=500), 12)
+    assert node.produce(batch(b"two")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert "orders-0 is broken, and offline" in caplog.text
+    assert "an invariant of the log" in caplog.text
+    assert only(waiting.message).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert node.fetch().error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert node.produce(batch(b"fine"), topic="payments").error_code == ErrorCode.NONE
+    node.change_partition(isr=[1])
+    assert node.produce(batch(b"two")).error_code == ErrorCode.KAFKA_STORAGE_ERROR, "the metadata do not bring it back"
+
+
+def breaks(*_: object) -> None:
+    raise AssertionError("an invariant of the log")
