@@ -52,7 +52,7 @@ _BITS: Final = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
 _JAVA_BLANK: Final = "".join(map(chr, range(33)))
 
 # A trailing type letter is allowed, as in a literal; so is hexadecimal in Java, which nobody writes.
-_JAVA_DOUBLE: Final = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[dDfF]?")
+_JAVA_DOUBLE: Final = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[dDfF]?")
 
 
 def parse_value(type: Type, text: str) -> Value:

@@ -1,5 +1,7 @@
 """Properties become checked values; what is wrong is told all at once, what is odd is told as warnings."""
 
+import time
+
 import pytest
 
 from ottla.base.errors import OttlaError
@@ -121,11 +123,25 @@ def test_text_becomes_a_value_as_it_does_in_apache_kafka(type: Type, text: str, 
 
 @pytest.mark.parametrize(
     ("type", "text"),
-    [(Type.SHORT, "32768"), (Type.INT, "2147483648"), (Type.INT, "1_000"), (Type.INT, ""), (Type.LONG, "9" * 10_000)],
+    [
+        (Type.SHORT, "32768"),
+        (Type.INT, "2147483648"),
+        (Type.INT, "1_000"),
+        (Type.INT, ""),
+        (Type.LONG, "9" * 10_000),
+    ],
 )
 def test_a_number_that_does_not_fit_is_refused(type: Type, text: str) -> None:
     with pytest.raises(ValueError, match="a whole number of"):
         parse_value(type, text)
+
+
+def test_a_long_number_that_is_none_is_refused_at_once() -> None:
+    """In time that is linear in its length: clients send settings."""
+    started = time.process_time()
+    with pytest.raises(ValueError, match="a number"):
+        parse_value(Type.DOUBLE, "1" * 30_000 + "x")
+    assert time.process_time() - started < 0.1
 
 
 @pytest.mark.parametrize(

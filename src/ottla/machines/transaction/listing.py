@@ -1,7 +1,5 @@
 """Which transactions ListTransactions shows (KIP-664, KIP-994, KIP-1152)."""
 
-from collections.abc import Callable
-
 from ottla.base.dataclass import dataclass
 from ottla.machines.transaction.states import TransactionState
 from ottla.machines.transaction.transaction import Transaction
@@ -17,13 +15,10 @@ class TransactionFilter:
     states: frozenset[TransactionState] | None = None
     producer_ids: frozenset[int] = frozenset()
     longer_than_ms: int = -1
-    takes_id: Callable[[str], object] | None = None
 
-    def takes(self, transactional_id: str, transaction: Transaction, now_ms: int) -> bool:
+    def takes(self, transaction: Transaction, now_ms: int) -> bool:
         if self.producer_ids and transaction.producer_id not in self.producer_ids:
             return False
         if self.states is not None and transaction.state not in self.states:
             return False
-        if self.longer_than_ms >= 0 and now_ms - transaction.start_ms <= self.longer_than_ms:
-            return False
-        return self.takes_id is None or bool(self.takes_id(transactional_id))
+        return self.longer_than_ms < 0 or now_ms - transaction.start_ms > self.longer_than_ms

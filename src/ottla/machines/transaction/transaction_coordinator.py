@@ -273,7 +273,7 @@ class TransactionCoordinator(CoordinatorMachine):
     # Asking
 
     def listed(self, asked: TransactionFilter, now_ms: int) -> list[tuple[str, Transaction]]:
-        return [(name, one) for name, one in self.transactions.items() if asked.takes(name, one, now_ms)]
+        return [(name, one) for name, one in self.transactions.items() if asked.takes(one, now_ms)]
 
 
 def _refused(error: ErrorCode) -> CoordinatorDecision[ProducerReply]:

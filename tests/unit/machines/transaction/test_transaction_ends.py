@@ -254,4 +254,3 @@ def test_transactions_are_listed_by_state_producer_age_and_name() -> None:
     assert names(states=frozenset()) == []
     assert names(producer_ids=frozenset({101})) == ["y"]
     assert names(longer_than_ms=100) == ["x"]
-    assert names(takes_id=lambda name: name == "y") == ["y"]

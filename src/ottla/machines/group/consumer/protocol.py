@@ -37,10 +37,10 @@ from ottla.machines.group.consumer.member import (
 from ottla.machines.group.consumer.reconciling import Owned
 from ottla.machines.group.consumer.records import current_written, epoch_written, member_tombstones
 from ottla.machines.group.consumer.subscriptions import Subscriptions, resolve
-from ottla.machines.group.consumer.topic_regex import InvalidRegex
 from ottla.machines.group.consumer.turn import ConsumerRules, Found, Turn
 from ottla.machines.group.effects import Effects
 from ottla.machines.group.migration import Migration
+from ottla.machines.patterns import InvalidPattern
 from ottla.wire.errors import ErrorCode
 
 
@@ -66,8 +66,10 @@ class ConsumerProtocol:
             return found
         try:
             turn = Turn(group, found, updated_by(found.member, request, client), self._rules, now_ms)
-        except InvalidRegex as problem:
-            return Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, str(problem))
+        except InvalidPattern as problem:
+            regex = request.subscribed_topic_regex
+            what = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {problem}."
+            return Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, what)
         turn.update_target()
         stepped = turn.reconcile(owned)
         if stepped is None:

@@ -10,8 +10,8 @@ from ottla.machines.group.consumer.group import ConsumerGroup, ResolvedRegex
 from ottla.machines.group.consumer.member import NO_TARGET, ConsumerMember, Subscription
 from ottla.machines.group.consumer.records import regex_forgotten, regex_resolved
 from ottla.machines.group.consumer.topic_hash import group_hash
-from ottla.machines.group.consumer.topic_regex import TopicRegex
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.machines.patterns import ClientPattern
 
 
 class Subscriptions:
@@ -81,7 +81,7 @@ def resolve(
 ) -> Resolution:
     """Resolves the expressions in these that are new to the group, and with `again` all of them.
 
-    Raises `InvalidRegex`. An expression that no member has any more is forgotten.
+    Raises `InvalidPattern`. An expression that no member has any more is forgotten.
     """
     wanted = dict.fromkeys(regex for _, regex in subscriptions if regex)
     regexes: dict[str, ResolvedRegex] = {}
@@ -92,8 +92,8 @@ def resolve(
         if known is not None and not again:
             regexes[regex] = known
             continue
-        automaton = TopicRegex(regex)
-        topics = frozenset(name for name in image.topics.by_name if automaton.matches(name))
+        pattern = ClientPattern(regex)
+        topics = frozenset(name for name in image.topics.by_name if pattern.matches(name))
         if known is not None and known.topics == topics:
             regexes[regex] = known
             continue

@@ -66,7 +66,7 @@ class Turn:
     def __init__(
         self, group: ConsumerGroup, found: Found, updated: ConsumerMember, rules: ConsumerRules, now_ms: int
     ) -> None:
-        """Takes the first step. Raises `InvalidRegex`."""
+        """Takes the first step. Raises `InvalidPattern`."""
         self._records: list[CoordinatorRecord] = []
         self._group = group
         self._found = found

@@ -3,7 +3,6 @@
 Clients and their users match on these messages, so they are Kafka's and not the ones our own configuration files get.
 """
 
-import re
 from collections.abc import Mapping
 
 from ottla.config.bounds import Between, Items, OneOf, Shaped
@@ -13,6 +12,7 @@ from ottla.config.setting import Dynamic, Setting
 from ottla.config.values import Type, Value, parse_value
 from ottla.machines.metadata.refusal import Refusal
 from ottla.machines.metadata.settings.group_settings import CLIENT_METRICS_SETTINGS, GROUP_LIMITS, GROUP_SETTINGS
+from ottla.machines.patterns import ClientPattern, InvalidPattern
 from ottla.wire.errors import ErrorCode
 
 REMOTE_STORAGE_OFF = (
@@ -121,13 +121,16 @@ def check_client_metrics_settings(name: str, values: Mapping[str, str]) -> Refus
 
 
 def _is_selector(text: str) -> bool:
-    """A regular expression for one property of a client, as `client_id=orders-.*`."""
+    """A regular expression for one property of a client, as `client_id=orders-.*`.
+
+    Kafka reads it as Java's, which can look ahead and back: this is the one place where its syntax is larger than ours.
+    """
     name, _, pattern = text.partition("=")
     if name.strip() not in METRICS_SELECTORS or not pattern or "=" in pattern:
         return False
     try:
-        re.compile(pattern.strip())
-    except re.error:
+        ClientPattern(pattern.strip())
+    except InvalidPattern:
         return False
     return True
 
