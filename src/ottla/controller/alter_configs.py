@@ -7,11 +7,12 @@ from collections import Counter
 
 from ottla.broker.admin.settings.logger_changes import change_loggers
 from ottla.controller.controller_server import Asked, ControllerServer
-from ottla.machines.metadata.decisions.alter_configs import ALTERABLE
+from ottla.machines.metadata.decisions.alter_configs import ALTERABLE, LONGEST_NODE_ID
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.runtime.channels import Failed, Then
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
+from ottla.wire.told import told
 
 _Resource = IncrementalAlterConfigsRequest.AlterConfigsResource
 
@@ -53,7 +54,7 @@ def incremental_alter_configs(server: ControllerServer, asked: Asked, then: Then
 
 def _is_of_unknown_node(server: ControllerServer, resource: _Resource) -> bool:
     name = resource.resource_name
-    if resource.resource_type != ResourceType.BROKER or not name.isdecimal():
+    if resource.resource_type != ResourceType.BROKER or not name.isdecimal() or len(name) > LONGEST_NODE_ID:
         return False
     return int(name) not in server.image.brokers.by_id and int(name) != server.node_id
 
@@ -61,9 +62,10 @@ def _is_of_unknown_node(server: ControllerServer, resource: _Resource) -> bool:
 def _altered(
     resource: _Resource, error: ErrorCode, message: str | None
 ) -> IncrementalAlterConfigsResponse.AlterConfigsResourceResponse:
+    code, words = told(error, message)
     return IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
-        error_code=error,
-        error_message=message,
+        error_code=code,
+        error_message=words,
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )

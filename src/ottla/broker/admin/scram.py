@@ -15,6 +15,7 @@ from ottla.wire.messages import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
+from ottla.wire.told import told
 
 Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 
@@ -58,4 +59,5 @@ def _described(image: MetadataImage, user: str) -> Result:
 
 
 def _refused(user: str, error: ErrorCode, reason: str) -> Result:
-    return Result(user=user, error_code=error, error_message=reason + user)
+    code, message = told(error, reason + user)
+    return Result(user=user, error_code=code, error_message=message)

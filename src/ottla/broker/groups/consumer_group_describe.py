@@ -13,6 +13,7 @@ from ottla.machines.group.consumer.describing import Described
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from ottla.wire.told import told
 
 
 def handle_consumer_group_describe(
@@ -51,8 +52,5 @@ def _describe(groups: Groups, group_id: str, put: Callable[[Described], None]) -
 
 
 def _missing(group_id: str) -> Described:
-    return Described(
-        group_id=group_id,
-        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"Group {group_id} not found.",
-    )
+    error, message = told(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    return Described(group_id=group_id, error_code=error, error_message=message)

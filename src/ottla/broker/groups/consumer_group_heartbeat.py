@@ -8,6 +8,7 @@ from ottla.machines.metadata.image.features import GROUP_VERSION
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConsumerGroupHeartbeatRequest
+from ottla.wire.told import told
 
 _PROTOCOL = "consumer"
 
@@ -39,4 +40,5 @@ def is_enabled(metadata: ClusterMetadata, node_settings: NodeSettings) -> bool:
 
 
 def _refused(refused: Refused) -> Reply:
-    return Reply(error_code=refused.error, error_message=refused.message)
+    error, message = told(refused.error, refused.message)
+    return Reply(error_code=error, error_message=message)

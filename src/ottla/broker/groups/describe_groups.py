@@ -12,6 +12,7 @@ from ottla.broker.coordination.waiters import Gathered
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeGroupsRequest, DescribeGroupsResponse
+from ottla.wire.told import told
 
 _FIRST_WITH_NOT_FOUND = 6
 _DEAD = "Dead"
@@ -47,9 +48,5 @@ def _describe(groups: Groups, group_id: str, put: Callable[[_Described], None], 
 def _missing(group_id: str, *, knows_not_found: bool) -> _Described:
     if not knows_not_found:
         return _Described(group_id=group_id, group_state=_DEAD)
-    return _Described(
-        group_id=group_id,
-        group_state=_DEAD,
-        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"Group {group_id} not found.",
-    )
+    error, message = told(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    return _Described(group_id=group_id, group_state=_DEAD, error_code=error, error_message=message)

@@ -6,6 +6,7 @@ from ottla.machines.metadata.topic_names import name_problem
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeProducersRequest, DescribeProducersResponse
+from ottla.wire.told import told
 
 _Answer = DescribeProducersResponse.PartitionResponse
 
@@ -29,13 +30,18 @@ def handle_describe_producers(
 def _answer(broker: Broker, topic: str, index: int) -> DescribeProducersResponse.PartitionResponse:
     problem = name_problem(topic)
     if problem is not None:
-        return _Answer(partition_index=index, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=problem)
+        return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     partition = broker.partitions.get((topic, index))
     if partition is None:
         known = topic in broker.image.topics.by_name
         message = None if known else f"There is no topic {topic}."
-        return _Answer(partition_index=index, error_code=broker.find_error(topic, index), error_message=message)
+        return _refused(index, broker.find_error(topic, index), message)
     return _Answer(partition_index=index, active_producers=[_described(one) for one in partition.log.producers])
+
+
+def _refused(index: int, error: ErrorCode, message: str | None) -> _Answer:
+    error, message = told(error, message)
+    return _Answer(partition_index=index, error_code=error, error_message=message)
 
 
 def _described(producer: Producer) -> DescribeProducersResponse.ProducerState:

@@ -80,7 +80,9 @@ class Membership:
         group = self._groups.get(request.group_id)
         effects = Effects()
         join = Join(request, client, waiter, effects, now_ms)
-        if isinstance(group, ClassicGroup):
+        if len({protocol.name for protocol in request.protocols}) < len(request.protocols):
+            join.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)  # Kafka takes such a member in, and never answers it.
+        elif isinstance(group, ClassicGroup):
             self._joins.join(group, join)
         elif group is not None and not group.is_empty:
             self._classic_members.join(group, join)

@@ -23,6 +23,7 @@ from ottla.wire.messages import (
 
 NO_OFFSET = -1
 _DEFAULT_RETENTION = -1
+_LATEST_MS = (1 << 63) - 1
 
 FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
 _FetchedTopic = OffsetFetchResponse.OffsetFetchResponseTopics
@@ -41,7 +42,9 @@ def commit(
     request: OffsetCommitRequest, settings: GroupSettings, now_ms: int
 ) -> tuple[OffsetCommitResponse, list[CoordinatorRecord]]:
     """The group takes the commit: what each partition is answered, and the records of those that are taken."""
-    expires_ms = -1 if request.retention_time_ms == _DEFAULT_RETENTION else now_ms + request.retention_time_ms
+    expires_ms = -1
+    if request.retention_time_ms != _DEFAULT_RETENTION:
+        expires_ms = min(now_ms + request.retention_time_ms, _LATEST_MS)
     response, records = OffsetCommitResponse(), list[CoordinatorRecord]()
     of_partition = OffsetCommitResponse.OffsetCommitResponsePartition
     for topic in request.topics:

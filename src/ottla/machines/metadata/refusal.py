@@ -3,13 +3,21 @@
 from typing import NamedTuple
 
 from ottla.wire.errors import ErrorCode
+from ottla.wire.told import told
 
 
-class Refusal(NamedTuple):
-    """`message` is None where the code says it all."""
-
+class _Refusal(NamedTuple):
     code: ErrorCode
-    message: str | None = None
+    message: str | None
+
+
+class Refusal(_Refusal):
+    """`message` is None where the code says it all. One that no reply can carry is told as `told` says."""
+
+    __slots__ = ()
+
+    def __new__(cls, code: ErrorCode, message: str | None = None) -> "Refusal":
+        return super().__new__(cls, *told(code, message))
 
 
 UNKNOWN_TOPIC = Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")

@@ -211,7 +211,7 @@ class Groups:
         version: int = NEWEST_JOIN,
         group_id: str = GROUP,
         instance_id: str | None = None,
-        protocols: Mapping[str, bytes] | None = None,
+        protocols: Mapping[str, bytes] | Sequence[tuple[str, bytes]] | None = None,
         protocol_type: str = "consumer",
         session_timeout_ms: int = 10_000,
         rebalance_timeout_ms: int = 60_000,
@@ -228,7 +228,7 @@ class Groups:
             protocol_type=protocol_type,
             protocols=[
                 JoinGroupRequest.JoinGroupRequestProtocol(name=name, metadata=metadata)
-                for name, metadata in offered.items()
+                for name, metadata in (offered.items() if isinstance(offered, Mapping) else offered)
             ],
         )
         client = JoiningClient(client_id, "/127.0.0.1", version)

@@ -241,6 +241,23 @@ def test_who_has_no_protocol_in_common_is_refused(details: dict[str, object]) ->
     assert groups.state == "Stable"
 
 
+def test_who_names_a_protocol_twice_is_refused() -> None:
+    """As members are counted for a protocol, this one would count twice."""
+    groups = Groups()
+    twice = [("range", b"a"), ("range", b"b")]
+    assert groups.join("ann", protocols=twice).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    ann = groups.settled("ann")[0]
+    assert groups.ask_join("ann", ann.member_id, protocols=twice).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert groups.state == "Stable"
+
+
+def test_an_id_that_no_reply_could_tell_is_not_given() -> None:
+    groups = Groups()
+    assert groups.join("c" * 32767).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert groups.join("ann", instance_id="i" * 32767).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert not groups.group().pending
+
+
 def test_a_first_member_must_offer_something() -> None:
     groups = Groups()
     assert groups.join("ann", protocols={}).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL

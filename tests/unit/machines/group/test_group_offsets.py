@@ -99,6 +99,14 @@ def test_a_commit_that_says_how_long_it_is_kept_is_of_the_version_that_can_say_i
     assert groups.records()[0][1].expire_timestamp == NOW_MS + 1000
 
 
+def test_a_commit_that_is_to_be_kept_longer_than_time_can_tell_is_kept_for_ever() -> None:
+    groups = Groups(offsets_retention_ms=DAY_MS, offsets_retention_check_interval_ms=DAY_MS)
+    groups.commit({("orders", 1): 5}, retention_time_ms=(1 << 63) - 1, version=4)
+    assert groups.records()[0][1].expire_timestamp == (1 << 63) - 1
+    groups.advance(400 * DAY_MS)
+    assert groups.committed() == {("orders", 1): 5}
+
+
 def test_a_note_that_is_too_long_is_refused_where_it_is() -> None:
     groups = Groups(offset_metadata_max_bytes=10)
     assert groups.commit({("orders", 0): 1}, metadata="x" * 11) == [ErrorCode.OFFSET_METADATA_TOO_LARGE]

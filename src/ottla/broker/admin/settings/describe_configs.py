@@ -24,6 +24,7 @@ from ottla.config.scopes import Scope, settings
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.topic import resolve_topic
 from ottla.config.values import Value
+from ottla.machines.metadata.decisions.alter_configs import LONGEST_NODE_ID
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.refusal import Refusal
@@ -185,7 +186,8 @@ def _default(row: Setting) -> Value:
 
 
 def _not_this_broker(node: DescribedNode, name: str) -> Refusal | None:
-    if not name.removeprefix("-").isdecimal():
+    digits = name.removeprefix("-")
+    if not digits.isdecimal() or len(digits) > LONGEST_NODE_ID:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != node.node_id:
         return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node.node_id}; it cannot speak for {name}.")

@@ -18,6 +18,7 @@ from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import JoinGroupRequest, JoinGroupResponse
+from ottla.wire.reading import MAX_STRING_BYTES
 
 FIRST_WITH_REQUIRED_IDS: Final = 4
 
@@ -81,7 +82,9 @@ class ClassicJoins:
         request, client, effects = join.request, join.client, join.effects
         instance_id = request.group_instance_id
         member_id = f"{client.client_id if instance_id is None else instance_id}-{self._new_uuid_text()}"
-        if instance_id is not None and instance_id in group.static_ids:
+        if len(member_id.encode()) > MAX_STRING_BYTES:
+            join.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)  # No reply could tell it to the member.
+        elif instance_id is not None and instance_id in group.static_ids:
             self._replace_static(group, join, instance_id, member_id)
         elif instance_id is None and client.api_version >= FIRST_WITH_REQUIRED_IDS:
             group.pending.add(member_id)

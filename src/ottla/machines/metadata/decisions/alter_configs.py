@@ -44,6 +44,8 @@ from ottla.wire.messages import (
 
 LONGEST_VALUE = 32_767
 ALTERABLE = frozenset({ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP})
+LONGEST_NODE_ID = 10
+"""Digits: what is longer is none, and Python refuses to read numbers of thousands of digits."""
 
 
 class Operation(IntEnum):
@@ -263,7 +265,8 @@ def _check_broker(context: ControllerContext, name: str) -> Refusal | None:
     """A broker's settings are given to that broker, which knows what it can do; on a single node, to us."""
     if not name:
         return None
-    if not name.removeprefix("-").isdecimal():
+    digits = name.removeprefix("-")
+    if not digits.isdecimal() or len(digits) > LONGEST_NODE_ID:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if int(name) != context.node_id and int(name) not in context.image.brokers.by_id:
         problem = f"Unexpected broker id, expected {context.node_id}, but received {name}"

@@ -5,7 +5,7 @@ from collections import Counter
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.controller.replica_placement import check_manual_assignment, new_partition
-from ottla.machines.metadata.decisions.create_topics import place_partitions
+from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS, place_partitions
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.refusal import Refusal
 from ottla.wire.errors import ErrorCode
@@ -26,15 +26,16 @@ def create_partitions(
             reply.results.append(_result(name, Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")))
     for topic in request.topics:
         if times[topic.name] == 1:
-            made = _grow(context, topic)
+            made = _grow(context, topic, MOST_RECORDS - len(records))
             reply.results.append(_result(topic.name, made if isinstance(made, Refusal) else None))
             records += [] if isinstance(made, Refusal) else made
     return Decision(reply, [] if request.validate_only else records)
 
 
 def _grow(
-    context: ControllerContext, wanted: CreatePartitionsRequest.CreatePartitionsTopic
+    context: ControllerContext, wanted: CreatePartitionsRequest.CreatePartitionsTopic, most: int
 ) -> list[VersionedRecord] | Refusal:
+    """The records of the partitions that are added, `most` of them; Kafka has no better name for more."""
     topic = context.image.topics.by_name.get(wanted.name)
     if topic is None:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -45,6 +46,8 @@ def _grow(
         problem = f"The topic {topic.name} currently has {count} partition(s); {wanted.count} would not be an increase."
         return Refusal(ErrorCode.INVALID_PARTITIONS, problem)
     added, replication_factor = wanted.count - count, len(topic.partitions[0].replicas)
+    if added > most and (wanted.assignments is None or len(wanted.assignments) == added):
+        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
     if wanted.assignments is not None:
         made = _assigned(context, wanted.assignments, added, count, replication_factor)
     else:
