@@ -219,7 +219,7 @@ class Node:
             committed_offset=lambda: metadata.committed_offset,
             failed=refused.set_exception,
         )
-        broker.on_directory_failed = self._on_directory_failed
+        broker.partitions.on_directory_failed = self._on_directory_failed
         broker.start()
         joined = self._loop.create_task(self._until(self._membership.join))
         await asyncio.wait({joined, refused}, return_when=asyncio.FIRST_COMPLETED)
@@ -303,7 +303,7 @@ class Node:
             self.broker.cleaner.stop()
         self.broker.replica_moves.stop()
         self.broker.coordinators.close()
-        self.broker.purgatory.release_all()
+        self.broker.partitions.purgatory.release_all()
         await self._drain()
         await self._until(self._membership.leave)
         self._server.close()

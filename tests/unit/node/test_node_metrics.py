@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from ottla.base.ids import TopicPartition
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.traffic import Traffic
 from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.metadata_image import MetadataImage
@@ -131,16 +132,18 @@ def a_page():
     traffic.of('odd"name').bytes_in = 30
     traffic.of("deleted").bytes_in = 3
     traffic.forget("deleted")
-    names = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
+    logs = SimpleNamespace(online={"/a": None}, offline={"/b": "gone"})
+    partitions = Partitions(SimpleNamespace(), logs, SimpleNamespace(timers=None))
+    for held in (
+        partition(TopicPartition("orders", 0), min_insync_replicas=2),
+        partition(TopicPartition("orders", 1), leads=False),
+    ):
+        partitions[held.name] = held
+    partitions.traffic = traffic
+    partitions.offline.add(("orders", 2))
     broker = SimpleNamespace(
         image=image,
-        traffic=traffic,
-        partitions={
-            names[0]: partition(names[0], min_insync_replicas=2),
-            names[1]: partition(names[1], leads=False),
-        },
-        offline={("orders", 2)},
-        logs=SimpleNamespace(online={"/a": None}, offline={"/b": "gone"}),
+        partitions=partitions,
         cleaner=None,
         fetch_sessions=Sessions(),
         coordinators=SimpleNamespace(

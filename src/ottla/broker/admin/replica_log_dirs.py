@@ -39,7 +39,7 @@ def _space_of(disk: Disk, path: str) -> Space:
 def handle_describe_log_dirs(
     broker: Broker, _context: RequestContext, request: DescribeLogDirsRequest, respond: Respond
 ) -> None:
-    paths = list(broker.logs.online)
+    paths = list(broker.partitions.logs.online)
     broker.workers.run(
         lambda: {path: _space_of(broker.disk, path) for path in paths},
         lambda space: respond(_described(broker, request, space)),
@@ -51,7 +51,7 @@ def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str,
     if request.topics is not None:
         asked = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     results: list[DescribeLogDirsResponse.DescribeLogDirsResult] = []
-    for path, directory in list(broker.logs.online.items()):
+    for path, directory in list(broker.partitions.logs.online.items()):
         total_bytes, usable_bytes = space.get(path, (_UNKNOWN_BYTES, _UNKNOWN_BYTES))
         results.append(
             _Result(
@@ -62,7 +62,9 @@ def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str,
                 is_cordoned=broker.is_cordoned(path),
             )
         )
-    results += [_Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR) for path in broker.logs.offline]
+    results += [
+        _Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR) for path in broker.partitions.logs.offline
+    ]
     return DescribeLogDirsResponse(results=results)
 
 
@@ -117,13 +119,13 @@ def _move(broker: Broker, name: TopicPartition, path: str) -> ErrorCode:
     if len(f"{name}.{'0' * 32}{FUTURE_DIR}") > len(marked_dir(name, "0" * 32, FUTURE_DIR)):
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     path = normpath(path)
-    if path in broker.logs.offline:
+    if path in broker.partitions.logs.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    if path not in broker.logs.online:
+    if path not in broker.partitions.logs.online:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if broker.is_cordoned(path):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    if name in broker.offline:
+    if name in broker.partitions.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     partition = broker.partitions.get(name)
     if partition is not None:

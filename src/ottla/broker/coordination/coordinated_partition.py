@@ -95,7 +95,7 @@ class CoordinatedPartition(Generic[MachineT]):
     def _on_unreadable(self, problem: Exception) -> None:
         _log.error("%s cannot be loaded, and is not coordinated: %s", self.partition.name, problem)
         if isinstance(problem, STORAGE_PROBLEMS):
-            self._broker.on_storage_problem(self.partition, problem)
+            self._broker.partitions.on_storage_problem(self.partition, problem)
         self.close()
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class CoordinatedPartition(Generic[MachineT]):
         self.state = State.CLOSED
         self._loading.cancel()
         self._timers.close()
-        self._broker.purgatory.wake(self.partition)
+        self._broker.partitions.purgatory.wake(self.partition)
         for waiter in self.machine.on_unloaded():
             waiter.failed(ErrorCode.NOT_COORDINATOR)
 
@@ -227,7 +227,7 @@ class CoordinatedPartition(Generic[MachineT]):
             _give_out(decision.answers)
             return
         waiting = _Uncommitted(self, log.log_end_offset, decision, then, failed)
-        self._broker.purgatory.hold(waiting, [self.partition], self._commit_timeout_ms)
+        self._broker.partitions.purgatory.hold(waiting, [self.partition], self._commit_timeout_ms)
 
     @property
     def timer_count(self) -> int:

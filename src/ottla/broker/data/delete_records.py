@@ -44,7 +44,7 @@ class DeleteRecords(Operation):
                 DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=answers)
             )
         if self._awaited:
-            self._broker.purgatory.hold(self, list(self._awaited), request.timeout_ms)
+            self._broker.partitions.purgatory.hold(self, list(self._awaited), request.timeout_ms)
         else:
             self._respond(self._response)
 
@@ -62,7 +62,7 @@ class DeleteRecords(Operation):
         except OffsetOutOfRange:
             error = ErrorCode.OFFSET_OUT_OF_RANGE
             return _Answer(partition_index=index, low_watermark=_NO_LOW_WATERMARK, error_code=error)
-        self._broker.has_news_for_checkpoints = True
+        self._broker.partitions.has_news_for_checkpoints = True
         answer = _Answer(partition_index=index, low_watermark=_low_watermark(partition))
         if answer.low_watermark < offset:
             self._awaited[partition] = offset, answer
@@ -70,7 +70,7 @@ class DeleteRecords(Operation):
 
     def _refusal(self, topic: str, index: int, partition: Partition | None) -> ErrorCode:
         if partition is None:
-            return self._broker.find_error(topic, index)
+            return self._broker.partitions.find_error(topic, index)
         if topic in INTERNAL:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if partition.state is None:

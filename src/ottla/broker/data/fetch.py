@@ -83,7 +83,7 @@ class Fetch(Operation):
         if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
             self._reply(read)
         else:
-            self._broker.purgatory.hold(self, list(self._places), self._max_wait_ms)
+            self._broker.partitions.purgatory.hold(self, list(self._places), self._max_wait_ms)
 
     def _read_all(self) -> tuple[Read, int, bool]:
         """What the partitions have, how many bytes that is, and whether some of it must not wait."""

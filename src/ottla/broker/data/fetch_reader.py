@@ -56,7 +56,7 @@ class FetchReader:
                 return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
         partition = broker.partitions.get((wanted.topic, wanted.index))
         if partition is None:
-            return self._error(wanted, broker.find_error(wanted.topic, wanted.index))
+            return self._error(wanted, broker.partitions.find_error(wanted.topic, wanted.index))
         if partition.topic_id != wanted.topic_id and wanted.topic_id != ZERO_UUID:
             return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
         error = partition.check_leader(wanted.current_leader_epoch)
@@ -68,7 +68,7 @@ class FetchReader:
             return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
         except STORAGE_PROBLEMS as problem:
             partition.traffic.failed_fetch_requests += 1
-            return self._error(wanted, broker.on_storage_problem(partition, problem))
+            return self._error(wanted, broker.partitions.on_storage_problem(partition, problem))
 
     def _read(
         self, partition: Partition, wanted: Wanted, left: int, min_one_batch: bool
@@ -139,7 +139,7 @@ class FetchReader:
         now_ms = self._broker.clock.now_ms()
         if state.on_fetched(self._replica_id, wanted.offset, wanted.log_start_offset, now_ms):
             partition.log.advance_high_watermark(state.high_watermark)
-            self._broker.purgatory.wake(partition)
+            self._broker.partitions.purgatory.wake(partition)
         return ErrorCode.NONE
 
 

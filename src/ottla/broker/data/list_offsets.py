@@ -84,14 +84,14 @@ def _find(
 ) -> tuple[ErrorCode, TimestampAndOffset]:
     partition = broker.partitions.get((topic, asked.partition_index))
     if partition is None:
-        return broker.find_error(topic, asked.partition_index), _NOTHING
+        return broker.partitions.find_error(topic, asked.partition_index), _NOTHING
     error = partition.check_leader(asked.current_leader_epoch)
     if error:
         return error, _NOTHING
     try:
         return _lookup(partition, asked.timestamp, request.isolation_level, request.replica_id == _CONSUMER)
     except STORAGE_PROBLEMS as problem:
-        return broker.on_storage_problem(partition, problem), _NOTHING
+        return broker.partitions.on_storage_problem(partition, problem), _NOTHING
 
 
 def _lookup(

@@ -27,7 +27,7 @@ def _answer(
     broker: Broker, topic: str, asked: OffsetForLeaderEpochRequest.OffsetForLeaderPartition
 ) -> OffsetForLeaderEpochResponse.EpochEndOffset:
     partition = broker.partitions.get((topic, asked.partition))
-    error = broker.find_error(topic, asked.partition)
+    error = broker.partitions.find_error(topic, asked.partition)
     if partition is not None:
         error = partition.check_leader(asked.current_leader_epoch)
     if partition is None or error is not ErrorCode.NONE:

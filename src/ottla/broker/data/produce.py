@@ -176,7 +176,7 @@ class Produce(Operation):
         for partition in list(self._awaited):
             self.is_done(partition)  # A disk that failed for a later partition may have taken an earlier one with it.
         if self._awaited:
-            self._broker.purgatory.hold(self, list(self._awaited), self._timeout_ms)
+            self._broker.partitions.purgatory.hold(self, list(self._awaited), self._timeout_ms)
         else:
             self._reply()
         for partition in self._grown:
@@ -276,7 +276,7 @@ class Produce(Operation):
     ) -> ProduceResponse.PartitionProduceResponse:
         if partition is not None:
             return self._refuse(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        return self._refuse(index, self._broker.find_error(topic, index))
+        return self._refuse(index, self._broker.partitions.find_error(topic, index))
 
     def _refuse_batch(self, partition: Partition, refusal: Refusal) -> ProduceResponse.PartitionProduceResponse:
         index, error, message = partition.name.partition, refusal.error, refusal.message
@@ -316,7 +316,7 @@ class Produce(Operation):
 
     def _outcome(self, partition: Partition, required_offset: int) -> ErrorCode | None:
         if self._broker.partitions.get(partition.name) is not partition:
-            return self._broker.find_error(*partition.name)
+            return self._broker.partitions.find_error(*partition.name)
         if partition.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self._acks == _ALL:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from ottla.base.ports import Timer
 from ottla.broker.context import Broker
 from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
-from ottla.broker.partitions.replicas import LOG_DIRS
 from ottla.log.directory import LogDirectory
 from ottla.log.errors import STORAGE_PROBLEMS
 
@@ -38,7 +38,7 @@ class Background:
         self._every(config.integer("log.flush.scheduler.interval.ms"), self.flush_due)
         self._every(self._checkpoint_interval_ms(), self.checkpoint)
         self._every(_PRODUCER_CHECK_MS, self.expire_producers)
-        self._every(_CLIENT_CHECK_MS, self._broker.purgatory.drop_closed)
+        self._every(_CLIENT_CHECK_MS, self._broker.partitions.purgatory.drop_closed)
 
     def stop(self) -> None:
         for timer in self._timers:
@@ -85,10 +85,10 @@ class Background:
         try:
             count = partition.log.apply_retention()
         except STORAGE_PROBLEMS as problem:
-            broker.on_storage_problem(partition, problem)
+            broker.partitions.on_storage_problem(partition, problem)
             return
         if count:
-            broker.has_news_for_checkpoints = True
+            broker.partitions.has_news_for_checkpoints = True
             remove_later(broker, partition)
 
     # Flushing
@@ -107,18 +107,18 @@ class Background:
     def checkpoint(self) -> None:
         """Writes recovery points, log start offsets and high watermarks, if any has moved since the last time."""
         broker = self._broker
-        if self._is_checkpointing or not broker.has_news_for_checkpoints:
+        if self._is_checkpointing or not broker.partitions.has_news_for_checkpoints:
             return
         self._is_checkpointing = True
-        broker.has_news_for_checkpoints = False
-        directories = list(broker.logs.online.values())
+        broker.partitions.has_news_for_checkpoints = False
+        directories = list(broker.partitions.logs.online.values())
         broker.workers.run(lambda: _checkpoint(directories), self._on_checkpointed, key=LOG_DIRS)
 
     def _on_checkpointed(self, problems: dict[str, OSError]) -> None:
         self._is_checkpointing = False
         for path, problem in problems.items():
-            self._broker.has_news_for_checkpoints = True
-            self._broker.on_disk_error(path, problem)
+            self._broker.partitions.has_news_for_checkpoints = True
+            self._broker.partitions.on_disk_error(path, problem)
 
     # Producers
 

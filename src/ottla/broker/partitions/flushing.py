@@ -31,12 +31,12 @@ def _on_flushed(broker: "Broker", partition: Partition, work: Flush) -> None:
     partition.is_flushing = False
     partition.log.finish_flush(work)
     partition.flushed_ms = broker.clock.now_ms()
-    broker.has_news_for_checkpoints = True
+    broker.partitions.has_news_for_checkpoints = True
     partition.end_job()
     if broker.partitions.get(partition.name) is not partition:
         return  # Deleted, or its directory failed, meanwhile.
     partition.on_flushed(work.end_offset)
-    broker.purgatory.wake(partition)
+    broker.partitions.purgatory.wake(partition)
     if partition.held:
         flush(broker, partition)
 
@@ -48,4 +48,4 @@ def _on_failed(broker: "Broker", partition: Partition, problem: Exception) -> No
     if not isinstance(problem, OSError):
         raise problem
     if broker.partitions.get(partition.name) is partition:
-        broker.fail_directory(partition.directory, problem)
+        broker.partitions.fail_directory(partition.directory, problem)

@@ -36,13 +36,13 @@ def append(
     try:
         appended = partition.append(data, origin, header)
     except STORAGE_PROBLEMS as problem:
-        broker.on_storage_problem(partition, problem)
+        broker.partitions.on_storage_problem(partition, problem)
         return _DISK_FAILED
     except Exception as problem:
-        broker.on_broken(partition, problem)
+        broker.partitions.on_broken(partition, problem)
         return _DISK_FAILED
     if not (appended.error or appended.repeated):
-        broker.has_news_for_checkpoints = True
+        broker.partitions.has_news_for_checkpoints = True
     return appended
 
 
@@ -51,4 +51,4 @@ def announce(broker: "Broker", partition: Partition) -> None:
     if partition.held:
         flush(broker, partition)
     elif partition.waiting:
-        broker.purgatory.wake(partition)
+        broker.partitions.purgatory.wake(partition)

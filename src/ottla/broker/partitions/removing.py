@@ -35,6 +35,6 @@ def _remove(broker: "Broker", partition: Partition) -> None:
         on_removed(None)
         if not isinstance(problem, OSError):
             raise problem
-        broker.on_disk_error(partition.directory, problem)
+        broker.partitions.on_disk_error(partition.directory, problem)
 
     broker.workers.run(partition.log.remove_deleted, on_removed, on_failed)

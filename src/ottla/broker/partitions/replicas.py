@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
+from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.moves.interrupted_moves import settle_interrupted_moves
 from ottla.broker.partitions.partition import Partition
 from ottla.log import names
@@ -33,9 +34,6 @@ _log = logging.getLogger(__name__)
 
 # So many that the loop, which takes up what a job has made, is not held up for long.
 LOGS_A_JOB = 64
-
-LOG_DIRS = "log-dirs"
-"""The key of the disk jobs that change a directory's set of logs, or go through it: one at a time."""
 
 
 class _Made(NamedTuple):
@@ -65,7 +63,7 @@ class Replicas:
         """Takes up the logs that are open, and makes those that the metadata wants and the disk does not have."""
         broker = self._broker
         interrupted = settle_interrupted_moves(broker)
-        for directory in list(broker.logs.online.values()):
+        for directory in list(broker.partitions.logs.online.values()):
             for name, log in list(directory.logs.items()):
                 topic = broker.image.topics.by_name.get(name.topic)
                 wanted = topic.partitions.get(name.partition) if topic else None
@@ -97,7 +95,7 @@ class Replicas:
         for topic in delta.topics_deleted.values():
             for index in topic.partitions:
                 self._drop(TopicPartition(topic.name, index), topic.id)
-            broker.traffic.forget(topic.name)
+            broker.partitions.traffic.forget(topic.name)
         wanted: list[tuple[TopicPartition, Uuid, PartitionImage]] = []
         for change in delta.partition_changes(broker.image):
             name = TopicPartition(change.topic.name, change.partition_id)
@@ -128,7 +126,7 @@ class Replicas:
     def _serve(self, name: TopicPartition, topic_id: Uuid, log: PartitionLog, image: PartitionImage) -> None:
         broker = self._broker
         settings = broker.metadata.topic_settings(name.topic)
-        partition = Partition(name, topic_id, log, settings, broker.traffic.of(name.topic))
+        partition = Partition(name, topic_id, log, settings, broker.partitions.traffic.of(name.topic))
         partition.flushed_ms = broker.clock.now_ms()
         partition.on_settings(settings)
         broker.partitions[name] = partition
@@ -140,12 +138,12 @@ class Replicas:
         try:
             partition.on_image(image, broker.node_id, broker.clock.now_ms())
         except OSError as problem:
-            broker.on_disk_error(partition.directory, problem)
+            broker.partitions.on_disk_error(partition.directory, problem)
             return
         if partition.is_leader:
-            broker.purgatory.wake(partition)
+            broker.partitions.purgatory.wake(partition)
         else:
-            broker.purgatory.release(partition)
+            broker.partitions.purgatory.release(partition)
         broker.coordinators.on_leadership(partition)
 
     # Making
@@ -154,12 +152,12 @@ class Replicas:
         broker = self._broker
         missing: list[tuple[TopicPartition, Uuid, str]] = []
         for name, topic_id, image in wanted:
-            is_here = name in broker.partitions or name in broker.offline
+            is_here = name in broker.partitions or name in broker.partitions.offline
             is_under_way = name in self._in_making or name in self._leaving
             if broker.node_id not in image.replicas or is_here or is_under_way:
                 continue
             if self._is_out_of_reach(image):
-                broker.offline.add(name)
+                broker.partitions.offline.add(name)
             else:
                 self._in_making.add(name)
                 preferred = broker.replica_moves.take_preferred(name)
@@ -171,9 +169,11 @@ class Replicas:
     def _is_out_of_reach(self, image: PartitionImage) -> bool:
         """Whether the metadata names a directory that is not online: the log is there, and a new one would hide it."""
         broker, wanted = self._broker, image.directory(self._broker.node_id)
-        if not broker.logs.offline or wanted is None or is_reserved(wanted):
+        if not broker.partitions.logs.offline or wanted is None or is_reserved(wanted):
             return False
-        return not any(id == wanted and path in broker.logs.online for path, id in broker.directory_ids.items())
+        return not any(
+            id == wanted and path in broker.partitions.logs.online for path, id in broker.directory_ids.items()
+        )
 
     def _home_of(self, image: PartitionImage) -> str:
         """The directory that the metadata names for this node's replica; "" if it names none that we have."""
@@ -188,7 +188,7 @@ class Replicas:
         return made
 
     def _make_log(self, name: TopicPartition, topic_id: Uuid, home: str, problems: dict[str, OSError]) -> _Made:
-        candidates = sorted(self._broker.logs.online.values(), key=lambda one: self._preference(one, home))
+        candidates = sorted(self._broker.partitions.logs.online.values(), key=lambda one: self._preference(one, home))
         for directory in candidates:
             if directory.path not in problems:
                 try:
@@ -204,7 +204,7 @@ class Replicas:
     def _on_made(self, made: _MadeLogs) -> None:
         broker = self._broker
         for path, problem in made.problems.items():
-            broker.on_disk_error(path, problem)
+            broker.partitions.on_disk_error(path, problem)
         for name, topic_id, log, directory in made.logs:
             self._in_making.discard(name)
             topic = broker.image.topics.by_id.get(topic_id)
@@ -213,8 +213,8 @@ class Replicas:
                 if log is not None:
                     self._delete([log], directory)
                 self._make_again(name)
-            elif log is None or directory not in broker.logs.online:
-                broker.offline.add(name)
+            elif log is None or directory not in broker.partitions.logs.online:
+                broker.partitions.offline.add(name)
             else:
                 self._serve(name, topic_id, log, image)
         if len(made.logs) == LOGS_A_JOB:
@@ -231,14 +231,14 @@ class Replicas:
 
     def _drop(self, name: TopicPartition, topic_id: Uuid) -> None:
         broker = self._broker
-        broker.offline.discard(name)
+        broker.partitions.offline.discard(name)
         partition = broker.partitions.get(name)
         if partition is None or partition.topic_id != topic_id:
             return  # Not made yet: it is deleted when it comes from the disk.
         del broker.partitions[name]
         broker.replica_moves.on_dropped(name)
         partition.state = None
-        broker.purgatory.release(partition)
+        broker.partitions.purgatory.release(partition)
         broker.coordinators.on_leadership(partition)
         self._leaving.add(name)
         partition.when_idle(lambda: self._leave(partition))
@@ -262,7 +262,7 @@ class Replicas:
 
     def _delete(self, logs: list[PartitionLog], path: str) -> None:
         broker = self._broker
-        directory = broker.logs.online.get(path)
+        directory = broker.partitions.logs.online.get(path)
         if directory is None:
             return
         for log in logs:
@@ -294,7 +294,7 @@ class Replicas:
     def _on_problem(self, path: str, problem: Exception) -> None:
         if not isinstance(problem, OSError):
             raise problem
-        self._broker.on_disk_error(path, problem)
+        self._broker.partitions.on_disk_error(path, problem)
 
     def set_aside(self, directory: LogDirectory, name: TopicPartition, log: PartitionLog) -> None:
         """Renames a log that no topic of the cluster has. Nothing of it is deleted."""
@@ -308,4 +308,4 @@ class Replicas:
             disk.rename(log.directory, stray)
             disk.sync_dir(directory.path)
         except OSError as problem:
-            self._broker.on_disk_error(directory.path, problem)
+            self._broker.partitions.on_disk_error(directory.path, problem)

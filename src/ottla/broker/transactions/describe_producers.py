@@ -35,7 +35,7 @@ def _answer(broker: Broker, topic: str, index: int) -> DescribeProducersResponse
     if partition is None:
         known = topic in broker.image.topics.by_name
         message = None if known else f"There is no topic {topic}."
-        return _refused(index, broker.find_error(topic, index), message)
+        return _refused(index, broker.partitions.find_error(topic, index), message)
     return _Answer(partition_index=index, active_producers=[_described(one) for one in partition.log.producers])
 
 

@@ -80,7 +80,7 @@ class _Writing(Operation):
         if self._awaited:
             self._is_held = True
             timeout_ms = self._broker.config.integer("request.timeout.ms")
-            self._broker.purgatory.hold(self, list(self._awaited), timeout_ms)
+            self._broker.partitions.purgatory.hold(self, list(self._awaited), timeout_ms)
         for partition in grown:
             announce(self._broker, partition)
         if not self._is_held:

@@ -74,10 +74,12 @@ def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataPro
 
 
 def _add_traffic(page: Exposition, broker: Broker) -> None:
-    total = broker.traffic.total
+    total = broker.partitions.traffic.total
     for counter, name in _OF_TOPICS.items():
         samples: list[Sample] = [({}, getattr(total, counter))]
-        samples += [({"topic": topic}, _count(traffic, counter)) for topic, traffic in broker.traffic.topics.items()]
+        samples += [
+            ({"topic": topic}, _count(traffic, counter)) for topic, traffic in broker.partitions.traffic.topics.items()
+        ]
         page.add(f"kafka_server_brokertopicmetrics_{name}_total", "counter", samples)
 
 
@@ -149,7 +151,7 @@ def _add_replicas(page: Exposition, broker: Broker) -> None:
     known = [(partition, image) for partition, image in images if image is not None]
     page.gauge("kafka_server_replicamanager_partitioncount", len(broker.partitions))
     page.gauge("kafka_server_replicamanager_leadercount", len(leaders))
-    page.gauge("kafka_server_replicamanager_offlinereplicacount", len(broker.offline))
+    page.gauge("kafka_server_replicamanager_offlinereplicacount", len(broker.partitions.offline))
     page.gauge(
         "kafka_server_replicamanager_underreplicatedpartitions",
         sum(1 for _, image in known if len(image.isr) < len(image.replicas)),
@@ -165,7 +167,7 @@ def _add_replicas(page: Exposition, broker: Broker) -> None:
     )
     page.counter("kafka_server_replicamanager_isrshrinks_total", 0)
     page.counter("kafka_server_replicamanager_isrexpands_total", 0)
-    page.gauge("kafka_log_logmanager_offlinelogdirectorycount", len(broker.logs.offline))
+    page.gauge("kafka_log_logmanager_offlinelogdirectorycount", len(broker.partitions.logs.offline))
 
 
 def _logs(page: Exposition, broker: Broker) -> Iterator[str]:
@@ -185,7 +187,9 @@ def _add_cleaner(page: Exposition, broker: Broker) -> None:
     if cleaner is None:
         return
     uncleanable = cleaner.uncleanable
-    by_directory = {path: [one for one in uncleanable if one.directory == path] for path in broker.logs.online}
+    by_directory = {
+        path: [one for one in uncleanable if one.directory == path] for path in broker.partitions.logs.online
+    }
     manager, prefix = "kafka_log_logcleanermanager_", "kafka_log_logcleaner_"
     page.add(
         manager + "uncleanable_partitions_count",

@@ -61,7 +61,7 @@ def test_only_the_partitions_that_are_asked_for(node):
 
 
 def test_a_directory_that_has_failed(node):
-    node.broker.on_disk_error("/one", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/one", OSError(errno.EIO, "gone"))
     results = {result.log_dir: result.error_code for result in described(node)}
     assert results == {"/one": ErrorCode.KAFKA_STORAGE_ERROR, "/two": 0}
 
@@ -106,5 +106,5 @@ def test_a_cordoned_directory_takes_no_replicas():
 
 
 def test_a_target_that_has_failed(node):
-    node.broker.on_disk_error("/one", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/one", OSError(errno.EIO, "gone"))
     assert move(node, "orders", "/one") == ErrorCode.KAFKA_STORAGE_ERROR

@@ -151,7 +151,7 @@ def follower_fetched(bench: Bench) -> None:
     partition = bench.partition
     if partition.state.on_fetched(2, partition.log.log_end_offset, 0, 0):
         partition.log.advance_high_watermark(partition.state.high_watermark)
-    bench.node.broker.purgatory.wake(partition)
+    bench.node.broker.partitions.purgatory.wake(partition)
 
 
 def test_a_decision_is_in_the_log_and_in_the_machine_when_its_reply_is_given() -> None:

@@ -82,7 +82,7 @@ def test_the_reply_waits_until_followers_have_deleted_too(node):
     reply = node.ask(request(1, "shared"), 2)
     assert not reply.is_here
     follow(node, log_start_offset=1)
-    node.broker.purgatory.wake(node.partition("shared"))
+    node.broker.partitions.purgatory.wake(node.partition("shared"))
     assert (only(reply.message).error_code, only(reply.message).low_watermark) == (0, 1)
 
 

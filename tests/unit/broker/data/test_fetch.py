@@ -151,7 +151,7 @@ def test_a_fetch_waits_no_longer_than_max_wait(node):
     assert not reply.is_here
     node.timers.advance(1)
     assert bytes(only(reply.message).records) == b""
-    assert len(node.broker.purgatory) == 0
+    assert len(node.broker.partitions.purgatory) == 0
 
 
 def test_a_fetch_waits_for_min_bytes_from_all_its_partitions(node):
@@ -203,8 +203,8 @@ def test_a_fetch_is_answered_when_leadership_goes(node):
 def test_the_fetch_of_a_client_that_has_gone_is_forgotten(node):
     node.ask(fetch_request(0, max_wait_ms=1 << 30), 12)
     node.client.is_open = False
-    node.broker.purgatory.drop_closed()
-    assert len(node.broker.purgatory) == 0
+    node.broker.partitions.purgatory.drop_closed()
+    assert len(node.broker.partitions.purgatory) == 0
     assert len(node.timers) == 0
 
 
@@ -306,7 +306,7 @@ def test_a_reader_of_committed_records_waits_for_the_decision(node):
     assert not reply.is_here
     marker = build_end_transaction_marker(EndTransactionMarker(True, 0), 8, 0, NOW_MS)
     node.partition().append(marker, AppendOrigin.COORDINATOR)
-    node.broker.purgatory.wake(node.partition())
+    node.broker.partitions.purgatory.wake(node.partition())
     assert values_in(only(reply.message))[:2] == [b"mine", b"plain"]
 
 

@@ -354,7 +354,7 @@ def test_a_failing_disk_takes_its_directory_offline_and_the_others_go_on():
     disk = MemoryDisk()
     node = TestNode(disk, log_dirs=("/one", "/two"))
     told: list[str] = []
-    node.broker.on_directory_failed = lambda directory, problem: told.append(directory)
+    node.broker.partitions.on_directory_failed = lambda directory, problem: told.append(directory)
     node.create_topic("orders", partitions=2)
     assert {node.partition(index=index).directory for index in (0, 1)} == {"/one", "/two"}
     failing = node.partition().directory

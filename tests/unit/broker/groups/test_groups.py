@@ -326,7 +326,7 @@ def test_a_commit_waits_for_the_replicas_of_its_partition() -> None:
     partition = node.partition(GROUPS)
     if partition.state.on_fetched(2, 1, 0, 0):
         partition.log.advance_high_watermark(1)
-    node.broker.purgatory.wake(partition)
+    node.broker.partitions.purgatory.wake(partition)
     assert reply.message.topics[0].partitions[0].error_code == ErrorCode.NONE
     assert offsets_in(told.message) == {GROUP: {("orders", 0): 5}}
 

@@ -177,7 +177,7 @@ def test_clients_that_have_gone_are_forgotten():
     node.ask(fetch_request(max_wait_ms=DAY_MS), 12)
     node.client.is_open = False
     node.timers.advance(10_000)
-    assert len(node.broker.purgatory) == 0
+    assert len(node.broker.partitions.purgatory) == 0
 
 
 def test_a_stopped_background_leaves_no_timers():

@@ -177,7 +177,7 @@ def test_deleting_wakes_who_waits_for_records(node):
     reply = node.ask(fetch_request(max_wait_ms=1000), 12)
     node.delete_topic()
     assert only(reply.message).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert len(node.broker.purgatory) == 0
+    assert len(node.broker.partitions.purgatory) == 0
 
 
 def test_many_partitions_are_deleted_a_few_at_a_time(node):
@@ -283,7 +283,7 @@ def test_a_directory_that_fails_while_a_log_is_made_goes_offline_and_another_get
     node = TestNode(disk, log_dirs=("/one", "/two"))
     disk.fail_at(disk.calls + 1, errno.EIO)
     node.create_topic("orders", partitions=2)
-    assert list(node.broker.logs.online) == ["/two"]
+    assert list(node.broker.partitions.logs.online) == ["/two"]
     assert [node.produce(batch(), index=index).error_code for index in range(2)] == [ErrorCode.NONE, ErrorCode.NONE]
 
 
@@ -301,18 +301,18 @@ def test_a_disk_without_room_for_a_log_keeps_its_other_partitions():
 def test_a_directory_that_fails_while_a_topic_in_it_is_being_deleted(node):
     node.create_topic()
     node.workers.hold()
-    node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/data", OSError(errno.EIO, "gone"))
     node.delete_topic()
     node.workers.let_go()
     assert node.fetch().error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert "/data" in node.broker.logs.offline
+    assert "/data" in node.broker.partitions.logs.offline
 
 
 def test_a_directory_that_fails_while_a_log_in_it_is_being_made(node):
     node.create_topic()
     node.workers.hold()
     node.create_topic("clicks")
-    node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/data", OSError(errno.EIO, "gone"))
     node.workers.let_go()
     for topic in ("orders", "clicks"):
         assert node.fetch(topic=topic).error_code == ErrorCode.KAFKA_STORAGE_ERROR
@@ -320,12 +320,12 @@ def test_a_directory_that_fails_while_a_log_in_it_is_being_made(node):
 
 def test_a_directory_fails_once_however_often_it_is_noticed(node):
     told: list[str] = []
-    node.broker.on_directory_failed = lambda directory, problem: told.append(directory)
+    node.broker.partitions.on_directory_failed = lambda directory, problem: told.append(directory)
     node.workers.hold()
     for _ in range(3):
-        node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+        node.broker.partitions.on_disk_error("/data", OSError(errno.EIO, "gone"))
     node.workers.let_go()
-    node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/data", OSError(errno.EIO, "gone"))
     assert told == ["/data"]
 
 
@@ -333,7 +333,7 @@ def test_with_the_last_directory_everything_is_offline():
     disk = MemoryDisk()
     node = TestNode(disk)
     node.create_topic()
-    node.broker.on_disk_error("/data", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/data", OSError(errno.EIO, "gone"))
     node.create_topic("clicks")
     assert node.fetch().error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert node.fetch(topic="clicks").error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -174,7 +174,7 @@ def test_a_marker_is_answered_for_when_the_replicas_have_it(node: TransactionalN
     reply = node.ask(WriteTxnMarkersRequest(markers=[marker((5, 0))]), 1)
     assert not reply.is_here
     node.change_partition(index=0, isr=(1,), replicas=(1, 2))
-    node.broker.purgatory.wake(node.broker.partitions["orders", 0])
+    node.broker.partitions.purgatory.wake(node.broker.partitions["orders", 0])
     assert reply.message.markers[0].topics[0].partitions[0].error_code == 0
 
 

@@ -284,7 +284,7 @@ def lag(node: TransactionalNode) -> None:
 
 def catch_up(node: TransactionalNode) -> None:
     node.change_partition(TOPIC, isr=(1,), replicas=(1, 2))
-    node.broker.purgatory.wake(node.broker.partitions[TOPIC, 0])
+    node.broker.partitions.purgatory.wake(node.broker.partitions[TOPIC, 0])
 
 
 def test_a_first_write_waits_until_its_partition_is_safely_in_the_transaction() -> None:

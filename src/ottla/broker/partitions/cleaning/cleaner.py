@@ -143,13 +143,13 @@ class LogCleaner:
     def _cleanable(self, partition: Partition) -> Cleanable | None:
         """None for a partition whose log cannot be looked at."""
         broker = self._broker
-        directory = broker.logs.online.get(partition.directory)
+        directory = broker.partitions.logs.online.get(partition.directory)
         if directory is None or broker.partitions.get(partition.name) is not partition:
             return None
         try:
             return cleanable(partition.log, directory.cleaner_offset(partition.name), broker.clock.now_ms())
         except OSError as problem:
-            broker.on_disk_error(partition.directory, problem)
+            broker.partitions.on_disk_error(partition.directory, problem)
         except (CorruptFile, CorruptBatch) as problem:
             self._give_up_on(partition, str(problem))
         return None

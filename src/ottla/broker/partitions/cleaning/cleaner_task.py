@@ -19,9 +19,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
-from ottla.broker.partitions.replicas import LOG_DIRS
 from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningFailed, CleaningJob, CleaningStep
 from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
@@ -88,7 +88,7 @@ class CleaningTask:
         broker, partition = self._broker, self.partition
         if self._has_ended or broker.partitions.get(partition.name) is not partition:
             return None
-        return broker.logs.online.get(partition.directory)
+        return broker.partitions.logs.online.get(partition.directory)
 
     # 1. Durable
 
@@ -138,7 +138,7 @@ class CleaningTask:
 
     def _on_failed(self, failed: CleaningFailed) -> None:
         if failed.errno and not (failed.errno == ENOENT and self._has_changed()):
-            self._broker.on_disk_error(self.partition.directory, OSError(failed.errno, failed.reason))
+            self._broker.partitions.on_disk_error(self.partition.directory, OSError(failed.errno, failed.reason))
             self._end(Outcome.GIVEN_UP, failed.reason)
         elif failed.errno:
             self._end(Outcome.GIVEN_UP, "its log has changed")
@@ -228,7 +228,7 @@ class CleaningTask:
         """Half of a swap is not something to go on with, whatever the reason: the directory is."""
         if not isinstance(problem, OSError):
             raise problem
-        self._broker.fail_directory(self.partition.directory, problem)
+        self._broker.partitions.fail_directory(self.partition.directory, problem)
         self._end(Outcome.GIVEN_UP, f"the disk failed at {where}: {problem}")
 
     def _end(self, outcome: Outcome, reason: str) -> None:

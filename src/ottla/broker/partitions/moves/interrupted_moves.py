@@ -34,16 +34,16 @@ _log = logging.getLogger(__name__)
 
 def settle_interrupted_moves(broker: "Broker") -> list[tuple[TopicPartition, LogDirectory]]:
     """Returns the moves that are to go on: the partition and the directory it is on its way to."""
-    for name, directories in broker.logs.doubles().items():
+    for name, directories in broker.partitions.logs.doubles().items():
         _settle_double(broker, name, directories)
     to_go_on: list[tuple[TopicPartition, LogDirectory]] = []
-    for directory in list(broker.logs.online.values()):
+    for directory in list(broker.partitions.logs.online.values()):
         for name, future in list(directory.futures.logs.items()):
             try:
                 if _settle_future(broker, name, future, directory):
                     to_go_on.append((name, directory))
             except OSError as problem:
-                broker.on_disk_error(directory.path, problem)
+                broker.partitions.on_disk_error(directory.path, problem)
     return to_go_on
 
 
@@ -73,10 +73,10 @@ def _settle_future(broker: "Broker", name: TopicPartition, future: PartitionLog,
     topic = broker.image.topics.by_name.get(name.topic)
     image = topic.partitions.get(name.partition) if topic else None
     is_ours = topic and image and broker.node_id in image.replicas and target.topic_ids.get(name, topic.id) == topic.id
-    source = next((one for one in broker.logs.online.values() if name in one.logs), None)
+    source = next((one for one in broker.partitions.logs.online.values() if name in one.logs), None)
     home = _home_of(broker, name)
     is_lost = source is None and home is not target and _is_placed(broker, name) if is_ours else True
-    if is_ours and is_lost and broker.logs.offline:
+    if is_ours and is_lost and broker.partitions.logs.offline:
         target.futures.close(name)
         return False
     if is_lost:
@@ -106,7 +106,7 @@ def _retire(broker: "Broker", name: TopicPartition, source: LogDirectory, target
             target.save_cleaner_offset(name, clean_offset)
         source.bury(source.retire(name))
     except OSError as problem:
-        broker.on_disk_error(source.path, problem)
+        broker.partitions.on_disk_error(source.path, problem)
 
 
 def _set_aside(directory: LogDirectory, name: TopicPartition) -> str:
@@ -118,7 +118,9 @@ def _home_of(broker: "Broker", name: TopicPartition) -> LogDirectory | None:
     topic = broker.image.topics.by_name.get(name.topic)
     image = topic.partitions.get(name.partition) if topic else None
     wanted = image.directory(broker.node_id) if image else None
-    return next((broker.logs.online.get(path) for path, id in broker.directory_ids.items() if id == wanted), None)
+    return next(
+        (broker.partitions.logs.online.get(path) for path, id in broker.directory_ids.items() if id == wanted), None
+    )
 
 
 def _is_placed(broker: "Broker", name: TopicPartition) -> bool:

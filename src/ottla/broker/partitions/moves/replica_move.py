@@ -23,9 +23,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.moves.replica_copy import LAST_PART_BYTES, PROBLEMS, CannotRead, Copied, ReplicaCopy
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.replicas import LOG_DIRS
 from ottla.log.directory import LogDirectory
 from ottla.log.future_logs import start_of_copy, take_over
 from ottla.log.partition_log import PartitionLog
@@ -58,7 +58,7 @@ class ReplicaMove:
         future: PartitionLog | None = None,
     ) -> None:
         self.partition = partition
-        self.source = broker.logs.online[partition.directory]
+        self.source = broker.partitions.logs.online[partition.directory]
         self.target = target
         self.stage = Stage.COPYING
         self.may_copy = False
@@ -140,7 +140,7 @@ class ReplicaMove:
     def _on_copied(self, copied: Copied) -> None:
         assert self._copy is not None
         rest_s = self._copy.on_copied(copied, self._moves.part_bytes)
-        self._broker.has_news_for_checkpoints = True
+        self._broker.partitions.has_news_for_checkpoints = True
         self._go_on(max(self._moves.wait_after(copied.size), rest_s))
 
     # 3. Written down
@@ -213,7 +213,7 @@ class ReplicaMove:
             self.source.retire(partition.name)
         except OSError as problem:
             current.release()
-            broker.fail_directory(self.source.path, problem)
+            broker.partitions.fail_directory(self.source.path, problem)
             self._moves.on_over(self)
         else:
             broker.workers.run(
@@ -231,7 +231,7 @@ class ReplicaMove:
             raise CannotRead(problem) from problem
 
     def _on_settled(self) -> None:
-        self._broker.has_news_for_checkpoints = True
+        self._broker.partitions.has_news_for_checkpoints = True
         self._remove_later(self.source)
         self._moves.on_over(self)
 
@@ -330,6 +330,6 @@ class ReplicaMove:
         if isinstance(problem, CannotRead):
             problem, blamed = problem.problem, self.source.path
         if isinstance(problem, OSError):
-            self._broker.on_disk_error(blamed, problem)
+            self._broker.partitions.on_disk_error(blamed, problem)
         elif not isinstance(problem, PROBLEMS):
             raise problem

@@ -55,10 +55,10 @@ class ReplicaMoves:
             under_way.cancel()
         if partition.directory == path:
             return ErrorCode.NONE
-        if broker.logs.offline:
+        if broker.partitions.logs.offline:
             # A future log of this partition may be in a directory that cannot be looked into.
             return ErrorCode.KAFKA_STORAGE_ERROR
-        self._add(ReplicaMove(broker, self, partition, broker.logs.online[path]))
+        self._add(ReplicaMove(broker, self, partition, broker.partitions.logs.online[path]))
         return ErrorCode.NONE
 
     def prefer(self, name: TopicPartition, path: str) -> None:
@@ -112,7 +112,7 @@ class ReplicaMoves:
 
     def _threads(self) -> int:
         threads = self._broker.config["num.replica.alter.log.dirs.threads"]
-        wanted = threads if isinstance(threads, int) else len(self._broker.logs.online)
+        wanted = threads if isinstance(threads, int) else len(self._broker.partitions.logs.online)
         return max(min(wanted, _MOST_AT_A_TIME), 1)
 
     def on_ended(self, move: ReplicaMove) -> None:

@@ -232,7 +232,7 @@ def test_a_failing_disk_takes_its_directory_offline(node):
     node.write((b"a", b"1"))
     node.wait(BACKOFF_MS + 1000)
     node.runners[-1].fail(CleaningFailed("input/output error", errno.EIO))
-    assert node.broker.logs.online == {}
+    assert node.broker.partitions.logs.online == {}
     node.wait()
 
 

@@ -90,10 +90,10 @@ def test_a_move_goes_on_after_a_clean_stop():
     move(node)
     node.timers.advance(ENOUGH_MS)
     node.broker.replica_moves.stop()
-    node.broker.logs.close()
+    node.broker.partitions.logs.close()
     assert node.disk.open_files == 0
     node = moving_node(node.disk, node.image)
-    assert all(directory.was_clean for directory in node.broker.logs.online.values())
+    assert all(directory.was_clean for directory in node.broker.partitions.logs.online.values())
     node.timers.advance(ENOUGH_MS)
     assert (node.partition().directory, numbers(node)) == ("/two", list(range(5)))
 
@@ -117,7 +117,7 @@ def test_a_copy_that_has_more_than_the_log_is_cut():
     node.controller.hold()
     move(node)
     node.timers.advance(ENOUGH_MS)
-    assert node.broker.logs.online["/two"].futures.logs[node.partition().name].log_end_offset == 3
+    assert node.broker.partitions.logs.online["/two"].futures.logs[node.partition().name].log_end_offset == 3
     node.partition().log.truncate_to(2)
     node = killed(node)
     node.change_partition(leader=1)
@@ -182,7 +182,7 @@ def test_two_logs_of_which_the_metadata_names_neither():
 def test_two_logs_of_which_one_is_of_a_topic_that_had_the_name_before():
     node = moved(written())
     rename(node, "/one", r"orders-0\..*-delete", "orders-0")
-    directory = node.broker.logs.online["/one"]
+    directory = node.broker.partitions.logs.online["/one"]
     directory.remember_topic(node.partition().name, topic_id_of("an older one"))
     node = killed(node)
     assert (node.partition().directory, numbers(node)) == ("/two", list(range(5)))
@@ -192,7 +192,7 @@ def test_two_logs_of_which_one_is_of_a_topic_that_had_the_name_before():
 def test_two_logs_of_which_the_one_has_records_that_the_other_has_not():
     node = written()
     node.controller.hold()
-    node.broker.logs.online["/two"].create(node.partition().name, topic_id_of("orders"))
+    node.broker.partitions.logs.online["/two"].create(node.partition().name, topic_id_of("orders"))
     node.change_partition(directories=[TWO])
     node = killed(node)
     assert node.partition().directory == "/two"
@@ -202,7 +202,7 @@ def test_two_logs_of_which_the_one_has_records_that_the_other_has_not():
 def test_what_the_checkpoints_said_of_an_earlier_stay_is_not_believed_of_the_copy():
     node = written()
     name, log = node.partition().name, node.partition().log
-    one = node.broker.logs.online["/one"]
+    one = node.broker.partitions.logs.online["/one"]
     log.flush()
     log.advance_log_start_offset(3)
     one.checkpoint()

@@ -48,7 +48,7 @@ def half_way(node: TestNode) -> None:
 
 
 def futures(node: TestNode) -> dict[TopicPartition, PartitionLog]:
-    return node.broker.logs.online["/two"].futures.logs
+    return node.broker.partitions.logs.online["/two"].futures.logs
 
 
 def finish(node: TestNode) -> None:
@@ -192,7 +192,7 @@ def test_a_log_that_ends_with_offsets_of_which_compaction_has_left_nothing(node)
 
 
 def test_what_the_cleaner_has_done_is_known_in_the_new_directory(node):
-    one, two = node.broker.logs.online.values()
+    one, two = node.broker.partitions.logs.online.values()
     one.save_cleaner_offset(node.partition().name, 7)
     move(node)
     node.timers.advance(ENOUGH_MS)
@@ -343,7 +343,7 @@ def test_asking_again_changes_nothing_and_asking_anew_begins_anew(node):
 
 def test_a_target_that_fails_ends_the_move_and_the_replica_stays(node):
     half_way(node)
-    node.broker.on_disk_error("/two", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/two", OSError(errno.EIO, "gone"))
     finish(node)
     assert node.partition().directory == "/one"
     assert numbers(node) == list(range(10))
@@ -355,7 +355,7 @@ def test_a_target_that_is_full_ends_the_move_and_goes_on(node):
     node.disk.fail_next("write", errno.ENOSPC)
     node.timers.advance(ENOUGH_MS)
     assert node.partition().directory == "/one"
-    assert list(node.broker.logs.online) == ["/one", "/two"]
+    assert list(node.broker.partitions.logs.online) == ["/one", "/two"]
     assert move(node) == ErrorCode.NONE
     node.timers.advance(ENOUGH_MS)
     assert node.partition().directory == "/two"
@@ -363,11 +363,11 @@ def test_a_target_that_is_full_ends_the_move_and_goes_on(node):
 
 def test_a_source_that_fails_leaves_the_copy_for_the_next_start(node):
     half_way(node)
-    node.broker.on_disk_error("/one", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/one", OSError(errno.EIO, "gone"))
     finish(node)
     assert node.partition() is None
     assert names_in(node, "/two") == ["orders-0-future"]
-    node.broker.logs.close()
+    node.broker.partitions.logs.close()
     node = moving_node(node.disk, node.image)
     node.timers.advance(ENOUGH_MS)
     assert arrived(node)
@@ -386,7 +386,7 @@ def test_damage_is_not_copied(node):
 def test_no_move_begins_while_a_directory_is_offline():
     node = TestNode(log_dirs=("/one", "/two", "/three"))
     node.create_topic("orders")
-    node.broker.on_disk_error("/three", OSError(errno.EIO, "gone"))
+    node.broker.partitions.on_disk_error("/three", OSError(errno.EIO, "gone"))
     assert move(node, "/two") == ErrorCode.KAFKA_STORAGE_ERROR
 
 

@@ -1,0 +1,129 @@
+"""The partitions that this node holds, the requests that wait for them, and what a failing disk does to them.
+
+A disk that fails takes its directory away: the partitions in it are offline until the node starts anew, the requests
+that wait for them are answered, and everybody who follows a partition (`when_gone`) is told. Other directories go on.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.partitions.traffic import Traffic
+from ottla.log.log_dirs import LogDirs
+from ottla.runtime.world import World
+from ottla.wire.errors import ErrorCode
+
+_log = logging.getLogger(__name__)
+
+LOG_DIRS = "log-dirs"
+"""The key of the disk jobs that change a directory's set of logs, or go through it: one at a time."""
+
+DISK_IS_FULL = frozenset({ENOSPC, EDQUOT})
+OUT_OF_DESCRIPTORS = frozenset({EMFILE, ENFILE})
+
+
+class Partitions(dict[tuple[str, int], Partition]):
+    """Found by topic and number: a `TopicPartition`, or a bare tuple, which is an equal key and quicker.
+
+    `offline` are partitions whose log directory has failed. `has_news_for_checkpoints`: something that the checkpoints
+    of the directories tell has changed since they were written.
+    """
+
+    def __init__(self, metadata: ClusterMetadata, logs: LogDirs, world: World) -> None:
+        super().__init__()
+        self.logs = logs
+        self.world = world
+        self.offline: set[tuple[str, int]] = set()
+        self.purgatory = Purgatory(world.timers)
+        self.traffic = Traffic()
+        self.has_news_for_checkpoints = True
+        self.when_gone: Callable[[Partition], None] = _nobody_is_told
+        """For the coordinators, whose state is in partitions."""
+        self.when_directory_fails: Callable[[str], None] = _nobody_is_told
+        """For moves to and from the directory."""
+        self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
+        """For the node, which tells the controller, and stops when no directory is left."""
+        self._metadata = metadata
+        self._failing: set[str] = set()
+
+    def holds(self, partition: Partition) -> bool:
+        """Whether this very partition is still held: not deleted meanwhile, nor lost with its disk."""
+        return self.get(partition.name) is partition
+
+    def find_error(self, topic: str, index: int) -> ErrorCode:
+        """Why a partition is not held here, as a client is to be told."""
+        if (topic, index) in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if self._metadata.knows(topic, index):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    # Failing disks
+
+    def on_storage_problem(self, partition: Partition, problem: Exception) -> ErrorCode:
+        """What a client is told when its partition's log raised one of `log.errors.STORAGE_PROBLEMS`.
+
+        A client that asks for damaged bytes is told that they are; the rest of the disk may be sound, so the directory
+        stays.
+        """
+        if isinstance(problem, OSError):
+            self.on_disk_error(partition.directory, problem)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        _log.error("the log of %s is damaged: %s", partition.name, problem)
+        return ErrorCode.CORRUPT_MESSAGE
+
+    def on_disk_error(self, directory: str, problem: OSError) -> None:
+        """A disk that is full still serves reads, and may have room again; other errors mostly take the directory away.
+
+        That a file could not be opened because too many are is no word about the disk.
+        """
+        if problem.errno in DISK_IS_FULL:
+            _log.error("%s is full: %s", directory, problem)
+        elif problem.errno in OUT_OF_DESCRIPTORS:
+            _log.error("no file of %s can be opened; allow the node more than now (ulimit -n): %s", directory, problem)
+        else:
+            self.fail_directory(directory, problem)
+
+    def fail_directory(self, directory: str, problem: OSError) -> None:
+        """Goes on without a directory: its partitions are offline until the node starts anew."""
+        if directory not in self.logs.online or directory in self._failing:
+            return
+        _log.error("%s has failed and is no longer used: %s", directory, problem)
+        self._failing.add(directory)
+        self.when_directory_fails(directory)
+        self._take_offline(list(self.logs.online[directory].logs))
+        # Where logs are made, deleted and checkpointed, one at a time: none of that may be in the middle.
+        self.world.workers.run(
+            lambda: self.logs.take_offline(directory, problem),
+            lambda lost: self._on_offline(directory, problem, lost),
+            key=LOG_DIRS,
+        )
+
+    def _on_offline(self, directory: str, problem: OSError, lost: list[TopicPartition]) -> None:
+        self._failing.discard(directory)
+        self._take_offline(lost)
+        self.on_directory_failed(directory, problem)
+
+    def on_broken(self, partition: Partition, problem: Exception) -> None:
+        """What a partition knows of itself is not so: it is offline until the next start, which recovers it."""
+        _log.error("%s is broken, and offline until the next start", partition.name, exc_info=problem)
+        self.logs.distrust(partition.name)
+        self._take_offline([partition.name])
+
+    def _take_offline(self, names: Iterable[TopicPartition]) -> None:
+        for name in names:
+            if self._metadata.knows(*name):
+                self.offline.add(name)
+            partition = self.pop(name, None)
+            if partition is not None:
+                partition.state = None
+                self.purgatory.release(partition)
+                self.when_gone(partition)
+
+
+def _nobody_is_told(*_what: object) -> None:
+    """A broker on its own."""
