@@ -90,15 +90,16 @@ def _frame_bound(data: memoryview, position: int, limit: int, most_blocks: int) 
 
 
 def _blocks_bound(data: memoryview, position: int, largest: int) -> tuple[int, int, int]:
+    """The empty block that a stream ends with, because it was flushed first, is not counted with the others."""
     bound = blocks = 0
     while True:
         head = data[position] | data[position + 1] << 8 | data[position + 2] << 16
         kind, size = head >> 1 & 3, head >> 3
         bound += largest if kind == _COMPRESSED_BLOCK else size
-        blocks += 1
         position += 3 + (1 if kind == _RLE_BLOCK else size)
         if head & 1:
-            return bound, blocks, position
+            return bound, max(blocks + (size > 0), 1), position
+        blocks += 1
 
 
 def _word(data: memoryview, position: int) -> int:

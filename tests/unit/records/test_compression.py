@@ -171,5 +171,11 @@ def test_small_pieces_count_for_more_than_is_in_them(codec):
     assert bytes(decompress(codec, first + piece * 200 + last, 1 << 20)) == b"x" * 200
 
 
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_limit_of_just_what_is_there_is_enough(codec):
+    for data in (b"x", b"x" * 1024, TEXT):
+        assert bytes(decompress(codec, compress(codec, data), len(data))) == data
+
+
 def test_gzip_is_what_every_reader_knows():
     assert zlib.decompress(compress(Compression.GZIP, TEXT), 31) == TEXT
