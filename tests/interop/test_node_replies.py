@@ -11,7 +11,8 @@ from apache_kafka import ApacheKafka, free_ports
 from compared_nodes import Ask, Pair, Rule, Side
 from requests_to_compare import SCENES
 
-from ottla.broker.dispatch import CONTROLLER_ROUTES, ROUTES
+from ottla.broker.dispatch import ROUTES
+from ottla.controller import controller_apis
 from ottla.testing.node import RunningNode
 from ottla.wire.apis import ApiKey
 from ottla.wire.messages import DescribeClusterRequest
@@ -32,7 +33,7 @@ def is_known(value: Any) -> Any:
 def of_served_apis(apis: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A listener that does not serve Metadata is the controllers'."""
     for_clients = any(api["api_key"] == ApiKey.METADATA for api in apis)
-    served = ROUTES if for_clients else CONTROLLER_ROUTES
+    served = ROUTES if for_clients else controller_apis.SERVED
     return sorted((api for api in apis if api["api_key"] in served), key=lambda api: int(api["api_key"]))
 
 
