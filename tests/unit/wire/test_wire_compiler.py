@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ottla
 from ottla.wire import compiler, decoding, encoding
-from ottla.wire.messages import ApiVersionsRequest, BrokerHeartbeatRequest
+from ottla.wire.messages import ApiVersionsRequest
 
 SOURCES = Path(ottla.__file__).parents[1]
 
@@ -30,10 +30,12 @@ def test_using_it_does_not_import_what_is_slow() -> None:
 
 
 def test_a_version_is_compiled_when_it_is_first_used() -> None:
-    assert not BrokerHeartbeatRequest._encoders
-    encoder = BrokerHeartbeatRequest._encoders[1]
-    assert list(BrokerHeartbeatRequest._encoders) == [1]
-    assert BrokerHeartbeatRequest._encoders[1] is encoder
+    program = (
+        "from ottla.wire.messages import BrokerHeartbeatRequest\n"
+        "encoders = BrokerHeartbeatRequest._encoders\n"
+        "print(list(encoders), encoders[1] is encoders[1], list(encoders))"
+    )
+    assert run(program) == "[] True [1]\n"
 
 
 def test_the_compiled_decoder_is_there_if_a_compiler_was() -> None:
