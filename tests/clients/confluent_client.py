@@ -1,6 +1,6 @@
 """confluent-kafka, which is librdkafka: what most languages but Java use."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -19,36 +19,51 @@ NAME = "confluent-kafka"
 NULL_HEADERS = True
 TIMEOUT_S = 30.0
 MAX_BYTES = 8 << 20
+RECONNECTS_SOON = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "retry.backoff.ms": 20}
 
 
 def write(bootstrap: str, topic: str, records: Sequence[Record], compression: str = "none", partition: int = 0) -> None:
-    config = {
-        "bootstrap.servers": bootstrap,
-        "compression.type": compression,
-        "enable.idempotence": True,  # otherwise what is sent again may be overtaken
-        "message.max.bytes": MAX_BYTES,
-        "linger.ms": 20,
-    }
-    producer = Producer(config)
-    problems: list[KafkaError] = []
+    Writer(bootstrap, topic, compression).write({partition: records})
 
-    def delivered(problem: KafkaError | None, _: object) -> None:
-        if problem is not None:
-            problems.append(problem)
 
-    for record in records:
-        producer.produce(
-            topic,
-            record.value,
-            record.key,
-            partition,
-            delivered,
-            timestamp=record.timestamp_ms,
-            headers=list(record.headers),
+class Writer:
+    """A producer that stays: each new one waits half a second in librdkafka until it asks for its producer id."""
+
+    def __init__(self, bootstrap: str, topic: str, compression: str = "none") -> None:
+        self._topic = topic
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "compression.type": compression,
+                "enable.idempotence": True,  # otherwise what is sent again may be overtaken
+                "message.max.bytes": MAX_BYTES,
+                "linger.ms": 20,
+                **RECONNECTS_SOON,
+            }
         )
-    assert producer.flush(TIMEOUT_S) == 0, "not everything was acknowledged in time"
-    if problems:
-        raise Refused(problems[0].code())
+
+    def write(self, records: Mapping[int, Sequence[Record]]) -> None:
+        """Writes to each partition what it is to get, and returns when all is acknowledged."""
+        problems: list[KafkaError] = []
+
+        def delivered(problem: KafkaError | None, _: object) -> None:
+            if problem is not None:
+                problems.append(problem)
+
+        for partition, of_partition in records.items():
+            for record in of_partition:
+                self._producer.produce(
+                    self._topic,
+                    record.value,
+                    record.key,
+                    partition,
+                    delivered,
+                    timestamp=record.timestamp_ms,
+                    headers=list(record.headers),
+                )
+        assert self._producer.flush(TIMEOUT_S) == 0, "not everything was acknowledged in time"
+        if problems:
+            raise Refused(problems[0].code())
 
 
 def read(bootstrap: str, topic: str, count: int, offset: int = 0, partition: int = 0) -> list[Placed]:
@@ -151,9 +166,7 @@ class Stream:
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,
                 "linger.ms": 1,
-                "reconnect.backoff.ms": 20,
-                "reconnect.backoff.max.ms": 200,
-                "retry.backoff.ms": 20,
+                **RECONNECTS_SOON,
                 "delivery.timeout.ms": 120_000,
             }
         )

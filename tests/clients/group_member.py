@@ -31,6 +31,7 @@ class GroupMember:
         self.partitions: set[int] = set()
         self.read: list[tuple[int, int, str]] = []
         self.problems: list[str] = []
+        self._is_over = False
         given = {"bootstrap": bootstrap, "group": group, "topic": topic, **options}
         self._process = subprocess.Popen(
             [sys.executable, __file__, client, json.dumps(given)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -57,8 +58,14 @@ class GroupMember:
             if "problem" in said:
                 self.problems.append(said["problem"])
 
+    @property
+    def has_died(self) -> bool:
+        """Ended without being told to."""
+        return not self._is_over and self._process.poll() is not None
+
     def leave(self) -> None:
         """Ends in order."""
+        self._is_over = True
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(WAIT_S)
@@ -66,6 +73,7 @@ class GroupMember:
 
     def kill(self) -> None:
         """As a crash: nothing is committed, nobody is told."""
+        self._is_over = True
         self._process.kill()
         self._process.wait(WAIT_S)
         self._end()
@@ -120,6 +128,7 @@ def be_confluent(ending: Ending, options: dict[str, Any]) -> None:
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
         "topic.metadata.refresh.interval.ms": 1000,
+        "reconnect.backoff.max.ms": 500,
         "log_level": 0,
     }
     if options.get("protocol") == "consumer":
@@ -165,12 +174,18 @@ def be_kafka_python(ending: Ending, options: dict[str, Any]) -> None:
         enable_auto_commit=False,
         session_timeout_ms=options.get("session_ms", SESSION_TIMEOUT_MS),
         heartbeat_interval_ms=300,
+        reconnect_backoff_max_ms=500,
     )
     had: set[int] | None = None
     while not ending.is_here:
-        # Not for a shorter time: kafka-python 3.0.12 forgets the answer to its SyncGroup if that comes when `poll` has
-        # run out of time, and then neither joins again nor is heard of.
-        found = consumer.poll(timeout_ms=1000)
+        try:
+            # Not for a shorter time: kafka-python 3.0.12 forgets the answer to its SyncGroup if that comes when `poll`
+            # has run out of time, and then neither joins again nor is heard of.
+            found = consumer.poll(timeout_ms=1000)
+        except KafkaError as problem:
+            if type(problem).__name__ not in EXPECTED:
+                say(problem=repr(problem))
+            continue
         has = {place.partition for place in consumer.assignment()}
         if has != had:
             had = has

@@ -28,6 +28,7 @@ class Scene:
         self._written: set[tuple[int, str]] = set()
         self._stack = ExitStack()
         confluent_client.Admin(node.bootstrap).create(self.topic, PARTITIONS, {})
+        self._writer = confluent_client.Writer(node.bootstrap, self.topic)
 
     def member(self, client: ModuleType | str, **options: str | int) -> GroupMember:
         name = client if isinstance(client, str) else client.NAME
@@ -36,18 +37,19 @@ class Scene:
         return self._stack.enter_context(member)
 
     def write(self, per_partition: int = 20) -> None:
-        for partition in range(PARTITIONS):
-            values = [f"{partition}-{next(_numbers)}" for _ in range(per_partition)]
-            confluent_client.write(
-                self.node.bootstrap, self.topic, [Record(value.encode()) for value in values], partition=partition
-            )
-            self._written |= {(partition, value) for value in values}
+        values = {
+            partition: [f"{partition}-{next(_numbers)}" for _ in range(per_partition)]
+            for partition in range(PARTITIONS)
+        }
+        self._writer.write({partition: [Record(v.encode()) for v in of_it] for partition, of_it in values.items()})
+        self._written |= {(partition, value) for partition, of_it in values.items() for value in of_it}
 
     def until(self, is_so: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + SETTLED_WITHIN_S
         while True:
             for member in self.members:
                 member.listen()
+                assert not member.has_died, f"a member died while the test waited until {what}"
             self.look()
             if is_so():
                 return

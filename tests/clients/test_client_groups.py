@@ -11,11 +11,15 @@ import pytest
 from group_scene import PARTITIONS, Scene
 from target import Target, a_target
 
+SHORT_SESSION_MS = 2000
+
 
 @pytest.fixture(scope="module")
 def groups_node() -> Iterator[Target]:
-    """Sessions may be short here, so that the dead are soon missed."""
-    with a_target(group_min_session_timeout_ms=1000, offsets_topic_num_partitions=5) as running:
+    """Sessions may be short here, so that the dead are soon missed, and the first member of a group waits for none."""
+    with a_target(
+        group_min_session_timeout_ms=1000, group_initial_rebalance_delay_ms=0, offsets_topic_num_partitions=5
+    ) as running:
         yield running
 
 
@@ -54,7 +58,7 @@ def test_members_share_the_partitions_as_they_come_and_go(client: ModuleType, sc
 
 def test_partitions_of_a_killed_member_move_to_the_others(client: ModuleType, scene: Scene) -> None:
     scene.write()
-    first, second = scene.member(client), scene.member(client)
+    first, second = (scene.member(client, session_ms=SHORT_SESSION_MS) for _ in range(2))
     scene.settle(first, second)
     scene.read_all()
     second.kill()
@@ -64,7 +68,7 @@ def test_partitions_of_a_killed_member_move_to_the_others(client: ModuleType, sc
 
 
 def test_a_paused_member_loses_its_partitions_and_gets_some_back(client: ModuleType, scene: Scene) -> None:
-    first, second = scene.member(client), scene.member(client)
+    first, second = (scene.member(client, session_ms=SHORT_SESSION_MS) for _ in range(2))
     scene.settle(first, second)
     second.pause()
     scene.write()
@@ -178,17 +182,22 @@ def test_consumers_of_the_new_protocol_come_go_and_are_killed(assignor: str, con
     assert in_order(first.read)
 
 
-def test_static_consumers_of_the_new_protocol_keep_their_partitions(consumers: Scene) -> None:
-    first = consumers.member("confluent-kafka", protocol="consumer", instance="one")
-    second = consumers.member("confluent-kafka", protocol="consumer", instance="two")
-    consumers.settle(first, second)
-    of_first, of_second = set(first.partitions), set(second.partitions)
-    second.leave()
-    again = consumers.member("confluent-kafka", protocol="consumer", instance="two")
-    consumers.until(lambda: again.partitions == of_second, "it has them again")
-    assert first.partitions == of_first
-    consumers.write()
-    consumers.read_all()
+def test_static_consumers_of_the_new_protocol_keep_their_partitions() -> None:
+    with a_target(**{**QUICK_CONSUMERS, "group_consumer_session_timeout_ms": 20_000}) as node:
+        scene = Scene(node)
+        try:
+            first = scene.member("confluent-kafka", protocol="consumer", instance="one")
+            second = scene.member("confluent-kafka", protocol="consumer", instance="two")
+            scene.settle(first, second)
+            of_first, of_second = set(first.partitions), set(second.partitions)
+            second.leave()
+            again = scene.member("confluent-kafka", protocol="consumer", instance="two")
+            scene.until(lambda: again.partitions == of_second, "it has them again")
+            assert first.partitions == of_first
+            scene.write()
+            scene.read_all()
+        finally:
+            scene.close()
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])

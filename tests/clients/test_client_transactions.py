@@ -20,8 +20,8 @@ def a_producer(bootstrap: str, transactional_id: str, **settings: object) -> Pro
             "bootstrap.servers": bootstrap,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": 10_000,
-            "retry.backoff.ms": 20,
             "linger.ms": 0,
+            **confluent_client.RECONNECTS_SOON,
             **settings,
         }
     )
