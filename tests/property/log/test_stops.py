@@ -192,12 +192,12 @@ def crash_after(seeds: Iterable[int], **how: Any) -> None:
         crash_in(seed, 1 << 30, survivors=12, **how)
 
 
-def test_a_power_cut_at_any_call_of_a_stop_loses_nothing_and_vouches_for_nothing_too_early() -> None:
-    for seed in range(3):
-        call = 1
-        while crash_in(seed, call, survivors=3):
-            call += 1
-        assert call > 30
+@pytest.mark.parametrize("seed", range(3))
+def test_a_power_cut_at_any_call_of_a_stop_loses_nothing_and_vouches_for_nothing_too_early(seed: int) -> None:
+    call = 1
+    while crash_in(seed, call, survivors=3):
+        call += 1
+    assert call > 30
 
 
 @pytest.mark.parametrize(

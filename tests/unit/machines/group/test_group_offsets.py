@@ -12,7 +12,8 @@ from ottla.wire.messages import (
     TxnOffsetCommitRequest,
 )
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 PRODUCER = TransactionStamp(7, 2)
 
 
@@ -289,10 +290,12 @@ def test_offsets_in_a_topic_that_members_no_longer_read_grow_old_while_the_group
 
 
 def test_a_commit_with_a_time_of_its_own_is_kept_for_that_long() -> None:
-    groups = Groups(offsets_retention_ms=7 * DAY_MS, offsets_retention_check_interval_ms=1000)
-    groups.commit({("orders", 0): 1}, retention_time_ms=5000, version=4)
+    groups = Groups(offsets_retention_ms=7 * DAY_MS, offsets_retention_check_interval_ms=HOUR_MS)
+    groups.commit({("orders", 0): 1}, retention_time_ms=5 * HOUR_MS, version=4)
     groups.commit({("orders", 1): 1}, retention_time_ms=10 * DAY_MS, version=4)
-    groups.advance(5000)
+    groups.advance(5 * HOUR_MS - 1)
+    assert groups.committed() == {("orders", 0): 1, ("orders", 1): 1}
+    groups.advance(1)
     assert groups.committed() == {("orders", 1): 1}
     groups.advance(8 * DAY_MS)
     assert groups.committed() == {("orders", 1): 1}
