@@ -10,7 +10,8 @@ UV     := $(shell command -v uv 2>/dev/null)
 # The first interpreter that is new enough; name another with `make PYTHON=…`.
 PYTHON := $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-JOBS   := 2
+# Workers of the tests: more than cores, because what talks to nodes mostly waits for them.
+JOBS   := 6
 
 # A group is installed again only when what it was made from has changed.
 BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx)
@@ -18,6 +19,8 @@ BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx)
 # uv must not fetch an interpreter: that would need more than PyPI.
 export UV_PYTHON_DOWNLOADS := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Where bytecode is not kept, every worker and every node that a test starts compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 say = @printf '\033[1m==>\033[0m %s\n'
 
@@ -30,9 +33,9 @@ setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs
 demo: $(VENV)/.demo ## a million records through a node that is killed half-way (under a minute)
 	@$(BIN)/ottla demo
 
-test: $(VENV)/.test ## run the tests (a minute or two; the long run is `make fuzz`)
+test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (two to three minutes on two cores; the long run is `make fuzz`)
 	$(say) "pytest"
-	@$(BIN)/pytest -n $(JOBS)
+	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1
 
 check: $(VENV)/.test $(VENV)/.check ## lint, formatting, types, imports, freshness of generated files
 	$(say) "ruff check"
@@ -61,9 +64,9 @@ bench-coordinators: $(VENV)/.bench ## groups, transactions and cleaning beside A
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-coordinators needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/coordinators
 
-fuzz: $(VENV)/.test ## the long run: many more cases of the fuzz and crash tests
+fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the fuzz and crash tests
 	$(say) "pytest -m long"
-	@$(BIN)/pytest -n $(JOBS) -m long
+	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 -m long
 
 interop: $(VENV)/.interop ## run beside Apache Kafka (needs Java and Maven)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make interop needs java and mvn on PATH"; exit 1; }
@@ -113,4 +116,9 @@ $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 $(VENV)/.test $(VENV)/.check $(VENV)/.bench $(VENV)/.interop $(VENV)/.demo: $(VENV)/.%: $(VENV)/.core
 	$(say) "installing what 'make $*' needs"
 	@$(call install,--group $*)
+	@touch $@
+
+# pytest rewrites the asserts of every test file and keeps the result. Once, before workers that start together each do it.
+$(VENV)/.rewritten: $(VENV)/.test
+	@$(BIN)/pytest --collect-only -q >/dev/null || true
 	@touch $@
