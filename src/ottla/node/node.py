@@ -12,9 +12,8 @@ It goes down in the other order: no more connections, waiting requests answered,
 closed, the metadata log closed, and last the markers of a clean stop.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
@@ -38,34 +37,38 @@ from ottla.node.config import NodeConfig
 from ottla.node.connection_limits import connection_limits, protected_listeners
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata_quorum import open_metadata
-from ottla.node.real_world import real_world
 from ottla.node.registration import Membership
 from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum_view import RaftQuorum
+from ottla.runtime.procedure import wait_for, wait_until
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
+from ottla.runtime.world import World
 
 _log = logging.getLogger(__name__)
 _ANSWER_WAITING_S = 5.0
+_LOOK_AGAIN_S = 0.005
 _METADATA_MAINTENANCE_S = 1.0
 
 ResultT = TypeVar("ResultT")
 
 
 class Node:
-    """A broker and controller in one process. `failed` is told when it cannot go on."""
+    """A broker and controller in one process. `failed` is told when it cannot go on.
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, config: NodeConfig, *, may_format: bool, failed: Callable[[], None]
-    ) -> None:
+    `start` and `stop` are run as a `Procedure`. What is in `also_close` goes down with the connections.
+    """
+
+    def __init__(self, world: World, config: NodeConfig, *, may_format: bool, failed: Callable[[], None]) -> None:
         self.config = config
-        self._loop = loop
+        self.also_close: list[Callable[[], None]] = []
+        self.metrics_address = ""
         self._may_format = may_format
         self._failed = failed
-        self._world = world = real_world(loop)
+        self._world = world
         self._workers = world.workers
         self._timers = world.timers
         self._requests = RequestMetrics(world.timers.now_s)
@@ -73,14 +76,12 @@ class Node:
         self._metadata_lock: Lock | None = None
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
-        self._metrics_server: asyncio.Server | None = None
-        self._metrics_address = ""
         self._endpoints: list[Endpoint] = []
         self.broker: Broker | None = None
 
     # Coming up
 
-    async def start(self, metrics_port: int | None = None) -> None:
+    async def start(self) -> None:
         """Raises `OttlaError` or `OSError` in one clear line when it cannot."""
         config = self.config
         for warning in config.warnings:
@@ -100,8 +101,8 @@ class Node:
             self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
         self._bind()
-        self._metadata = await self._on_worker(lambda: self._open_metadata(storage))
-        await self._until(self._metadata.start)
+        self._metadata = await self._on_worker(partial(self._open_metadata, storage))
+        await wait_until(self._metadata.start)
         controller = self._make_controller(storage)
         self.broker = self._make_broker(storage, controller)
         await self._on_worker(partial(self._logs.open_all, self._on_opened))
@@ -115,8 +116,6 @@ class Node:
         self.broker.cleaner = LogCleaner(self.broker)
         self.broker.cleaner.start()
         self._timers.every(_METADATA_MAINTENANCE_S, self._metadata.maintain)
-        if metrics_port is not None:
-            await self._serve_metrics(metrics_port)
 
     def _make_server(self) -> Server:
         config = self.config
@@ -206,7 +205,6 @@ class Node:
         assert self._logs is not None
         metadata = self._metadata
         epochs = {directory.broker_epoch for directory in self._logs.online.values() if directory.was_clean}
-        refused: asyncio.Future[None] = self._loop.create_future()
         self._membership = Membership(
             broker,
             [
@@ -217,26 +215,18 @@ class Node:
             incarnation_id=random_uuid(self._world.entropy.randbytes),
             previous_broker_epoch=epochs.pop() if len(epochs) == 1 else -1,
             committed_offset=lambda: metadata.committed_offset,
-            failed=refused.set_exception,
         )
         broker.partitions.on_directory_failed = self._on_directory_failed
         broker.start()
-        joined = self._loop.create_task(self._until(self._membership.join))
-        await asyncio.wait({joined, refused}, return_when=asyncio.FIRST_COMPLETED)
-        if refused.done():
-            joined.cancel()
-            refused.result()
-        await joined
+        await wait_for(self._membership.join)
 
-    async def _serve_metrics(self, port: int) -> None:
+    def metrics_page(self) -> Iterable[str]:
+        """The metrics as they are now, piece by piece."""
         from ottla.node.metrics.node_metrics import metrics_page
-        from ottla.runtime.exposition import serve_metrics
 
         assert self.broker is not None
         assert self._metadata is not None
-        page = partial(metrics_page, self.broker, self._requests, self._metadata)
-        self._metrics_server, port = await serve_metrics("127.0.0.1", port, page)
-        self._metrics_address = f"http://127.0.0.1:{port}/metrics"
+        return metrics_page(self.broker, self._requests, self._metadata)
 
     def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
         assert self._server is not None
@@ -265,8 +255,8 @@ class Node:
             "cluster": self.broker.cluster_id,
             "node": str(self.config.node_id),
         }
-        if self._metrics_address:
-            shown["metrics"] = self._metrics_address
+        if self.metrics_address:
+            shown["metrics"] = self.metrics_address
         return shown
 
     # When something breaks
@@ -305,13 +295,12 @@ class Node:
         self.broker.coordinators.close()
         self.broker.partitions.purgatory.release_all()
         await self._drain()
-        await self._until(self._membership.leave)
+        await wait_until(self._membership.leave)
         self._server.close()
-        if self._metrics_server is not None:
-            self._metrics_server.close()
+        self._close_others()
         self._timers.close()
-        await self._until(self._workers.when_idle)
-        await self._until(self._metadata.stop)
+        await wait_until(self._workers.when_idle)
+        await wait_until(self._metadata.stop)
         self._metadata = None
         await self._on_worker(partial(self._logs.close, self.broker.broker_epoch))
         self._logs = None
@@ -319,9 +308,10 @@ class Node:
     async def _drain(self) -> None:
         """Gives replies that are on their way a moment to leave."""
         assert self._server is not None
-        deadline = self._loop.time() + _ANSWER_WAITING_S
-        while self._loop.time() < deadline and not all(connection.is_idle for connection in self._server.connections):
-            await asyncio.sleep(0.005)
+        timers, server = self._timers, self._server
+        deadline_s = timers.now_s() + _ANSWER_WAITING_S
+        while timers.now_s() < deadline_s and not all(connection.is_idle for connection in server.connections):
+            await wait_until(partial(timers.after, _LOOK_AGAIN_S))
 
     def abandon(self) -> None:
         """Lets go of everything at once, after a clean stop or instead of one. Writes nothing."""
@@ -331,26 +321,19 @@ class Node:
         if self._server is not None:
             self._server.close()
         self._world.network.close()
-        if self._metrics_server is not None:
-            self._metrics_server.close()
+        self._close_others()
         if self._logs is not None:
             self._logs.abandon()
         if self._metadata_lock is not None:
             self._metadata_lock.release()
         self._workers.close()
 
-    # Waiting
-
-    async def _until(self, begin: Callable[[Callable[[], None]], None]) -> None:
-        """Waits until what `begin` begins calls back."""
-        done: asyncio.Future[None] = self._loop.create_future()
-        begin(lambda: done.set_result(None))
-        await done
-
     async def _on_worker(self, function: Callable[[], ResultT]) -> ResultT:
-        done: asyncio.Future[ResultT] = self._loop.create_future()
-        self._workers.run(function, done.set_result, done.set_exception)
-        return await done
+        return await wait_for(partial(self._workers.run, function))
+
+    def _close_others(self) -> None:
+        while self.also_close:
+            self.also_close.pop()()
 
 
 def _not_ready(_context: object, _message: object, _respond: object) -> None:

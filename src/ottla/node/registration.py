@@ -26,7 +26,7 @@ class CannotJoin(StorageError):
 
 
 class Membership:
-    """One life of a broker in the cluster. `failed` is told when the controller will not have it."""
+    """One life of a broker in the cluster."""
 
     def __init__(
         self,
@@ -36,19 +36,20 @@ class Membership:
         incarnation_id: Uuid,
         previous_broker_epoch: int,
         committed_offset: Callable[[], int],
-        failed: Callable[[Exception], None],
     ) -> None:
         self._broker = broker
         self._endpoints = endpoints
         self._incarnation_id = incarnation_id
         self._previous_broker_epoch = previous_broker_epoch
         self._committed_offset = committed_offset
-        self._failed = failed
         self._heartbeats: Timer | None = None
         self._offline_directories: list[Uuid] = []
 
-    def join(self, then: Callable[[], None]) -> None:
-        """Registers, and asks to be unfenced; `then` is called when clients may be sent here."""
+    def join(self, then: Callable[[None], None], failed: Callable[[Exception], None]) -> None:
+        """Registers, and asks to be unfenced; `then` is called when clients may be sent here.
+
+        `failed` is told when the controller will not have this broker.
+        """
         request = BrokerRegistrationRequest(
             broker_id=self._broker.node_id,
             cluster_id=self._broker.cluster_id,
@@ -75,23 +76,25 @@ class Membership:
         ask_as_node(
             self._broker.controller,
             request,
-            lambda reply: self._on_registered(reply, then),
-            lambda error: self._failed(CannotJoin(f"the broker cannot register: {error.name}")),
+            lambda reply: self._on_registered(reply, then, failed),
+            lambda error: failed(CannotJoin(f"the broker cannot register: {error.name}")),
         )
 
     def _rack(self) -> str | None:
         rack = self._broker.config["broker.rack"]
         return str(rack) if rack is not None else None
 
-    def _on_registered(self, reply: BrokerRegistrationResponse, then: Callable[[], None]) -> None:
+    def _on_registered(
+        self, reply: BrokerRegistrationResponse, then: Callable[[None], None], failed: Callable[[Exception], None]
+    ) -> None:
         if reply.error_code:
             name = ErrorCode(reply.error_code).name
-            self._failed(CannotJoin(f"the controller does not take broker {self._broker.node_id}: {name}"))
+            failed(CannotJoin(f"the controller does not take broker {self._broker.node_id}: {name}"))
             return
         self._broker.broker_epoch = reply.broker_epoch
         interval_s = self._broker.config.integer("broker.heartbeat.interval.ms") / 1000
         self._heartbeats = self._broker.timers.every(interval_s, lambda: self._beat(lambda _: None))
-        self._beat(lambda _: then())
+        self._beat(lambda _: then(None))
 
     def _beat(self, then: Callable[[BrokerHeartbeatResponse], None], *, want_shut_down: bool = False) -> None:
         request = BrokerHeartbeatRequest(

@@ -13,10 +13,13 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ottla.base.ports import Timers
 from ottla.node.config import NodeConfig
 from ottla.node.descriptors import raise_descriptor_limit
 from ottla.node.node import Node
+from ottla.node.real_world import real_world
 from ottla.node.signals import signals_told
+from ottla.runtime.procedure import Procedure
 from ottla.runtime.selector import EagerSelector
 
 _log = logging.getLogger(__name__)
@@ -39,6 +42,26 @@ def run_node(
         return loop.run_until_complete(_run(loop, config, may_format, metrics_port, on_ready))
     finally:
         loop.close()
+
+
+async def _driven(procedure: Coroutine[Any, Any, None], timers: Timers) -> None:
+    """Runs what a node does without knowing of the loop, and waits for its end."""
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    under_way = Procedure(procedure, timers, done.set_result, done.set_exception)
+    try:
+        await done
+    finally:
+        under_way.cancel()
+
+
+async def _start(node: Node, timers: Timers, metrics_port: int | None) -> None:
+    await _driven(node.start(), timers)
+    if metrics_port is not None:
+        from ottla.runtime.exposition import serve_metrics
+
+        server, port = await serve_metrics("127.0.0.1", metrics_port, node.metrics_page)
+        node.also_close.append(server.close)
+        node.metrics_address = f"http://127.0.0.1:{port}/metrics"
 
 
 async def _first(doing: Coroutine[Any, Any, Any], ended: "asyncio.Future[int]") -> bool:
@@ -92,16 +115,17 @@ async def _run(
         if not is_up or stopping.is_set():
             end(BROKEN)
 
-    node = Node(loop, config, may_format=may_format, failed=lambda: end(BROKEN))
+    world = real_world(loop)
+    node = Node(world, config, may_format=may_format, failed=lambda: end(BROKEN))
     loop.set_exception_handler(on_exception)
     with signals_told(loop, {signal.SIGTERM, signal.SIGINT}, on_signal):
         try:
             with _no_collections():
-                is_started = await _first(node.start(metrics_port), ended)
+                is_started = await _first(_start(node, world.timers, metrics_port), ended)
             if is_started:
                 is_up = True
                 on_ready(node)
-                if await _first(stopping.wait(), ended) and await _first(node.stop(), ended):
+                if await _first(stopping.wait(), ended) and await _first(_driven(node.stop(), world.timers), ended):
                     end(0)
             return ended.result()
         finally:

@@ -31,6 +31,7 @@ class Workers:
         self._under_way = 0
         self._given_out = 0
         self._idle_callbacks: list[Callable[[], None]] = []
+        self._is_closed = False
 
     def run(
         self,
@@ -41,6 +42,8 @@ class Workers:
         key: Hashable = None,
     ) -> None:
         """Runs `function` on a thread. Without `failed`, an exception is raised on the loop."""
+        if self._is_closed:
+            return
         job: _Job = (key, function, then, failed, current())
         self._under_way += 1
         if key is None:
@@ -59,7 +62,11 @@ class Workers:
             callback()
 
     def close(self) -> None:
-        """Lets the threads end after the jobs they have. Threads that hang in a dead disk go with the process."""
+        """Takes no more jobs, and lets the threads end after the one they are at. Nobody is told what comes of it.
+
+        Threads that hang in a dead disk go with the process.
+        """
+        self._is_closed = True
         for _ in self._threads:
             self._ready.put(None)
         self._threads.clear()
@@ -73,7 +80,7 @@ class Workers:
         self._ready.put(job)
 
     def _work(self) -> None:
-        while (job := self._ready.get()) is not None:
+        while (job := self._ready.get()) is not None and not self._is_closed:
             try:
                 result, problem = job[1](), None
             except Exception as error:
@@ -84,6 +91,8 @@ class Workers:
                 return  # The loop is closed: nobody is waiting.
 
     def _finish(self, job: _Job, result: Any, problem: Exception | None) -> None:
+        if self._is_closed:
+            return
         key, _, then, failed, request = job
         self._under_way -= 1
         self._given_out -= 1

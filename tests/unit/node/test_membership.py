@@ -72,11 +72,10 @@ class Scene:
             incarnation_id=b"i" * 16,
             previous_broker_epoch=7,
             committed_offset=lambda: self.committed_offset,
-            failed=self.events.append,
         )
 
     def join(self):
-        self.membership.join(lambda: self.events.append("joined"))
+        self.membership.join(lambda _: self.events.append("joined"), self.events.append)
         return self
 
 

@@ -9,6 +9,7 @@ import pytest
 from ottla.base.errors import StorageError
 from ottla.node import run
 from ottla.node.run import BROKEN, STOPPED_AT_ONCE, run_node
+from ottla.runtime.procedure import wait_until
 
 
 class StandIn:
@@ -16,12 +17,17 @@ class StandIn:
 
     made: "StandIn"
 
-    def __init__(self, loop, config, *, may_format, failed):
-        self.loop, self.failed, self.done, self.faults = loop, failed, [], []
+    def __init__(self, world, config, *, may_format, failed):
+        self.world, self.failed, self.done, self.faults = world, failed, [], []
+        self.loop = asyncio.get_running_loop()
+        self.also_close = []
         StandIn.made = self
 
-    async def start(self, metrics_port):
-        self.done.append(f"started with {metrics_port}")
+    async def start(self):
+        self.done.append("started")
+
+    def metrics_page(self):
+        return ["some metrics"]
 
     async def stop(self):
         self.done.append("stopped")
@@ -31,6 +37,12 @@ class StandIn:
 
     def abandon(self):
         self.done.append("abandoned")
+        self.world.network.close()
+
+
+async def forever():
+    """As a node that waits for what never comes."""
+    await wait_until(lambda _done: None)
 
 
 @pytest.fixture(autouse=True)
@@ -48,15 +60,24 @@ def send(number):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_a_signal_stops_in_good_order(number):
-    assert run_until(lambda _: send(number), metrics_port=9308) == 0
-    assert StandIn.made.done == ["started with 9308", "stopped", "abandoned"]
+    assert run_until(lambda _: send(number)) == 0
+    assert StandIn.made.done == ["started", "stopped", "abandoned"]
+
+
+def test_metrics_are_served_where_they_are_asked_for():
+    def on_ready(node):
+        assert node.metrics_address.startswith("http://127.0.0.1:")
+        node.also_close.pop()()
+        send(signal.SIGTERM)
+
+    assert run_until(on_ready, metrics_port=0) == 0
 
 
 def test_a_second_signal_stops_at_once(monkeypatch):
     async def never_stops(self):
         self.done.append("stopping")
         send(signal.SIGTERM)
-        await asyncio.Event().wait()
+        await forever()
 
     monkeypatch.setattr(StandIn, "stop", never_stops)
     assert run_until(lambda _: send(signal.SIGTERM)) == STOPPED_AT_ONCE
@@ -86,7 +107,7 @@ def test_an_exception_that_nobody_expected_is_told_and_the_node_goes_on():
 def test_an_exception_while_a_node_starts_or_stops_ends_it_as_it_might_wait_forever(monkeypatch, phase):
     async def waits(self, *_):
         self.loop.call_soon(breaks)
-        await asyncio.Event().wait()
+        await forever()
 
     monkeypatch.setattr(StandIn, phase, waits)
     assert run_until(lambda _: send(signal.SIGTERM)) == BROKEN
@@ -95,7 +116,7 @@ def test_an_exception_while_a_node_starts_or_stops_ends_it_as_it_might_wait_fore
 
 
 def test_what_keeps_a_node_from_starting_is_raised(monkeypatch):
-    async def cannot(self, metrics_port):
+    async def cannot(self):
         raise StorageError("not formatted")
 
     monkeypatch.setattr(StandIn, "start", cannot)
@@ -115,11 +136,11 @@ def test_what_goes_wrong_while_it_stops_is_raised(monkeypatch):
 
 
 def test_a_second_signal_while_it_starts_ends_it(monkeypatch):
-    async def starts_forever(self, metrics_port):
+    async def starts_forever(self):
         send(signal.SIGTERM)
-        await asyncio.sleep(0.01)
+        await wait_until(lambda done: self.world.timers.after(0.01, done))
         send(signal.SIGTERM)
-        await asyncio.Event().wait()
+        await forever()
 
     monkeypatch.setattr(StandIn, "start", starts_forever)
     assert run_until(lambda _: None) == STOPPED_AT_ONCE
