@@ -12,6 +12,7 @@ A client that has too much under way is not read from until it has less; nor is 
 sent already stays with the frames.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import RemoteProtocolError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # After so long with one client's requests, its next ones wait until others have been served.
 _STEP_S = 0.005
+# Replies that are together no larger are sent as one.
+_LITTLE_BYTES = 64 << 10
 
 
 class Connection:
@@ -177,6 +180,9 @@ class Connection:
         if not self.session.client.is_open:
             return
         parts = self._replies.take_ready()
+        if len(parts) > 1 and self.session.unsent_bytes <= _LITTLE_BYTES:
+            with suppress(TypeError):  # There may be a file among them.
+                parts = [b"".join(parts)]
         if len(parts) == 1 and parts[0].__class__ is bytes and not self._outbox:
             self._send_alone(parts[0])
         else:

@@ -206,7 +206,7 @@ class Server:
         self._queued_bytes += size
 
     def answered(self, request: PendingRequest) -> None:
-        was_full = self.is_full
+        was_full = bool(self.paused) and self.is_full
         self._queued_bytes -= request.size
         self.answered_s = now_s = self.now_s()
         self._traffic.on_response(request, request.size, now_s - request.received_s)

@@ -168,9 +168,31 @@ def test_what_is_not_in_memory_is_read_by_a_thread_for_such_a_transport(file):
 
 def test_parts_are_let_go_of_when_one_of_them_cannot_be_held(file):
     with pytest.raises(AssertionError, match="no file"):
-        hold_all([b"head", FileSlice(file, 0, 10), Sizeable()])
+        hold_all([b"head", FileSlice(file, 0, MB), Sizeable()])
     file.close()
     assert file.fileno() < 0
+
+
+@pytest.mark.skipif(module._NO_WAIT is None, reason="the system cannot say what is in memory")
+def test_a_little_of_a_file_that_is_in_memory_becomes_bytes_and_pins_nothing(file):
+    held = hold_all([b"head", FileSlice(file, 5, 100), b"between", FileSlice(file, 500, 200), b""])
+    assert held == [b"head" + CONTENT[5:105] + b"between" + CONTENT[500:700]]
+    file.close()
+    assert file.fileno() < 0
+
+
+def test_more_of_a_file_than_a_little_is_sent_from_it(file):
+    parts = [b"head", *(FileSlice(file, 0, 10_000) for _ in range(3))]
+    held = hold_all(parts)
+    assert sum(isinstance(part, module.Region) for part in held) >= 2
+    for part in held:
+        module.release(part)
+
+
+def test_a_part_beyond_the_end_of_its_file_is_left_to_the_sending_to_find_out(file):
+    (part,) = hold_all([FileSlice(file, len(CONTENT) - 5, 10)])
+    assert isinstance(part, module.Region)
+    module.release(part)
 
 
 class Sizeable:

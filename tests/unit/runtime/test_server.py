@@ -308,7 +308,7 @@ def test_a_client_is_hung_up_on_when_there_are_no_descriptors_to_send_a_cold_fil
 ) -> None:
     monkeypatch.setattr(outbox, "_NO_WAIT", 0)
     monkeypatch.setattr(outbox, "_in_page_cache", lambda file, position, size: False)
-    (tmp_path / "segment").write_bytes(bytes(1000))
+    (tmp_path / "segment").write_bytes(bytes(100_000))
     file = OsDisk().open(str(tmp_path / "segment"))
 
     def no_more(fd: int) -> int:
@@ -323,7 +323,7 @@ def test_a_client_is_hung_up_on_when_there_are_no_descriptors_to_send_a_cold_fil
             if context.api_key == ApiKey.METADATA:
                 respond(MetadataResponse())
                 return
-            partition = FetchResponse.PartitionData(records=FileSlice(file, 0, 1000))
+            partition = FetchResponse.PartitionData(records=FileSlice(file, 0, 100_000))
             respond(FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])]))
 
         answering.handle = handle  # type: ignore[method-assign]

@@ -39,7 +39,7 @@ class Frames:
         self._partial: bytearray | None = None
         self._received = 0
         self._wants = 0
-        self._waiting = b""
+        self._waiting = bytearray()
 
     @property
     def has_begun(self) -> bool:
@@ -66,14 +66,14 @@ class Frames:
             takes_more = take_frame(received[at + _SIZE : end])
             at = end
             if not takes_more:
-                self._waiting = bytes(received[at:])
+                self._waiting = bytearray(received[at:])  # A batch in it may be given its offset in place.
                 return
         if at < count:
             self._begin(received[at:])
 
     def take_waiting(self, take_frame: TakeFrame) -> None:
         """As `take`, for what a taker did not take before."""
-        waiting, self._waiting = self._waiting, b""
+        waiting, self._waiting = self._waiting, bytearray()
         self.take(memoryview(waiting), take_frame)
 
     def room(self) -> memoryview:
@@ -101,7 +101,7 @@ class Frames:
     def clear(self) -> None:
         """Forgets what has arrived: the connection is closed."""
         self._partial = None
-        self._waiting = b""
+        self._waiting = bytearray()
 
     def _announced(self, data: Buffer, at: int) -> int:
         size: int = _INT32.unpack_from(data, at)[0]
