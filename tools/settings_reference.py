@@ -16,7 +16,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
 INTRODUCTION = """\
 # Settings
 
-Every setting of Apache Kafka 4.3 has a row here, under Kafka's own name. Those with a **tick** are acted on today; the
+Every setting of Apache Kafka 4.3 has a row here, under Kafka's own name; a few that Kafka does not have begin with
+`ottla.`. Those with a **tick** are acted on today; the
 others are accepted, so that an existing file works, and warned about once by name at start. A key that is not here is
 warned about too. A value that does not parse or is out of bounds stops the start, with a message that names key, value
 and bound; all such messages come at once.

@@ -19,6 +19,9 @@ class Scope(Enum):
     ADMIN = "admin"
 
 
+OWN: Final = "ottla."
+"""What the names of settings begin with that Apache Kafka does not have."""
+
 Table = MappingProxyType[str, Setting]
 
 SECTIONS: Final = MappingProxyType(
@@ -40,6 +43,7 @@ SECTIONS: Final = MappingProxyType(
             "broker_metrics",
             "broker_ssl",
             "broker_sasl",
+            "broker_ottla",
         ),
         Scope.TOPIC: ("topic",),
         Scope.PRODUCER: ("producer", "client", "client_ssl", "client_sasl"),

@@ -37,7 +37,7 @@ def run_node(
 ) -> int:
     """Returns the exit status. Raises `OttlaError` or `OSError` when the node cannot start."""
     raise_descriptor_limit()
-    loop = asyncio.SelectorEventLoop(EagerSelector())
+    loop = asyncio.SelectorEventLoop(EagerSelector(config.values.integer("ottla.spin.max.us")))
     try:
         return loop.run_until_complete(_run(loop, config, may_format, metrics_port, on_ready))
     finally:

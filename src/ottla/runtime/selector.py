@@ -7,19 +7,24 @@ before it sleeps. The moment is about as long as waking up takes, so that it cos
 a wait that was longer the next one begins with sleep, so that a node with little to do has little to do.
 """
 
-import os
 import selectors
 from time import perf_counter_ns
 
-_MOMENT_NS = 100_000
+from ottla.runtime.processors import processor_count
+
+SPIN_US = 100
+_FEWEST_PROCESSORS = 2
 
 
 class EagerSelector(selectors.DefaultSelector):
-    """The system's selector for a loop that has a processor to itself; with only one in all, it sleeps at once."""
+    """The system's selector for a loop that has a processor to itself and others beside; else it sleeps at once.
 
-    def __init__(self) -> None:
+    `spin_us` is how long the moment is (`ottla.spin.max.us`).
+    """
+
+    def __init__(self, spin_us: int = SPIN_US) -> None:
         super().__init__()
-        self._others_can_run = _processor_count() > 1
+        self._moment_ns = spin_us * 1000 if processor_count() >= _FEWEST_PROCESSORS else 0
         self._expects_short_wait = False
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -28,14 +33,9 @@ class EagerSelector(selectors.DefaultSelector):
         look = super().select
         started_ns = perf_counter_ns()
         if self._expects_short_wait:
-            while perf_counter_ns() - started_ns < _MOMENT_NS:
+            while perf_counter_ns() - started_ns < self._moment_ns:
                 if ready := look(0):
                     return ready
         ready = look(timeout)
-        self._expects_short_wait = self._others_can_run and perf_counter_ns() - started_ns < _MOMENT_NS
+        self._expects_short_wait = perf_counter_ns() - started_ns < self._moment_ns
         return ready
-
-
-def _processor_count() -> int:
-    """How many this process may use, where the system tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,13 +3,19 @@
 import asyncio
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from ottla.base.errors import StorageError
+from ottla.config.parse import parse
+from ottla.config.scopes import Scope
 from ottla.node import run
 from ottla.node.run import BROKEN, STOPPED_AT_ONCE, run_node
 from ottla.runtime.procedure import wait_until
+
+GIVEN = {"process.roles": "broker", "node.id": "1", "controller.listener.names": "CONTROLLER"}
+CONFIG = SimpleNamespace(values=parse(Scope.BROKER, GIVEN).values)
 
 
 class StandIn:
@@ -51,7 +57,7 @@ def stand_in(monkeypatch):
 
 
 def run_until(on_ready, metrics_port=None):
-    return run_node(None, may_format=False, metrics_port=metrics_port, on_ready=on_ready)
+    return run_node(CONFIG, may_format=False, metrics_port=metrics_port, on_ready=on_ready)
 
 
 def send(number):

@@ -39,15 +39,15 @@ class ScriptedSystem:
 
 @pytest.fixture
 def processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_processor_count", lambda: 2)
+    monkeypatch.setattr(module, "processor_count", lambda: 2)
 
 
-def sleeps(monkeypatch: pytest.MonkeyPatch, waits_us: list[int]) -> int:
+def sleeps(monkeypatch: pytest.MonkeyPatch, waits_us: list[int], spin_us: int = 100) -> int:
     """How often it slept through these waits."""
     system = ScriptedSystem(waits_us)
     monkeypatch.setattr(module, "perf_counter_ns", lambda: system.now_ns)
     monkeypatch.setattr(selectors.DefaultSelector, "select", lambda _, timeout=None: system.select(timeout))
-    with EagerSelector() as selector:
+    with EagerSelector(spin_us) as selector:
         for _ in waits_us:
             assert selector.select(None) == ["ready"]
     return system.sleeps
@@ -68,9 +68,18 @@ def test_a_long_wait_after_short_ones_ends_the_looking(monkeypatch: pytest.Monke
     assert sleeps(monkeypatch, [50, 50, 500, 500, 50, 50]) == 4
 
 
-def test_with_one_processor_every_wait_is_slept_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_processor_count", lambda: 1)
+@pytest.mark.parametrize("count", [1, 0.5, 1.5])
+def test_with_less_than_two_processors_every_wait_is_slept_through(
+    monkeypatch: pytest.MonkeyPatch, count: float
+) -> None:
+    monkeypatch.setattr(module, "processor_count", lambda: count)
     assert sleeps(monkeypatch, [50] * 20) == 20
+
+
+@pytest.mark.usefixtures("processors")
+def test_how_long_it_looks_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sleeps(monkeypatch, [50] * 20, spin_us=0) == 20
+    assert sleeps(monkeypatch, [500] * 20, spin_us=1000) == 1
 
 
 @pytest.fixture

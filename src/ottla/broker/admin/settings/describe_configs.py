@@ -20,7 +20,7 @@ from ottla.broker.admin.settings.config_entries import (
 )
 from ottla.broker.admin.settings.node_settings import NodeSettings, broker_row
 from ottla.config.parse import ConfigError, Values
-from ottla.config.scopes import Scope, settings
+from ottla.config.scopes import OWN, Scope, settings
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.topic import resolve_topic
 from ottla.config.values import Value
@@ -114,9 +114,10 @@ def _broker(node: DescribedNode, name: str, shown: Shown) -> Described:
     refusal = _not_this_broker(node, name)
     if refusal is not None:
         return refusal
+    kafkas = [key for key in settings(Scope.BROKER) if not key.startswith(OWN)]  # ours are told if they are given
     return [
         _broker_entry(key, _broker_value(node, key, sources), sources, shown, for_all=False)
-        for key in dict.fromkeys((*settings(Scope.BROKER), *sources.cluster, *sources.own, *sources.file))
+        for key in dict.fromkeys((*kafkas, *sources.cluster, *sources.own, *sources.file))
     ]
 
 

@@ -1,0 +1,11 @@
+"""Ottla's own. Apache Kafka has no such settings; their names begin with `ottla.`."""
+
+from ottla.config.bounds import Between
+from ottla.config.setting import LOW, Int
+
+SETTINGS = (
+    Int("ottla.spin.max.us", 100, Between(0, 10_000), LOW,
+        "How long the node looks for more requests before it sleeps, when the last ones came in quick succession: "
+        "waking up takes a processor about as long as a request. 0 is never. A node that may use less than two "
+        "processors, by its machine or by the quota of its container, never does.", acted_on=True),
+)
