@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Final, NamedTuple, TypeAlias
 
 from ottla.broker.context import Broker
+from ottla.broker.partitions.logs_in_making import wait_for_logs
 from ottla.broker.services import bind
 from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
@@ -102,6 +103,7 @@ def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> H
     """
     of_controllers = frozenset(broker.config.list("controller.listener.names") if find_controllers else ())
     handlers: dict[tuple[str, int, int], Handler] = {}
+    in_making = broker.replicas.in_making
 
     def handle(context: RequestContext, message: Message, respond: Respond) -> None:
         key = context.connection.listener, context.api_key, context.api_version
@@ -112,6 +114,8 @@ def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> H
             else:
                 handler = bind(find_handler(context.api_key, context.api_version), broker)
             handlers[key] = handler
+        if in_making and wait_for_logs(broker, context, message, respond, handler):
+            return
         handler(context, message, respond)
 
     return handle

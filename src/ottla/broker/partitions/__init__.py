@@ -1,6 +1,7 @@
 """The partitions that this node holds.
 
     replicas             from committed metadata to open logs; directory_assignments tells the controller where they are
+    logs_in_making       requests for partitions that are announced and not there yet
     partition            one partition: its log, its leader's state, the requests that wait for it
     partition_end        what follows an append, for all who append
     purgatory            requests that wait for records, for replicas or for the disk

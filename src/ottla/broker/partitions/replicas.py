@@ -3,7 +3,7 @@
 Theory of operation. `start` matches the logs that were found on disk with the metadata: a log of a topic that has been
 deleted, or deleted and made again (its id differs), is set aside as a stray, for a person to look at. From then on the
 metadata's deltas say what to do. Logs are made and deleted on a disk thread, in the order of the deltas; a partition
-serves from the moment its log is there, and until then its clients are told to look again. What comes back from the
+serves from the moment its log is there, and until then its clients wait (`logs_in_making`). What comes back from the
 disk is held against the metadata once more, which may have moved on: a topic that was deleted and made again in the
 meantime is made when the log of the old one is out of the way.
 """
@@ -11,7 +11,7 @@ meantime is made when the log of the old one is out of the way.
 import gc
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,7 +53,9 @@ class _MadeLogs(NamedTuple):
 class Replicas:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
-        self._in_making: set[TopicPartition] = set()
+        self.in_making: dict[tuple[str, int], list[Callable[[tuple[str, int]], None]]] = {}
+        """Partitions that the metadata gives to this node and whose logs are not there yet, and who waits for each."""
+        self._under_way: set[TopicPartition] = set()
         self._leaving: set[TopicPartition] = set()
         self._to_delete: deque[Partition] = deque()
         self._to_remove_from: set[str] = set()
@@ -153,13 +155,14 @@ class Replicas:
         missing: list[tuple[TopicPartition, Uuid, str]] = []
         for name, topic_id, image in wanted:
             is_here = name in broker.partitions or name in broker.partitions.offline
-            is_under_way = name in self._in_making or name in self._leaving
-            if broker.node_id not in image.replicas or is_here or is_under_way:
+            if broker.node_id not in image.replicas or is_here:
                 continue
             if self._is_out_of_reach(image):
                 broker.partitions.offline.add(name)
-            else:
-                self._in_making.add(name)
+                continue
+            self.in_making.setdefault(name, [])
+            if name not in self._under_way and name not in self._leaving:
+                self._under_way.add(name)
                 preferred = broker.replica_moves.take_preferred(name)
                 missing.append((name, topic_id, preferred or self._home_of(image)))
         for start in range(0, len(missing), LOGS_A_JOB):
@@ -206,7 +209,7 @@ class Replicas:
         for path, problem in made.problems.items():
             broker.partitions.on_disk_error(path, problem)
         for name, topic_id, log, directory in made.logs:
-            self._in_making.discard(name)
+            self._under_way.discard(name)
             topic = broker.image.topics.by_id.get(topic_id)
             image = topic.partitions.get(name.partition) if topic else None
             if image is None or broker.node_id not in image.replicas:
@@ -217,9 +220,17 @@ class Replicas:
                 broker.partitions.offline.add(name)
             else:
                 self._serve(name, topic_id, log, image)
+        for name, *_ in made.logs:
+            self._tell_waiting(name)
         if len(made.logs) == LOGS_A_JOB:
             # One of many jobs. What they make stays, and looking for garbage among it would hold up the loop for long.
             gc.freeze()
+
+    def _tell_waiting(self, name: TopicPartition) -> None:
+        """Lets the requests for a partition go on that is there now, offline or gone."""
+        if name not in self._under_way and name not in self._leaving:
+            for on_made in self.in_making.pop(name, ()):
+                on_made(name)
 
     def _make_again(self, name: TopicPartition) -> None:
         """A topic of this name may have come while an older one was in the way."""
@@ -232,6 +243,8 @@ class Replicas:
     def _drop(self, name: TopicPartition, topic_id: Uuid) -> None:
         broker = self._broker
         broker.partitions.offline.discard(name)
+        for on_made in self.in_making.pop(name, ()):
+            broker.timers.after(0, partial(on_made, name))  # Not in the middle of a change of metadata.
         partition = broker.partitions.get(name)
         if partition is None or partition.topic_id != topic_id:
             return  # Not made yet: it is deleted when it comes from the disk.
@@ -257,6 +270,7 @@ class Replicas:
         for partition in leaving:
             self._leaving.discard(partition.name)
             self._make_again(partition.name)
+            self._tell_waiting(partition.name)
         if self._to_delete:
             self._broker.timers.after(0, self._delete_some)
 

@@ -1,0 +1,134 @@
+"""Requests for partitions whose logs are being made wait until they are there.
+
+A partition is announced when its metadata is committed, by this node and by every other, and a client may ask for it a
+moment later. Its log is made by a disk thread, which takes that moment, or longer for one of thousands. The requests
+that name such a partition wait, and no others. The connection is held meanwhile, so that the requests behind it do not
+overtake. A request that has waited for longer than a sound disk needs is answered as things are, with
+NOT_LEADER_OR_FOLLOWER: its client looks again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from ottla.runtime.attribution import attributed
+from ottla.runtime.request import Handler, RequestContext, Respond
+from ottla.wire.apis import ApiKey
+from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_MOST_MS: Final = 5_000
+_FIRST_PRODUCE_WITH_IDS: Final = 13
+_FIRST_FETCH_WITH_IDS: Final = 13
+
+Names = Iterator[tuple[str | None, Iterable[int]]]
+"""Topics, and numbers of their partitions."""
+
+
+def wait_for_logs(
+    broker: "Broker", context: RequestContext, request: Message, respond: Respond, handler: Handler
+) -> bool:
+    """Whether `request` has to wait. Then `handler` is called when the logs are there, or its time is up."""
+    names_in = _NAMES.get(context.api_key)
+    if names_in is None:
+        return False
+    in_making = broker.replicas.in_making
+    names = {
+        (topic, index)
+        for topic, indexes in names_in(broker, context.api_version, request)
+        for index in indexes
+        if topic is not None and (topic, index) in in_making
+    }
+    if not names:
+        return False
+    if context.api_key == ApiKey.PRODUCE:
+        from ottla.broker.data.batch_checks import keep_records
+
+        keep_records(request)  # type: ignore[arg-type]
+    _Waiting(broker, names, context, lambda: handler(context, request, respond)).begin(_timeout_ms(request))
+    return True
+
+
+def _timeout_ms(request: Any) -> int:
+    return min(max(getattr(request, "timeout_ms", _MOST_MS), 0), _MOST_MS)
+
+
+class _Waiting:
+    """One request. `_names` are the partitions that are still being made."""
+
+    __slots__ = ("_broker", "_context", "_go_on", "_names", "_timer")
+
+    def __init__(
+        self, broker: "Broker", names: set[tuple[str, int]], context: RequestContext, go_on: Callable[[], None]
+    ) -> None:
+        self._broker = broker
+        self._names = names
+        self._context = context
+        self._go_on: Callable[..., None] | None = attributed(go_on)
+        self._timer: Any = None
+
+    def begin(self, timeout_ms: int) -> None:
+        self._context.connection.hold()
+        self._timer = self._broker.timers.after(timeout_ms / 1000, self._resume)
+        for name in self._names:
+            self._broker.replicas.in_making[name].append(self._on_made)
+
+    def _on_made(self, name: tuple[str, int]) -> None:
+        self._names.discard(name)
+        if not self._names:
+            self._resume()
+
+    def _resume(self) -> None:
+        go_on, self._go_on = self._go_on, None
+        if go_on is None:
+            return
+        self._timer.cancel()
+        client = self._context.connection
+        client.is_held = False  # The handler may hold the connection for reasons of its own.
+        client.holder = None
+        try:
+            go_on()
+        finally:
+            if not client.is_held:
+                client.release()
+
+
+def _in_produce(broker: "Broker", version: int, request: Any) -> Names:
+    for topic in request.topic_data:
+        by_id = version >= _FIRST_PRODUCE_WITH_IDS
+        name = broker.metadata.topic_name(topic.topic_id) if by_id else topic.name
+        yield name, (one.index for one in topic.partition_data)
+
+
+def _in_fetch(broker: "Broker", version: int, request: Any) -> Names:
+    for topic in request.topics:
+        by_id = version >= _FIRST_FETCH_WITH_IDS
+        name = broker.metadata.topic_name(topic.topic_id) if by_id else topic.topic
+        yield name, (one.partition for one in topic.partitions)
+
+
+def _in_topics(_broker: "Broker", _version: int, request: Any) -> Names:
+    for topic in request.topics:
+        yield topic.name, (one.partition_index for one in topic.partitions)
+
+
+def _in_epochs(_broker: "Broker", _version: int, request: Any) -> Names:
+    for topic in request.topics:
+        yield topic.topic, (one.partition for one in topic.partitions)
+
+
+def _in_producers(_broker: "Broker", _version: int, request: Any) -> Names:
+    for topic in request.topics:
+        yield topic.name, topic.partition_indexes
+
+
+_NAMES: Final[dict[int, Callable[["Broker", int, Any], Names]]] = {
+    ApiKey.PRODUCE: _in_produce,
+    ApiKey.FETCH: _in_fetch,
+    ApiKey.LIST_OFFSETS: _in_topics,
+    ApiKey.DELETE_RECORDS: _in_topics,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: _in_epochs,
+    ApiKey.DESCRIBE_PRODUCERS: _in_producers,
+}
+"""The APIs that are answered from a partition's log, and the partitions that a request of theirs names."""
