@@ -34,6 +34,7 @@ LIBRARIES = {
     "_ssl": "OpenSSL, five megabytes of it, is for TLS",
     "_hashlib": "OpenSSL again, for passwords",
     "cramjam.cramjam": "the codecs are for compressed batches",
+    "xxhash": "is for groups of the consumer protocol, and for lz4 frames that are not Kafka's",
     "re2": "is for expressions that clients send",
     "pyarrow": "is for those who ask for Arrow",
     "ctypes": "is for what Python has no function for",

@@ -3,6 +3,7 @@ import zlib
 from time import process_time
 
 import cramjam
+import lz4.frame
 import pytest
 
 from ottla.records import lz4_frame, xerial
@@ -137,6 +138,19 @@ def test_lz4_headers_are_held_against_their_checksum_but_not_in_the_oldest_forma
     with pytest.raises(CorruptBatch, match="checksum"):
         decompress(Compression.LZ4, frame)
     assert lz4_frame.decompress(memoryview(frame), 100, check_header=False) == b"hello"
+
+
+@pytest.mark.parametrize("size_code", [4, 5, 6, 7])
+@pytest.mark.parametrize("store_size", [False, True])
+def test_lz4_headers_of_the_lz4_library_match_their_checksum(size_code, store_size):
+    """Its descriptors have 2 bytes, or 10 with the size of the content."""
+    data = b"hello " * 100
+    frame = lz4.frame.compress(data, block_size=size_code, store_size=store_size, block_linked=False)
+    assert decompress(Compression.LZ4, frame) == data
+    for position in range(6, 15 if store_size else 7):
+        broken = frame[:position] + bytes([frame[position] ^ 1]) + frame[position + 1 :]
+        with pytest.raises(CorruptBatch, match="checksum"):
+            decompress(Compression.LZ4, broken)
 
 
 def test_gzip_members_follow_each_other_and_end_where_the_next_is_none():

@@ -1,10 +1,10 @@
 """The number by which a change of topics is noticed."""
 
 import pytest
+from xxhash import xxh3_64_intdigest
 
 from ottla.base.ids import parse_uuid
 from ottla.machines.group.consumer.topic_hash import group_hash
-from ottla.machines.group.consumer.xxh3 import xxh3_64
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.messages import PartitionRecord, RegisterBrokerRecord, TopicRecord
 
@@ -21,7 +21,7 @@ OF_KAFKA = {
 
 @pytest.mark.parametrize("size", OF_KAFKA)
 def test_the_hash_is_kafkas(size: int) -> None:
-    assert xxh3_64(bytes((7 * index + 3) & 255 for index in range(size))) == OF_KAFKA[size]
+    assert xxh3_64_intdigest(bytes((7 * index + 3) & 255 for index in range(size))) == OF_KAFKA[size]
 
 
 def image_of(partitions: int = 2, rack: str | None = None) -> MetadataImage:

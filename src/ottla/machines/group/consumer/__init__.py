@@ -7,7 +7,7 @@
     turn             what a member's request leads to: everything that makes records
     reconciling      from what a member has to what it is to have, without taking anything from anybody
     assignors        `uniform` and `range`
-    subscriptions    what the members read, and whether it has changed (topic_hash, xxh3)
+    subscriptions    what the members read, and whether it has changed (topic_hash)
     classic_members  members that speak the classic protocol, while a group is migrated
     records          the records themselves
     describing       the group as clients see it

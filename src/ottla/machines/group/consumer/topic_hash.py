@@ -7,7 +7,8 @@ two would be assigned anew, for nothing.
 from collections.abc import Iterable
 from struct import pack
 
-from ottla.machines.group.consumer.xxh3 import xxh3_64
+from xxhash import xxh3_64_intdigest as xxh3_64
+
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.topics_image import TopicImage
 
