@@ -1,5 +1,8 @@
 """Which API is answered by whom. A new API is one row here; ApiVersions advertises the rows and nothing else.
 
+What a request of an API needs, and what it counts against, is in `runtime/api_access.py`: an API is served by its row
+here and allowed by its row there.
+
 Handlers are imported when the first request for their API comes, so that a node is up before it needs them all.
 """
 

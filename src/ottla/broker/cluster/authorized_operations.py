@@ -4,23 +4,9 @@ A reply that was not asked for them carries `NOT_ASKED`, the least 32-bit number
 """
 
 from collections.abc import Iterable
-from enum import IntEnum
 from typing import Final
 
-
-class Operation(IntEnum):
-    """The operations that rules speak of, with the numbers of the protocol."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
+from ottla.wire.acls import AclOperation as Operation
 
 
 def _bits(operations: Iterable[Operation]) -> int:
