@@ -53,9 +53,13 @@ def write_markers(
 
 
 class _Writing(Operation):
-    """One marker for several partitions. `_awaited`: what the high watermark of a partition has to reach."""
+    """One marker for several partitions. `_awaited`: what the high watermark of a partition has to reach.
 
-    __slots__ = ("_awaited", "_broker", "_errors", "_groups", "_is_held", "_marker", "_then")
+    `_groups` is the number of partitions of groups whose coordinator has not answered yet. Nobody is told before the
+    marker has been brought to every partition (`_is_everywhere`), and then whatever is waited for comes last.
+    """
+
+    __slots__ = ("_awaited", "_broker", "_errors", "_groups", "_is_everywhere", "_marker", "_then")
 
     def __init__(self, broker: "Broker", marker: Marker, then: Callable[[Errors], None]) -> None:
         super().__init__(_NOBODY)
@@ -65,7 +69,7 @@ class _Writing(Operation):
         self._errors: Errors = {}
         self._awaited: dict[Partition, int] = {}
         self._groups = 0
-        self._is_held = False
+        self._is_everywhere = False
 
     def begin(self, names: list[TopicPartition]) -> None:
         grown: list[Partition] = []
@@ -78,13 +82,12 @@ class _Writing(Operation):
                 if error is not None:
                     self._errors[name] = error
         if self._awaited:
-            self._is_held = True
             timeout_ms = self._broker.config.integer("request.timeout.ms")
             self._broker.partitions.purgatory.hold(self, list(self._awaited), timeout_ms)
         for partition in grown:
             announce(self._broker, partition)
-        if not self._is_held:
-            self._tell_if_done()
+        self._is_everywhere = True
+        self._tell_if_done()
 
     # A partition of records
 
@@ -147,8 +150,7 @@ class _Writing(Operation):
     def _on_group(self, name: TopicPartition, error: ErrorCode) -> None:
         self._errors[name] = error
         self._groups -= 1
-        if self._is_held:
-            self._tell_if_done()
+        self._tell_if_done()
 
     # Waiting
 
@@ -175,5 +177,5 @@ class _Writing(Operation):
         self._tell_if_done()
 
     def _tell_if_done(self) -> None:
-        if not self._awaited and not self._groups:
+        if self._is_everywhere and not self._awaited and not self._groups:
             self._then(self._errors)

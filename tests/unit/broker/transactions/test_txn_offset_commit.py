@@ -15,9 +15,10 @@ Partition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
 class GroupNode(TransactionalNode):
     """It coordinates groups, too, and has a producer with a transactional id."""
 
-    def __init__(self, version: int = NEW, **settings: str) -> None:
+    def __init__(self, version: int = NEW, *, flush_messages: str | None = None, **settings: str) -> None:
         super().__init__(version, **settings)
-        self.create_topic("__consumer_offsets", 1, cleanup_policy="compact")
+        flushes = {} if flush_messages is None else {"flush_messages": flush_messages}
+        self.create_topic("__consumer_offsets", 1, cleanup_policy="compact", **flushes)
         self.init()
 
     def add_group(self, producer: tuple[int, int] = P) -> None:
@@ -60,6 +61,20 @@ def test_offsets_count_when_the_transaction_is_committed(version: int) -> None:
     assert node.offset() == -1
     assert node.offset(stable=True) == "UNSTABLE_OFFSET_COMMIT"
     node.end(P, True)
+    assert node.offset(stable=True) == 5
+
+
+@BOTH
+def test_a_transaction_of_nothing_but_offsets_ends_when_its_marker_is_committed_later(version: int) -> None:
+    node = GroupNode(version, flush_messages="1")
+    if version == OLD:
+        node.add_group()
+    assert node.commit_offset(P, 5) == ["NONE"]
+    node.workers.hold()
+    node.end(P, True)
+    assert (node.state(), len(node.broker.coordinators.transactions.markers)) == ("PrepareCommit", 1)
+    node.workers.let_go()
+    assert (node.state(), len(node.broker.coordinators.transactions.markers)) == ("CompleteCommit", 0)
     assert node.offset(stable=True) == 5
 
 
