@@ -3,6 +3,7 @@
 A plain object on the loop's thread. Handlers read and call; what belongs together is in the objects it holds.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ottla.base.ids import Uuid
@@ -80,6 +81,8 @@ class Broker:
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
         self.partitions.when_gone = self.coordinators.on_leadership
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
+        self.at_end_of_turn: Callable[[Callable[[], None]], object] = _at_once
+        """For the node: calls back when all requests that have come together are handled."""
 
     def start(self) -> None:
         """Takes up the partitions that the metadata gives to this node. The logs have been opened."""
@@ -118,3 +121,8 @@ class Broker:
         """Whether a log directory gets no new partitions (KIP-1066)."""
         cordoned = self.config.list("cordoned.log.dirs")
         return directory in cordoned or "*" in cordoned
+
+
+def _at_once(callback: Callable[[], None]) -> None:
+    """A broker on its own has no turns."""
+    callback()

@@ -1,20 +1,30 @@
 """The shape of a coordinator's machine: a log-backed state whose decisions are records, answers and timers.
 
 Theory of operation. A command is a method of the machine: it reads the state and the time, and returns a
-`CoordinatorDecision`. The driver (`broker.coordination`) appends the decision's records to the coordinator's partition
-in one batch, replays them into the machine at once, and gives the reply out when they are committed; a decision
-without records waits for what was written before it, since it may have seen that. So nobody is ever told what could
-still be lost, and the next command sees everything that was decided before it.
+`CoordinatorDecision`. The driver (`broker.coordination`) takes the decision's records up: it replays them into the
+machine at once, gathers them with those of other decisions into one batch, appends the batch to the coordinator's
+partition, and gives the replies out when it is committed. A decision without records waits for what was decided before
+it, since it may have seen that. So no client is ever told what could still be lost, and the next command sees
+everything that was decided before it.
 
-`replay` is the only thing that changes what is in the log. What never is in the log (who waits for a rebalance, when a
-member was last heard of) is the machine's to change as it decides, and is gone with the coordinator: whoever counted on
-it comes back to the next one.
+What is in the log is changed by `replay` alone. What is not in the log (who waits for a rebalance, when a member was
+last heard of) is *soft*: the machine changes it as it decides. Soft state obeys three rules.
+
+    1. It is gone with the coordinator. Clients that counted on it are told to ask again, and ask the next one.
+    2. Records that the driver refuses (they do not fit into a batch, too few replicas are in sync) were never replayed.
+       The driver calls `on_refused`, and soft state that the decision has changed goes back to what the log says.
+    3. Records that were taken up and could not be appended have been replayed. Nothing is undone: everybody who waits
+       is told so, and the driver loads a new machine from the log.
 
 Timers have names. A timer that is set again is moved; one that is set to None is dropped. What it does when it fires is
-another command.
+another command. If that could not be written, the driver lets the timer fire again a little later.
+
+Every record is about one subject: a group, a transactional id. A command, a record or a timer of a subject that raises
+has found a broken invariant. The driver names it in its log and takes that subject offline (`take_offline`): nothing is
+decided about it any more until the partition is loaded anew. The others are served as before.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ottla.base.dataclass import dataclass
@@ -22,6 +32,7 @@ from ottla.records.kernel import Record
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
+ItemT = TypeVar("ItemT")
 ReplyT = TypeVar("ReplyT")
 
 
@@ -56,19 +67,31 @@ class Answer(NamedTuple):
     reply: Any
 
 
+TimerName = tuple[str, str | None, str | None]
+"""What a timer is for, the subject that it belongs to (None: the whole partition), and the member, if it has one."""
+
+
 class Timer(NamedTuple):
     """`expire` is called as any command, with the machine and the time, `delay_ms` from now. None: it is dropped."""
 
-    name: Hashable
+    name: TimerName
     delay_ms: int = 0
     expire: "Callable[[Any, int], CoordinatorDecision[Any]] | None" = None
+
+
+class Broken(NamedTuple):
+    """A subject whose state contradicts itself, and how that was noticed."""
+
+    subject: str
+    problem: Exception
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorDecision(Generic[ReplyT]):
     """What a command leads to. Records that are `atomic` go into one batch; others into as many as they need.
 
-    `undo` is called instead of giving answers out if the records cannot be written: it says what is to happen then.
+    `followed_by` is a command that is carried out next, before any other, once the records have been replayed. If they
+    are refused it never is. `broken` are subjects that a command for the whole partition came upon.
     """
 
     reply: ReplyT
@@ -77,14 +100,19 @@ class CoordinatorDecision(Generic[ReplyT]):
     timers: Sequence[Timer] = ()
     transaction: TransactionStamp | None = None
     atomic: bool = True
-    undo: "Callable[[ErrorCode, int], CoordinatorDecision[Any]] | None" = None
+    followed_by: "Callable[[Any, int], CoordinatorDecision[None]] | None" = None
+    broken: Sequence[Broken] = ()
 
 
 class CoordinatorMachine:
     """The state of one partition of a coordinator's topic. See the module."""
 
+    def subject_of(self, key: Message) -> str | None:
+        """The group or transactional id that records with this key are about; None if the kind is not known."""
+        raise NotImplementedError
+
     def replay(self, key: Message, value: Message | None) -> None:
-        """A record has been written, or is found in the log while loading."""
+        """A record has been decided on, or is found in the log while loading."""
         raise NotImplementedError
 
     def replay_encoded(self, records: Iterator[Record]) -> Iterator[Record]:
@@ -102,6 +130,16 @@ class CoordinatorMachine:
     def replay_end_of_transaction(self, stamp: TransactionStamp, *, committed: bool) -> None:
         """The producer's marker is in the log: what it wrote counts, or never was."""
 
+    def on_refused(
+        self, decision: CoordinatorDecision[Any], error: ErrorCode, now_ms: int
+    ) -> CoordinatorDecision[None]:
+        """The records of a decision are not written. Leads to soft state as the log has it, and to no records."""
+        return CoordinatorDecision(None, answers=[Answer(waiter, error) for waiter, _ in decision.answers])
+
+    def take_offline(self, subject: str) -> Sequence[Waiter]:
+        """Forgets a subject that is broken. Returns everybody who waits for it."""
+        raise NotImplementedError
+
     def on_loaded(self, now_ms: int) -> CoordinatorDecision[None]:
         """The log has been replayed, and commands come from now on: the time to set timers."""
         return CoordinatorDecision(None)
@@ -109,3 +147,14 @@ class CoordinatorMachine:
     def on_unloaded(self) -> Sequence[Waiter]:
         """Another node coordinates from now on: everybody who still waits here, to be sent there."""
         return ()
+
+
+def each_unbroken(
+    subjects: Iterable[tuple[str, ItemT]], visit: Callable[[str, ItemT], None], broken: list[Broken]
+) -> None:
+    """Visits every subject of a partition. One that raises is added to `broken`, and the others are visited."""
+    for subject, state in subjects:
+        try:
+            visit(subject, state)
+        except Exception as problem:
+            broken.append(Broken(subject, problem))

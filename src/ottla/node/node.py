@@ -197,6 +197,7 @@ class Node:
         broker.node_settings.watch(self._on_settings)
         broker.node_settings.apply(self._metadata.image.configs)
         broker.metadata.quorum = controller.quorum
+        broker.at_end_of_turn = self._world.network.at_end_of_turn
         self._metadata.listen(broker.on_metadata)
         return broker
 

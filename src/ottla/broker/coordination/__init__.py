@@ -2,10 +2,11 @@
 
     coordinators             what the broker holds: one coordinator a topic, told of leadership and metadata
     topic_coordinator        one of them: from a key to the partition that decides about it
-    coordinated_partition    one partition's machine: loading, deciding, waiting for the commit, timers
+    coordinated_partition    one partition's machine: loading, deciding, timers, what is broken
+    coordinator_log          the end of its log: gathering, appending, telling when it is committed
+    gathered_batch           the batch that is open, and the decisions in it; uncommitted those that are written
     named_timers             the machines' timers on the loop's
     loading                  replaying a log into a machine, in slices
-    coordinator_batches      from a decision's records to the bytes that are appended
     placement                which partition a key belongs to
 
 The machines themselves are pure, in `ottla.machines.group` and `ottla.machines.transaction`; their shape is

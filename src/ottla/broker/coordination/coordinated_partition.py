@@ -1,14 +1,20 @@
 """One partition of a coordinator's topic that this node leads, and the machine that its log is the state of.
 
-    loading ──(the log is replayed)──> active ──(leadership is lost, or the disk fails)──> closed
-       └───────────(the log cannot be read, or leadership is lost)───────────────────────────^
+                             (an append fails)
+              ┌─────────────────────────────────────────────┐
+              v                                             │
+           loading ──────(the log is replayed)──────────> active
+              └──────> closed <────(leadership is lost, or the disk fails)
 
-A decision's records are appended and replayed in the turn in which it was made, so that the machine is always exactly
-what its log says; nothing is gathered first (Kafka's `group.coordinator.append.linger.ms`), and so nothing has to be
-taken back when an append fails. Its answers wait until the high watermark has passed the records; a decision without
-records waits for what was written before it. If that takes longer than `offsets.commit.timeout.ms`, those who wait are
-told that the coordinator is not available: what they asked for may or may not have happened, and is safe to ask for
-again.
+A decision's records are replayed at once, and written with those of the decisions after it (`coordinator_log`). So the
+machine is ahead of its log, by the batch that is open. The outcome of a decision is told when all that the decision
+rests on is committed.
+
+Records are refused before they are replayed if they cannot be written as things are: they are too large for a batch,
+too few replicas are in sync, or an append has just failed. If the append of a batch fails, its records have been
+replayed and are not in the log. Then everybody who waits for the batch is told so, and the partition is loaded anew.
+
+A subject (a group, a transactional id) that raises is taken offline by name: see `machines.coordinator_machine`.
 """
 
 import logging
@@ -16,18 +22,22 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ottla.broker.coordination.coordinator_batches import coordinator_batches
+from ottla.broker.coordination.coordinator_log import CoordinatorLog
+from ottla.broker.coordination.gathered_batch import Waiting, encoded, in_parts
 from ottla.broker.coordination.loading import Loading
-from ottla.broker.coordination.named_timers import NamedTimers
+from ottla.broker.coordination.named_timers import Expire, NamedTimers
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partition_end import announce, append
-from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.errors import STORAGE_PROBLEMS
-from ottla.log.producer_state import AppendOrigin
-from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, CoordinatorMachine, TransactionStamp
+from ottla.machines.coordinator_machine import (
+    CoordinatorDecision,
+    CoordinatorMachine,
+    CoordinatorRecord,
+    Timer,
+    TimerName,
+    TransactionStamp,
+)
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.records.header import NO_SEQUENCE
-from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
@@ -39,16 +49,8 @@ _log = logging.getLogger(__name__)
 MachineT = TypeVar("MachineT", bound=CoordinatorMachine)
 ReplyT = TypeVar("ReplyT")
 
-_NOBODY = ClientConnection(-1, "", "")
-
-# What a client of a coordinator is told instead of what happened to the coordinator's partition, as in Kafka.
-_AS_COORDINATOR = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-}
+_RETRY_MS = 500
+"""After which a timer whose command could not be written fires again, as in Kafka."""
 
 
 class State(Enum):
@@ -58,56 +60,98 @@ class State(Enum):
 
 
 class CoordinatedPartition(Generic[MachineT]):
-    """See the module. `leader_epoch` is the coordinator's epoch: a later one has a later object."""
+    """See the module. `leader_epoch` is the coordinator's epoch: a later one has a later object.
+
+    `machine` is another one after each loading. `offline` are its subjects that are broken.
+    """
 
     def __init__(
         self,
         broker: "Broker",
         partition: Partition,
         topic: CoordinatorTopic,
-        machine: MachineT,
+        make_machine: Callable[[], MachineT],
         *,
         compression: int = 0,
         commit_timeout_ms: int,
+        linger_ms: int = -1,
     ) -> None:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
-        self.machine = machine
-        self.state = State.LOADING
         self.load_time_ms = 0
         self._broker = broker
-        self._compression = compression
-        self._base_sequence = NO_SEQUENCE if topic is CoordinatorTopic.TRANSACTION_STATE else 0
-        self._commit_timeout_ms = commit_timeout_ms
-        self._timers = NamedTimers(broker.timers, lambda expire: self.submit(expire, _nothing, _nothing))
-        self._loading = Loading(broker, partition, topic, machine, self._become_active, self._on_unreadable)
+        self._topic = topic
+        self._make_machine = make_machine
+        self._timers = NamedTimers(broker.timers, self._on_timer)
+        self._log = CoordinatorLog(
+            broker,
+            partition,
+            base_sequence=NO_SEQUENCE if topic is CoordinatorTopic.TRANSACTION_STATE else 0,
+            compression=compression,
+            commit_timeout_ms=commit_timeout_ms,
+            linger_ms=linger_ms,
+            on_failed=self._on_append_failed,
+        )
+
+    # Loading
 
     def load(self) -> None:
+        self.state = State.LOADING
+        self.machine = self._make_machine()
+        self.offline: set[str] = set()
         self._began_ms = self._broker.clock.now_ms()
+        self._loading = Loading(self._broker, self.partition, self._topic, self.machine, self)
         self._loading.read_on()
 
-    def _become_active(self) -> None:
+    def on_loaded(self) -> None:
         now_ms = self._broker.clock.now_ms()
         self.load_time_ms = now_ms - self._began_ms
         self.state = State.ACTIVE
-        self._carry_out(self.machine.on_loaded(now_ms), _nothing, _nothing)
+        self.submit(lambda machine, now_ms: machine.on_loaded(now_ms), _nothing, _nothing)
 
-    def _on_unreadable(self, problem: Exception) -> None:
+    def on_unreadable(self, problem: Exception) -> None:
         _log.error("%s cannot be loaded, and is not coordinated: %s", self.partition.name, problem)
         if isinstance(problem, STORAGE_PROBLEMS):
             self._broker.partitions.on_storage_problem(self.partition, problem)
         self.close()
 
+    def _on_append_failed(self, error: ErrorCode) -> None:
+        """The machine has seen what is not in the log. Nothing of it is kept."""
+        if self.state is not State.ACTIVE:
+            return
+        _log.warning("%s is loaded anew: what was decided could not be written (%s)", self.partition.name, error.name)
+        self._timers.close()
+        for waiter in self.machine.on_unloaded():
+            waiter.failed(error)
+        self.load()
+
+    # Closing
+
+    @property
+    def is_closed(self) -> bool:
+        return self.state is State.CLOSED
+
     def close(self) -> None:
-        """Another node coordinates, or none. Whoever waits here is told so."""
-        if self.state is State.CLOSED:
+        """Another node coordinates, or none. Whoever waits here is told so. What is still open is not written."""
+        if self.is_closed:
             return
         self.state = State.CLOSED
         self._loading.cancel()
         self._timers.close()
-        self._broker.partitions.purgatory.wake(self.partition)
+        self._log.close()
         for waiter in self.machine.on_unloaded():
             waiter.failed(ErrorCode.NOT_COORDINATOR)
+
+    def take_offline(self, subject: str | None, problem: Exception) -> None:
+        """Something about a subject contradicts itself; with None, about the partition as a whole."""
+        if subject is None:
+            _log.error("%s is broken, and not coordinated any more", self.partition.name, exc_info=problem)
+            self.close()
+            return
+        _log.error("%s is broken, and offline until %s is loaded anew", subject, self.partition.name, exc_info=problem)
+        self.offline.add(subject)
+        for waiter in self.machine.take_offline(subject):
+            waiter.failed(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     # Deciding
 
@@ -116,21 +160,49 @@ class CoordinatedPartition(Generic[MachineT]):
         decide: Callable[[MachineT, int], CoordinatorDecision[ReplyT]],
         then: Callable[[ReplyT], None],
         failed: Callable[[ErrorCode], None],
+        subject: str | None = None,
     ) -> None:
-        """Lets the machine decide, and hands its reply to `then` once everything that it rests on is committed."""
-        if self.state is State.ACTIVE:
-            self._carry_out(decide(self.machine, self._broker.clock.now_ms()), then, failed)
-        else:
-            failed(self.refusal)
+        """Lets the machine decide, and hands its reply to `then` once everything that it rests on is committed.
+
+        `subject` is what the decision is about; None: the partition as a whole.
+        """
+        error = self._refusal_of(subject)
+        if error:
+            failed(error)
+            return
+        try:
+            decision = decide(self.machine, self._broker.clock.now_ms())
+        except Exception as problem:
+            self.take_offline(subject, problem)
+            failed(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        self._carry_out(decision, then, failed, subject)
+        self._log.write_soon()
 
     def query(
         self,
         read: Callable[[MachineT, int], ReplyT],
         then: Callable[[ReplyT], None],
         failed: Callable[[ErrorCode], None],
+        subject: str | None = None,
     ) -> None:
         """Reads state, and tells of it once all that it came from is committed."""
-        self.submit(lambda machine, now_ms: CoordinatorDecision(read(machine, now_ms)), then, failed)
+        error = self._refusal_of(subject)
+        if error:
+            failed(error)
+            return
+        try:
+            found = read(self.machine, self._broker.clock.now_ms())
+        except Exception:
+            _log.exception("%s of %s cannot be read", subject or "something", self.partition.name)
+            failed(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        self._log.tell_when_committed(Waiting(found, (), then, failed, subject))
+
+    def _refusal_of(self, subject: str | None) -> ErrorCode:
+        if self.state is not State.ACTIVE:
+            return self.refusal
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE if subject in self.offline else ErrorCode.NONE
 
     @property
     def refusal(self) -> ErrorCode:
@@ -142,56 +214,92 @@ class CoordinatedPartition(Generic[MachineT]):
         decision: CoordinatorDecision[ReplyT],
         then: Callable[[ReplyT], None],
         failed: Callable[[ErrorCode], None],
+        subject: str | None,
     ) -> None:
-        error = self._write(decision) if decision.records else ErrorCode.NONE
+        for broken, problem in decision.broken:
+            self.take_offline(broken, problem)
+        error = self._take_up(decision, subject) if decision.records else ErrorCode.NONE
+        following: CoordinatorDecision[None] | None = None
+        try:
+            following = self._following(decision, error)
+        except Exception as problem:
+            self.take_offline(subject, problem)
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error:
             failed(error)
-            if decision.undo is not None and self.state is State.ACTIVE:
-                undone = decision.undo(error, self._broker.clock.now_ms())
-                self._carry_out(undone, _nothing, _nothing)
-            else:
-                _fail(decision.answers, error)
-            return
-        self._timers.set(decision.timers)
-        self._when_committed(decision, then, failed)
-        if decision.records:
-            announce(self._broker, self.partition)
+        else:
+            self._timers.set(decision.timers)
+            self._log.tell_when_committed(Waiting(decision.reply, decision.answers, then, failed, subject))
+        if following is not None:
+            self._carry_out(following, _nothing, _nothing, subject)
 
-    def _write(self, decision: CoordinatorDecision[Any]) -> ErrorCode:
-        broker, partition = self._broker, self.partition
-        limit = partition.settings.rules.max_message_bytes
-        now_ms = broker.clock.now_ms()
-        batches = coordinator_batches(
-            decision.records,
-            now_ms,
-            transaction=decision.transaction,
-            base_sequence=self._base_sequence,
-            compression=self._compression,
-            limit=0 if decision.atomic else limit,
-        )
-        for data, records in batches:
-            if len(data) > limit:
-                return ErrorCode.MESSAGE_TOO_LARGE
-            error = self._append(data)
-            if error:
-                return error
-            for key, value, _ in records:
-                if decision.transaction is None:
-                    self.machine.replay(key, value)
+    def _following(self, decision: CoordinatorDecision[Any], error: ErrorCode) -> CoordinatorDecision[None] | None:
+        if error:
+            is_here = self.state is State.ACTIVE
+            return self.machine.on_refused(decision, error, self._broker.clock.now_ms()) if is_here else None
+        follow = decision.followed_by
+        return None if follow is None else follow(self.machine, self._broker.clock.now_ms())
+
+    def _on_timer(self, name: TimerName, expire: Expire) -> None:
+        subject = name[1]
+
+        def failed(_error: ErrorCode) -> None:
+            if self.state is State.ACTIVE and subject not in self.offline:
+                self._timers.set([Timer(name, _RETRY_MS, expire)])
+
+        self.submit(expire, _nothing, failed, subject)
+
+    @property
+    def timer_count(self) -> int:
+        return len(self._timers)
+
+    # Records
+
+    def _take_up(self, decision: CoordinatorDecision[Any], subject: str | None) -> ErrorCode:
+        """Replays the decision's records, and has them written with the others of this turn."""
+        error = self._log.refusal
+        parts = [decision.records] if decision.atomic else in_parts(decision.records, self._log.max_batch_bytes)
+        for records in parts:
+            error = error or self._take_up_together(records, decision.transaction, subject)
+        return error
+
+    def _take_up_together(
+        self, records: Sequence[CoordinatorRecord], transaction: TransactionStamp | None, subject: str | None
+    ) -> ErrorCode:
+        try:
+            written = encoded(records)
+        except Exception:
+            _log.exception("what was decided about %s has no form in the log", subject or self.partition.name)
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        error = self._log.make_room(written, transaction)
+        if error or self.state is not State.ACTIVE:
+            return error or self.refusal
+        broken = self._replay(records, transaction)
+        if broken:
+            subject_of = self.machine.subject_of
+            written = [one for one, (key, _, _) in zip(written, records, strict=True) if subject_of(key) not in broken]
+        self._log.add(written)
+        return ErrorCode.UNKNOWN_SERVER_ERROR if subject is not None and subject in broken else ErrorCode.NONE
+
+    def _replay(self, records: Sequence[CoordinatorRecord], transaction: TransactionStamp | None) -> set[str | None]:
+        """Replays what is decided. Returns the subjects that raised: none of their records is to be written."""
+        machine, broken = self.machine, set[str | None]()
+        for key, value, _ in records:
+            try:
+                if transaction is None:
+                    machine.replay(key, value)
                 else:
-                    self.machine.replay_in_transaction(decision.transaction, key, value)
-        return ErrorCode.NONE
+                    machine.replay_in_transaction(transaction, key, value)
+            except Exception as problem:
+                subject = machine.subject_of(key)
+                if subject not in broken:
+                    broken.add(subject)
+                    self.take_offline(subject, problem)
+        return broken
 
-    def _append(self, data: bytearray) -> ErrorCode:
-        partition = self.partition
-        if partition.state is None:
-            return ErrorCode.NOT_COORDINATOR
-        if not partition.state.has_enough_replicas(partition.settings.min_insync_replicas):
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        error = append(self._broker, partition, data, AppendOrigin.COORDINATOR).error
-        if not error:
-            partition.traffic.bytes_in += len(data)
-        return _AS_COORDINATOR.get(error, error)
+    def write(self) -> None:
+        """Appends what has been gathered."""
+        self._log.write()
 
     def end_transaction(
         self,
@@ -201,89 +309,18 @@ class CoordinatedPartition(Generic[MachineT]):
         failed: Callable[[ErrorCode], None],
     ) -> None:
         """Writes a producer's marker into this partition: its transaction here is decided (WriteTxnMarkers)."""
+        self._log.write()
         if self.state is not State.ACTIVE:
             failed(self.refusal)
             return
         now_ms = self._broker.clock.now_ms()
-        error = self._append(build_end_transaction_marker(marker, *stamp, now_ms))
+        error = self._log.append(build_end_transaction_marker(marker, *stamp, now_ms))
         if error:
             failed(error)
             return
         self.machine.replay_end_of_transaction(stamp, committed=marker.committed)
-        self._when_committed(CoordinatorDecision(None), then, failed)
-        announce(self._broker, self.partition)
-
-    # Waiting for the commit
-
-    def _when_committed(
-        self,
-        decision: CoordinatorDecision[ReplyT],
-        then: Callable[[ReplyT], None],
-        failed: Callable[[ErrorCode], None],
-    ) -> None:
-        log = self.partition.log
-        if log.high_watermark >= log.log_end_offset:
-            then(decision.reply)
-            _give_out(decision.answers)
-            return
-        waiting = _Uncommitted(self, log.log_end_offset, decision, then, failed)
-        self._broker.partitions.purgatory.hold(waiting, [self.partition], self._commit_timeout_ms)
-
-    @property
-    def timer_count(self) -> int:
-        return len(self._timers)
-
-
-class _Uncommitted(Operation):
-    """A decision whose answers wait for the high watermark."""
-
-    __slots__ = ("_decision", "_end_offset", "_failed", "_place", "_then")
-
-    def __init__(
-        self,
-        place: CoordinatedPartition[Any],
-        end_offset: int,
-        decision: CoordinatorDecision[ReplyT],
-        then: Callable[[ReplyT], None],
-        failed: Callable[[ErrorCode], None],
-    ) -> None:
-        super().__init__(_NOBODY)
-        self._place = place
-        self._end_offset = end_offset
-        self._decision = decision
-        self._then = then
-        self._failed = failed
-
-    def is_done(self, place: Place) -> bool:
-        return self._place.state is State.CLOSED or self._is_committed()
-
-    def _is_committed(self) -> bool:
-        return self._place.partition.log.high_watermark >= self._end_offset
-
-    def complete(self) -> None:
-        if self._place.state is not State.ACTIVE or self._place.partition.state is None:
-            error = ErrorCode.NOT_COORDINATOR
-        elif self._is_committed():
-            self._then(self._decision.reply)
-            _give_out(self._decision.answers)
-            return
-        else:
-            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        self._failed(error)
-        _fail(self._decision.answers, error)
-
-
-def _give_out(answers: Sequence[Answer]) -> None:
-    for waiter, reply in answers:
-        if isinstance(reply, ErrorCode):
-            waiter.failed(reply)
-        else:
-            waiter.then(reply)
-
-
-def _fail(answers: Sequence[Answer], error: ErrorCode) -> None:
-    for waiter, _ in answers:
-        waiter.failed(error)
+        self._log.tell_when_committed(Waiting(None, (), then, failed, None))
+        self._log.announce()
 
 
 def _nothing(_: Any) -> None:

@@ -33,6 +33,7 @@ class Coordinators:
             self._make_groups,
             compression=config.integer("offsets.topic.compression.codec"),
             commit_timeout_ms=config.integer("offsets.commit.timeout.ms"),
+            linger_ms=config.integer("group.coordinator.append.linger.ms"),
         )
         self.transactions = Transactions(broker)
 

@@ -3,11 +3,14 @@
 A disk thread reads as much at a time as the topic's setting says; the loop replays it in slices that take a few
 milliseconds each, so that requests for other partitions are answered in between. What is loaded goes to the end of the
 log: the end of it may not be committed yet, and is waited for by whoever asks for it.
+
+A record that cannot be replayed is about a group or a transactional id whose records contradict each other. That one is
+taken offline, and the others are loaded.
 """
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import CorruptFile, OffsetOutOfRange
@@ -32,8 +35,18 @@ _BUFFER_SETTINGS = {
 UNREADABLE = (OSError, CorruptFile, CorruptBatch, DecodeError, OffsetOutOfRange)
 
 
+class Loaded(Protocol):
+    """What is told how the loading goes."""
+
+    def on_loaded(self) -> None: ...
+
+    def on_unreadable(self, problem: Exception) -> None: ...
+
+    def take_offline(self, subject: str | None, problem: Exception) -> None: ...
+
+
 class Loading:
-    """One partition being loaded. Calls `loaded` at the end, or `failed`; nothing after `cancel`."""
+    """One partition being loaded. Tells `owner` of the end, or that it cannot be read; nothing after `cancel`."""
 
     def __init__(
         self,
@@ -41,15 +54,13 @@ class Loading:
         partition: Partition,
         topic: CoordinatorTopic,
         machine: CoordinatorMachine,
-        loaded: Callable[[], None],
-        failed: Callable[[Exception], None],
+        owner: Loaded,
     ) -> None:
         self._broker = broker
         self._partition = partition
         self._topic = topic
         self._machine = machine
-        self._loaded = loaded
-        self._failed = failed
+        self._owner = owner
         self._buffer_bytes = broker.config.integer(_BUFFER_SETTINGS[topic])
         self._offset = partition.log.log_start_offset
         self._is_cancelled = False
@@ -63,10 +74,10 @@ class Loading:
         try:
             found = log.read(self._offset, self._buffer_bytes, log.log_end_offset, min_one_batch=True)
         except UNREADABLE as problem:
-            self._failed(problem)
+            self._owner.on_unreadable(problem)
             return
         if not found:
-            self._loaded()
+            self._owner.on_loaded()
             return
         partition.begin_job()
         self._broker.workers.run(found.read, self._on_read, self._on_unreadable)
@@ -74,7 +85,7 @@ class Loading:
     def _on_unreadable(self, problem: Exception) -> None:
         self._partition.end_job()
         if not self._is_cancelled:
-            self._failed(problem)
+            self._owner.on_unreadable(problem)
 
     def _on_read(self, data: bytes) -> None:
         self._partition.end_job()
@@ -86,20 +97,25 @@ class Loading:
         left = _SLICE_BYTES
         try:
             for position, header in batches:
-                replay_batch(self._machine, self._topic, data, position, header)
+                replay_batch(self._machine, self._topic, data, position, header, self._owner.take_offline)
                 self._offset = header.next_offset
                 left -= header.size
                 if left <= 0:
                     self._broker.timers.after(0, lambda: self._go_on(data, batches))
                     return
         except UNREADABLE as problem:
-            self._failed(problem)
+            self._owner.on_unreadable(problem)
             return
         self.read_on()
 
 
 def replay_batch(
-    machine: CoordinatorMachine, topic: CoordinatorTopic, data: bytes, position: int, header: BatchHeader
+    machine: CoordinatorMachine,
+    topic: CoordinatorTopic,
+    data: bytes,
+    position: int,
+    header: BatchHeader,
+    on_broken: Callable[[str | None, Exception], None],
 ) -> None:
     """What the batch says, as it was said when it was written. Kinds of records that are not known are passed over."""
     stamp = TransactionStamp(header.producer_id, header.producer_epoch)
@@ -118,7 +134,10 @@ def replay_batch(
         except UnsupportedVersionError as unknown:
             _log.warning("offset %s of %s is passed over: %s", record.offset, topic.name, unknown)
             continue
-        if header.is_transactional:
-            machine.replay_in_transaction(stamp, key, value)
-        else:
-            machine.replay(key, value)
+        try:
+            if header.is_transactional:
+                machine.replay_in_transaction(stamp, key, value)
+            else:
+                machine.replay(key, value)
+        except Exception as problem:
+            on_broken(machine.subject_of(key), problem)

@@ -4,12 +4,12 @@ A timer that is moved to later stays where it is on the loop. When its old momen
 and waits on for the rest: so a heartbeat costs the loop nothing. One that is moved to earlier is set anew.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ottla.base.ports import Timer as LoopTimer
 from ottla.base.ports import Timers
-from ottla.machines.coordinator_machine import CoordinatorDecision, Timer
+from ottla.machines.coordinator_machine import CoordinatorDecision, Timer, TimerName
 
 Expire = Callable[[Any, int], CoordinatorDecision[Any]]
 
@@ -17,12 +17,12 @@ _EARLY_S = 0.0005  # what a loop's timers may be early by, and is not worth anot
 
 
 class NamedTimers:
-    """`fire` is given what the timer was set to do, once it is due and no longer among those that are set."""
+    """`fire` is given a timer's name and what it was set to do, once it is due and no longer set."""
 
-    def __init__(self, timers: Timers, fire: Callable[[Expire], None]) -> None:
+    def __init__(self, timers: Timers, fire: Callable[[TimerName, Expire], None]) -> None:
         self._timers = timers
         self._fire = fire
-        self._set: dict[Hashable, _Armed] = {}
+        self._set: dict[TimerName, _Armed] = {}
 
     def __len__(self) -> int:
         return len(self._set)
@@ -55,7 +55,7 @@ class NamedTimers:
             self._arm(armed, left_s)
         else:
             del self._set[armed.name]
-            self._fire(armed.expire)
+            self._fire(armed.name, armed.expire)
 
     def close(self) -> None:
         for armed in self._set.values():
@@ -70,7 +70,7 @@ class _Armed:
 
     expire: Expire
 
-    def __init__(self, owner: NamedTimers, name: Hashable) -> None:
+    def __init__(self, owner: NamedTimers, name: TimerName) -> None:
         self.owner = owner
         self.name = name
         self.due_s = self.wakes_s = float("inf")

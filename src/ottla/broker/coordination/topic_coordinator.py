@@ -30,6 +30,7 @@ class TopicCoordinator(Generic[MachineT]):
         *,
         compression: int = 0,
         commit_timeout_ms: int,
+        linger_ms: int = -1,
     ) -> None:
         self.topic_name = topic_name
         self.partitions: dict[int, CoordinatedPartition[MachineT]] = {}
@@ -39,6 +40,7 @@ class TopicCoordinator(Generic[MachineT]):
         self._make_machine = make_machine
         self._compression = compression
         self._commit_timeout_ms = commit_timeout_ms
+        self._linger_ms = linger_ms
 
     # Leadership
 
@@ -56,21 +58,22 @@ class TopicCoordinator(Generic[MachineT]):
             self._begin(index, partition)
 
     def _begin(self, index: int, partition: Partition) -> None:
-        machine = self._make_machine(index, partition.leader_epoch)
         led = CoordinatedPartition(
             self._broker,
             partition,
             self._topic,
-            machine,
+            lambda: self._make_machine(index, partition.leader_epoch),
             compression=self._compression,
             commit_timeout_ms=self._commit_timeout_ms,
+            linger_ms=self._linger_ms,
         )
         self.partitions[index] = led
         led.load()
 
     def close(self) -> None:
-        """The node stops: everybody who waits is sent elsewhere."""
+        """The node stops: what is decided is written, and everybody who waits is sent elsewhere."""
         for led in list(self.partitions.values()):
+            led.write()
             led.close()
         self.partitions.clear()
 
@@ -110,7 +113,7 @@ class TopicCoordinator(Generic[MachineT]):
         if led is None:
             failed(ErrorCode.NOT_COORDINATOR)
         else:
-            led.submit(decide, then, failed)
+            led.submit(decide, then, failed, key)
 
     def query(
         self,
@@ -124,4 +127,4 @@ class TopicCoordinator(Generic[MachineT]):
         if led is None:
             failed(ErrorCode.NOT_COORDINATOR)
         else:
-            led.query(read, then, failed)
+            led.query(read, then, failed, key)

@@ -115,6 +115,7 @@ class _Ending:
                 lambda machine, now_ms: machine.complete(end, now_ms),
                 lambda _: self._markers.forget(self),
                 lambda _error: self._try_again(),
+                end.transactional_id,
             )
 
     def _remaining_by_leader(self) -> dict[int, list[TopicPartition]]:

@@ -13,7 +13,7 @@ SETTINGS = (
     Int("group.coordinator.background.threads", 2, at_least(1), HIGH,
         "Threads for the coordinator's slow work, such as matching regular expressions and computing assignments."),
     Int("group.coordinator.append.linger.ms", -1, at_least(-1), MEDIUM,
-        "How long the coordinator gathers records before it writes them; -1 adapts to the load."),
+        "How long the coordinator gathers records before it writes them; -1 adapts to the load.", acted_on=True),
     Int("group.coordinator.cached.buffer.max.bytes", 1_048_588, at_least(524_288), MEDIUM,
         "Largest write buffer that the coordinator keeps for another use.", CLUSTER_WIDE),
 

@@ -4,22 +4,21 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, CoordinatorRecord, Timer, Waiter
-from ottla.wire.errors import ErrorCode
 
 ReplyT = TypeVar("ReplyT")
 
 
 class Effects:
-    __slots__ = ("answers", "records", "timers", "undo")
+    __slots__ = ("answers", "followed_by", "records", "timers")
 
     def __init__(self) -> None:
         self.records: list[CoordinatorRecord] = []
         self.answers: list[Answer] = []
         self.timers: list[Timer] = []
-        self.undo: Callable[[ErrorCode, int], CoordinatorDecision[Any]] | None = None
+        self.followed_by: Callable[[Any, int], CoordinatorDecision[None]] | None = None
 
     def answer(self, waiter: Waiter, reply: Any) -> None:
         self.answers.append(Answer(waiter, reply))
 
     def decision(self, reply: ReplyT) -> CoordinatorDecision[ReplyT]:
-        return CoordinatorDecision(reply, self.records, answers=self.answers, timers=self.timers, undo=self.undo)
+        return CoordinatorDecision(reply, self.records, self.answers, self.timers, followed_by=self.followed_by)

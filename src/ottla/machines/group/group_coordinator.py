@@ -8,23 +8,27 @@ and the last of its offsets is too old.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.coordinator_machine import (
+    Broken,
     CoordinatorDecision,
     CoordinatorMachine,
     CoordinatorRecord,
     Timer,
     TransactionStamp,
     Waiter,
+    each_unbroken,
 )
 from ottla.machines.group import offset_commands
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState, DescribedGroup
+from ottla.machines.group.classic.replies import write_error
 from ottla.machines.group.consumer.describing import described
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.replay import replay_consumer_record
 from ottla.machines.group.effects import Effects
-from ottla.machines.group.membership import Group, Membership, NewIds, waiters_of
+from ottla.machines.group.membership import Group, Membership, NewIds
 from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image.metadata_image import MetadataImage
@@ -49,7 +53,7 @@ from ottla.wire.messages import (
     TxnOffsetCommitResponse,
 )
 
-_EXPIRATION = "expiration"
+_EXPIRATION = "expiration", None, None
 _FIRST_WITH_GROUP_NOT_FOUND = 9
 
 
@@ -65,6 +69,10 @@ class GroupCoordinator(CoordinatorMachine):
         self._is_loaded = False
 
     # Replaying
+
+    def subject_of(self, key: Message) -> str | None:
+        group_id = getattr(key, "group", None) or getattr(key, "group_id", None)
+        return group_id if isinstance(group_id, str) else None
 
     def replay(self, key: Message, value: Message | None) -> None:
         match key, value:
@@ -99,24 +107,42 @@ class GroupCoordinator(CoordinatorMachine):
             self.groups[group_id] = ClassicGroup(group_id, now_ms)
 
     def _replay_classic(self, group_id: str, value: GroupMetadataValue) -> None:
+        """While loading, the newest record is all there is of a group; later, it is what the group has decided on."""
         group = self.groups.get(group_id)
         if self._is_loaded and isinstance(group, ClassicGroup):
-            group.on_written(value)
+            group.replay(value)
         else:
-            converted = self.members.migration.converted.pop(group_id, None)
-            self.groups[group_id] = converted or ClassicGroup.of_record(group_id, value)
+            self.groups[group_id] = ClassicGroup.of_record(group_id, value)
 
     def on_loaded(self, now_ms: int) -> CoordinatorDecision[None]:
         self._is_loaded = True
         self.offsets.encoded.close_places()
-        effects = Effects()
-        self.members.on_loaded(effects, now_ms)
-        effects.timers.append(self._expiration_timer())
-        return effects.decision(None)
+        effects, broken = Effects(), list[Broken]()
+        each_unbroken(self.groups.items(), lambda _, group: self.members.on_loaded(group, effects, now_ms), broken)
+        timers = [*effects.timers, self._expiration_timer()]
+        return CoordinatorDecision(None, effects.records, effects.answers, timers, broken=broken)
 
     def on_unloaded(self) -> Sequence[Waiter]:
-        classic = (group for group in self.groups.values() if isinstance(group, ClassicGroup))
-        return [waiter for group in classic for waiter in waiters_of(group)]
+        return [waiter for group in self.groups.values() for waiter in _waiters_of(group)]
+
+    # What could not be written, and what is broken
+
+    def on_refused(
+        self, decision: CoordinatorDecision[Any], error: ErrorCode, now_ms: int
+    ) -> CoordinatorDecision[None]:
+        error = write_error(error)
+        effects = Effects()
+        for waiter, _ in decision.answers:
+            effects.answer(waiter, error)
+        for key, value, _ in decision.records:
+            group_id = self.subject_of(key)
+            if group_id is not None and not isinstance(key, OffsetCommitKey):
+                self.members.on_refused(group_id, value, error, effects, now_ms)
+        return effects.decision(None)
+
+    def take_offline(self, subject: str) -> Sequence[Waiter]:
+        group = self.groups.pop(subject, None)
+        return [] if group is None else list(_waiters_of(group))
 
     def on_topics_changed(self, topics: Collection[str], *, came_or_went: bool) -> None:
         """Groups that read these topics look at them again with their next heartbeat. Nothing of that is in the log."""
@@ -219,13 +245,16 @@ class GroupCoordinator(CoordinatorMachine):
 
     def expire_offsets(self, now_ms: int) -> CoordinatorDecision[None]:
         """Forgets offsets that are too old, and groups that have nothing left (offsets.retention.minutes)."""
-        records: list[CoordinatorRecord] = []
-        for group_id, group in self.groups.items():
+        records, broken = list[CoordinatorRecord](), list[Broken]()
+
+        def expire(group_id: str, group: Group) -> None:
             expired, is_all = offset_commands.expire(self.offsets, group_id, group, self.settings, now_ms)
-            records += expired
+            records.extend(expired)
             if is_all and group.is_empty and not _has_pending(group):
-                records += group.tombstones()
-        return CoordinatorDecision(None, records, timers=[self._expiration_timer()], atomic=False)
+                records.extend(group.tombstones())
+
+        each_unbroken(self.groups.items(), expire, broken)
+        return CoordinatorDecision(None, records, timers=[self._expiration_timer()], atomic=False, broken=broken)
 
     def _expiration_timer(self) -> Timer:
         interval_ms = self.settings.offsets_retention_check_interval_ms
@@ -257,19 +286,21 @@ class GroupCoordinator(CoordinatorMachine):
             described(group, self.settings.default_assignor, self.image) if isinstance(group, ConsumerGroup) else None
         )
 
-    def delete_groups(
-        self, group_ids: Iterable[str], now_ms: int
-    ) -> CoordinatorDecision[list[DeleteGroupsResponse.DeletableGroupResult]]:
-        results: list[DeleteGroupsResponse.DeletableGroupResult] = []
+    def delete_group(
+        self, group_id: str, now_ms: int
+    ) -> CoordinatorDecision[DeleteGroupsResponse.DeletableGroupResult]:
+        group = self.groups.get(group_id)
+        error = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_deletion()
         records: list[CoordinatorRecord] = []
-        for group_id in dict.fromkeys(group_ids):
-            group = self.groups.get(group_id)
-            error = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_deletion()
-            if group is not None and not error:
-                records += offset_commands.forget_group(self.offsets, group_id)
-                records += group.tombstones()
-            results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error))
-        return CoordinatorDecision(results, records)
+        if group is not None and not error:
+            records += offset_commands.forget_group(self.offsets, group_id)
+            records += group.tombstones()
+        result = DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error)
+        return CoordinatorDecision(result, records)
+
+
+def _waiters_of(group: Group) -> Iterable[Waiter]:
+    return group.waiters() if isinstance(group, ClassicGroup) else ()
 
 
 def _has_pending(group: Group) -> bool:

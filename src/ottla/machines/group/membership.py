@@ -4,14 +4,13 @@ A group is classic or a consumer group. Empty ones become of the other kind with
 `migration` allows it. Members of a consumer group may speak either protocol.
 """
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
 from ottla.machines.group.classic.group import ClassicGroup
 from ottla.machines.group.classic.joining import ClassicJoins, Join, JoiningClient
 from ottla.machines.group.classic.rebalance import Rebalance
-from ottla.machines.group.classic.replies import write_error
 from ottla.machines.group.consumer.classic_members import ClassicMembers
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.heartbeats import Client, Heartbeat, Refused, Reply, check_request
@@ -24,7 +23,9 @@ from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
 from ottla.wire.messages import (
+    GroupMetadataValue,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -33,6 +34,9 @@ from ottla.wire.messages import (
     LeaveGroupResponse,
     SyncGroupRequest,
 )
+
+if TYPE_CHECKING:
+    from ottla.machines.group.group_coordinator import GroupCoordinator
 
 Group = ClassicGroup | ConsumerGroup
 
@@ -65,12 +69,19 @@ class Membership:
         self.consumer = ConsumerProtocol(rules, self.migration)
         self._classic_members = ClassicMembers(rules, self.migration, new_ids.consumer)
 
-    def on_loaded(self, effects: Effects, now_ms: int) -> None:
-        for group in self._groups.values():
-            if isinstance(group, ClassicGroup):
-                self.rebalance.on_loaded(group, effects, now_ms)
-            else:
-                self.consumer.on_loaded(group, effects)
+    def on_loaded(self, group: Group, effects: Effects, now_ms: int) -> None:
+        if isinstance(group, ClassicGroup):
+            self.rebalance.on_loaded(group, effects, now_ms)
+        else:
+            self.consumer.on_loaded(group, effects)
+
+    def on_refused(self, group_id: str, value: Message | None, error: ErrorCode, effects: Effects, now_ms: int) -> None:
+        """A record that says what a group is could not be written. A tombstone is no reason for a rebalance to end."""
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            group.is_metadata_stale = group.are_regexes_stale = True
+        elif group is not None and isinstance(value, GroupMetadataValue):
+            self._groups[group_id] = self.rebalance.begin_anew(group, error, effects, now_ms)
 
     # The classic protocol
 
@@ -94,24 +105,17 @@ class Membership:
         return effects.decision(None)
 
     def _join_new_group(self, old: ConsumerGroup | None, join: Join) -> None:
-        """The group is written down as soon as somebody asks for it, in the place of an empty one of the other kind."""
-        group_id, effects = join.request.group_id, join.effects
-        group = self._groups[group_id] = ClassicGroup(group_id, join.now_ms)
-        created = group.empty_record(0, join.now_ms)
-        self._joins.join(group, join)
-        effects.records[:0] = [*(old.tombstones() if old is not None else ()), group_written(group_id, created)]
+        """Writes an empty group down, in the place of an empty one of the other kind; then there is one to join."""
+        request, client, waiter, effects, now_ms = join
+        if old is not None:
+            effects.records += old.tombstones()
+        created = ClassicGroup(request.group_id, now_ms).empty_record(0, now_ms)
+        effects.records.append(group_written(request.group_id, created))
 
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            undone = Effects()
-            if self._groups.get(group_id) is group:
-                del self._groups[group_id]
-                if old is not None:
-                    self._groups[group_id] = old
-            for waiter in (*(answer.waiter for answer in effects.answers), *waiters_of(group)):
-                undone.answer(waiter, write_error(error))
-            return undone.decision(None)
+        def join_it(coordinator: "GroupCoordinator", now_ms: int) -> CoordinatorDecision[None]:
+            return coordinator.members.join(request, client, waiter, now_ms)
 
-        effects.undo = undo
+        effects.followed_by = join_it
 
     def sync(self, request: SyncGroupRequest, waiter: Waiter, now_ms: int) -> CoordinatorDecision[None]:
         group = self._groups.get(request.group_id)
@@ -182,13 +186,6 @@ class Membership:
         if group is not None:
             effects.records += group.tombstones()
         return ConsumerGroup(request.group_id)
-
-
-def waiters_of(group: ClassicGroup) -> Iterable[Waiter]:
-    for member in group.members.values():
-        for waiter in (member.waits_for_join, member.waits_for_sync):
-            if waiter is not None:
-                yield waiter
 
 
 def _leaving(group: ConsumerGroup | None, leaving: LeaveGroupRequest.MemberIdentity) -> ConsumerMember | ErrorCode:

@@ -10,7 +10,10 @@ classic one. The group's epoch becomes the generation, and what members were to 
 Both are a few records, in one batch: the old group's tombstones and the new group. So there is never half of one.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, CoordinatorRecord
 from ottla.machines.group.classic import timers
@@ -47,15 +50,17 @@ from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.errors import ErrorCode
 
+if TYPE_CHECKING:
+    from ottla.machines.group.group_coordinator import GroupCoordinator
+
 _NEVER_ASSIGNED_MS = 0
 """So the newcomer's target need not wait for `consumer.assignment.interval.ms`."""
 
 
 class Migration:
-    """`converted` are classic groups whose record is about to be written: replaying it puts them in their place."""
+    """The groups are the coordinator's; each method is given one, and the effects to add to."""
 
     def __init__(self, settings: GroupSettings, image: MetadataImage, rebalance: Rebalance) -> None:
-        self.converted: dict[str, ClassicGroup] = {}
         self._settings = settings
         self._image = image
         self._rebalance = rebalance
@@ -79,7 +84,7 @@ class Migration:
         effects.timers += [timers.no_session(group, member_id) for member_id in group.pending]
         for member in group.members.values():
             effects.timers.append(session(group.group_id, member.member_id, member.session_timeout_ms))
-            effects.answers += _sent_back(member)
+        effects.followed_by = partial(_after_upgrade, group)
         return _replayed(group.group_id, records)
 
     def _problem_of_upgrade(self, group: ClassicGroup) -> str | None:
@@ -163,7 +168,10 @@ class Migration:
         joining: ConsumerMember | None = None,
         rebalance: bool = True,
     ) -> None:
-        """Without those who leave; `joining` comes in the place of the static member of its instance."""
+        """Without those who leave; `joining` comes in the place of the static member of its instance.
+
+        The records make the classic group; what it has beside them follows (`on_downgraded`).
+        """
         group_id = group.group_id
         gone = {member.member_id for member in leaving}
         new_ids: dict[str, str] = {}
@@ -180,16 +188,24 @@ class Migration:
         effects.records.append(group_written(group_id, classic.record(given)))
         for member in classic.members.values():
             effects.timers += none(group_id, member.member_id)
-            self._rebalance.keep_session(classic, member, effects)
+        offered = {member.member_id: member.protocols for member in classic.members.values()}
+        effects.followed_by = partial(_after_downgrade, group_id, offered, rebalance)
+
+    def on_downgraded(
+        self,
+        group: ClassicGroup,
+        offered: Mapping[str, Sequence[Protocol]],
+        effects: Effects,
+        now_ms: int,
+        *,
+        rebalance: bool,
+    ) -> None:
+        """What is not in the record: all protocols that the members have, and their sessions."""
+        for member in group.members.values():
+            group.update(member, offered[member.member_id], member.rebalance_timeout_ms, member.session_timeout_ms)
+            self._rebalance.keep_session(group, member, effects)
         if rebalance:
-            self._rebalance.prepare(classic, effects, now_ms)
-        self.converted[group_id] = classic
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            self.converted.pop(group_id, None)
-            return CoordinatorDecision(None)
-
-        effects.undo = undo
+            self._rebalance.prepare(group, effects, now_ms)
 
     def _downgraded(
         self, group: ConsumerGroup, members: Iterable[ConsumerMember], target_ids: Mapping[str, str], now_ms: int
@@ -208,12 +224,30 @@ class Migration:
         return classic
 
 
+def _after_upgrade(group: ClassicGroup, _coordinator: "GroupCoordinator", _now_ms: int) -> CoordinatorDecision[None]:
+    """Whoever waits for a rebalance of the classic group is to join the consumer group."""
+    return CoordinatorDecision(None, answers=[*chain.from_iterable(map(_sent_back, group.members.values()))])
+
+
+def _after_downgrade(
+    group_id: str,
+    offered: Mapping[str, Sequence[Protocol]],
+    rebalance: bool,
+    coordinator: "GroupCoordinator",
+    now_ms: int,
+) -> CoordinatorDecision[None]:
+    migration = coordinator.members.migration
+    return coordinator.members.with_classic(
+        group_id,
+        lambda group, effects: migration.on_downgraded(group, offered, effects, now_ms, rebalance=rebalance),
+    )
+
+
 class _CustomAssignor(Exception):
     """There is something in an assignment that only the members' own assignor understands."""
 
 
 def _sent_back(member: ClassicMember) -> Iterable[Answer]:
-    """Whoever waits for a rebalance of the classic group is to join the consumer group."""
     if member.waits_for_join is not None:
         yield Answer(member.waits_for_join, rejoin(member))
     if member.waits_for_sync is not None:

@@ -10,7 +10,8 @@ at least once, and a partition takes them any number of times.
 A decision that needs a new producer id takes it from `take_producer_id`; if there is none at the moment, the client is
 asked to come again.
 
-`_bumped` is not in the log (see `initialising`). Everything else is `transactions`, and only `replay` changes it.
+`_bumped` is not in the log (see `initialising`): it is soft, and an entry that belongs to no record is never used.
+Everything else is `transactions`, and only `replay` changes it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,11 +19,13 @@ from collections.abc import Callable, Iterable, Sequence
 from ottla.base.ids import TopicPartition
 from ottla.machines.coordinator_machine import (
     Answer,
+    Broken,
     CoordinatorDecision,
     CoordinatorMachine,
     CoordinatorRecord,
     Timer,
     Waiter,
+    each_unbroken,
 )
 from ottla.machines.transaction import ending
 from ottla.machines.transaction.initialising import Bumped, Expected, bumped, expected_is_known, needs_new_id, rotated
@@ -35,8 +38,8 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import TransactionLogKey, TransactionLogValue
 
-_ABORTING = "transactions that have timed out"
-_EXPIRING = "transactional ids that nobody uses"
+_ABORTING = "transactions that have timed out", None, None
+_EXPIRING = "transactional ids that nobody uses", None, None
 
 _Ids = Callable[[], int | None]
 
@@ -53,6 +56,13 @@ class TransactionCoordinator(CoordinatorMachine):
 
     # The log
 
+    def subject_of(self, key: Message) -> str | None:
+        return key.transactional_id if isinstance(key, TransactionLogKey) else None
+
+    def take_offline(self, subject: str) -> Sequence[Waiter]:
+        self.transactions.pop(subject, None)
+        return ()
+
     def replay(self, key: Message, value: Message | None) -> None:
         assert isinstance(key, TransactionLogKey)
         if value is None:
@@ -63,8 +73,15 @@ class TransactionCoordinator(CoordinatorMachine):
             self.transactions[key.transactional_id] = Transaction.of_record(value)
 
     def on_loaded(self, now_ms: int) -> CoordinatorDecision[None]:
-        answers = [self._decided(name, one) for name, one in self.transactions.items() if one.state in PREPARED]
-        return CoordinatorDecision(None, answers=answers, timers=[self._abort_timer(), self._expiration_timer()])
+        answers, broken = list[Answer](), list[Broken]()
+
+        def tell(name: str, transaction: Transaction) -> None:
+            if transaction.state in PREPARED:
+                answers.append(self._decided(name, transaction))
+
+        each_unbroken(self.transactions.items(), tell, broken)
+        timers = [self._abort_timer(), self._expiration_timer()]
+        return CoordinatorDecision(None, answers=answers, timers=timers, broken=broken)
 
     def _record(self, transactional_id: str, transaction: Transaction) -> CoordinatorRecord:
         version = self._settings.log_version
@@ -235,16 +252,18 @@ class TransactionCoordinator(CoordinatorMachine):
 
     def abort_timed_out(self, now_ms: int) -> CoordinatorDecision[None]:
         """Aborts what has run for longer than it may, and tells of ends whose markers may have been forgotten."""
-        records: list[CoordinatorRecord] = []
-        answers: list[Answer] = []
-        for name, transaction in self.transactions.items():
+        records, answers, broken = list[CoordinatorRecord](), list[Answer](), list[Broken]()
+
+        def look_at(name: str, transaction: Transaction) -> None:
             if transaction.state in PREPARED:
                 answers.append(self._decided(name, transaction))
             elif transaction.has_timed_out(now_ms):
                 aborted = self._abort(name, transaction, ProducerReply(), now_ms)
                 records.extend(aborted.records)
                 answers.extend(aborted.answers)
-        return self._in_time(self._abort_timer(), records, answers)
+
+        each_unbroken(self.transactions.items(), look_at, broken)
+        return CoordinatorDecision(None, records, answers, [self._abort_timer()], atomic=False, broken=broken)
 
     def expire_ids(self, now_ms: int) -> CoordinatorDecision[None]:
         """Forgets ids that have rested for `transactional.id.expiration.ms`."""
@@ -254,21 +273,7 @@ class TransactionCoordinator(CoordinatorMachine):
             for name, transaction in self.transactions.items()
             if transaction.state in AT_REST and transaction.last_update_ms <= unused_since_ms
         ]
-        return self._in_time(self._expiration_timer(), records)
-
-    @staticmethod
-    def _in_time(
-        timer: Timer, records: Sequence[CoordinatorRecord], answers: Sequence[Answer] = ()
-    ) -> CoordinatorDecision[None]:
-        """What a timer led to. It is set again even if nothing could be written this time."""
-        return CoordinatorDecision(
-            None,
-            records,
-            answers,
-            [timer],
-            atomic=False,
-            undo=lambda _error, _now_ms: CoordinatorDecision(None, timers=[timer]),
-        )
+        return CoordinatorDecision(None, records, timers=[self._expiration_timer()], atomic=False)
 
     # Asking
 

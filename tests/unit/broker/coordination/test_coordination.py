@@ -1,157 +1,31 @@
-"""The driver of log-backed coordinators, over a machine that is no more than a map from keys to numbers."""
+"""The driver of log-backed coordinators: deciding, waiting for the commit, loading, transactions, timers, placement."""
 
 from typing import Any
 
 import pytest
-from brokers import NODE_ID, TestNode
+from brokers import NODE_ID
+from numbers_bench import TOPIC, Bench, Numbers, T, Told, follower_fetched, of_two_replicas, record
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.placement import java_string_hash, partition_of
-from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.log.partition_log import PartitionLog
-from ottla.machines.coordinator_machine import (
-    Answer,
-    CoordinatorDecision,
-    CoordinatorMachine,
-    CoordinatorRecord,
-    Timer,
-    TransactionStamp,
-)
-from ottla.records.batch import batches
+from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, Timer, TransactionStamp
 from ottla.records.control import EndTransactionMarker
 from ottla.wire.errors import ErrorCode
-from ottla.wire.message import Message
-from ottla.wire.messages import OffsetCommitKey, OffsetCommitValue
 from ottla.wire.record_values import CoordinatorTopic
 
-TOPIC = "numbers"
 
+class Silent:
+    """Nobody is interested in how a loading goes."""
 
-class Numbers(CoordinatorMachine):
-    """Keeps the number that was last put under each name; what a transaction puts counts when it is committed."""
+    def on_loaded(self) -> None: ...
 
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.open: dict[int, dict[str, int]] = {}
-        self.waiting: list[Any] = []
-        self.fired: list[str] = []
+    def on_unreadable(self, problem: Exception) -> None:
+        raise problem
 
-    def replay(self, key: Message, value: Message | None) -> None:
-        assert isinstance(key, OffsetCommitKey)
-        if isinstance(value, OffsetCommitValue):
-            self.numbers[key.group] = value.offset
-        else:
-            self.numbers.pop(key.group, None)
-
-    def replay_in_transaction(self, stamp: TransactionStamp, key: Message, value: Message | None) -> None:
-        assert isinstance(key, OffsetCommitKey)
-        assert isinstance(value, OffsetCommitValue)
-        self.open.setdefault(stamp.producer_id, {})[key.group] = value.offset
-
-    def replay_end_of_transaction(self, stamp: TransactionStamp, *, committed: bool) -> None:
-        numbers = self.open.pop(stamp.producer_id, {})
-        if committed:
-            self.numbers.update(numbers)
-
-    def on_unloaded(self) -> list[Any]:
-        return self.waiting
-
-    # Commands
-
-    def put(self, name: str, number: int, **more: Any) -> CoordinatorDecision[str]:
-        old = self.numbers.get(name)
-        return CoordinatorDecision(f"{name}: {old} -> {number}", [record(name, number)], **more)
-
-    def get(self, name: str) -> int | None:
-        return self.numbers.get(name)
-
-
-class Told:
-    """A waiter that remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.replies: list[Any] = []
-        self.errors: list[ErrorCode] = []
-
-    def then(self, reply: Any) -> None:
-        self.replies.append(reply)
-
-    def failed(self, error: ErrorCode) -> None:
-        self.errors.append(error)
-
-
-def record(name: str, number: int | None) -> CoordinatorRecord:
-    key = OffsetCommitKey(group=name, topic="t", partition=0)
-    return CoordinatorRecord(key, None if number is None else OffsetCommitValue(offset=number), 3)
-
-
-class Bench:
-    """A node that leads a topic of one partition, and a coordinator of it."""
-
-    def __init__(self, node: TestNode | None = None, **topic: Any) -> None:
-        self.node = node or TestNode()
-        self.made: list[Numbers] = []
-        self.coordinator: TopicCoordinator[Numbers] = TopicCoordinator(
-            self.node.broker,
-            CoordinatorTopic.CONSUMER_OFFSETS,
-            TOPIC,
-            "offsets.topic.num.partitions",
-            self._make,
-            commit_timeout_ms=5000,
-        )
-        if node is None:
-            self.node.create_topic(TOPIC, **topic)
-        self.on_leadership()
-
-    def _make(self, index: int, leader_epoch: int) -> Numbers:
-        assert index == 0
-        self.made.append(Numbers())
-        return self.made[-1]
-
-    @property
-    def partition(self) -> Any:
-        return self.node.partition(TOPIC)
-
-    def on_leadership(self) -> None:
-        self.coordinator.on_leadership(self.partition)
-
-    def submit(self, decide: Any) -> Told:
-        told = Told()
-        self.coordinator.submit("any key", decide, told.then, told.failed)
-        return told
-
-    def put(self, name: str, number: int, **more: Any) -> Told:
-        return self.submit(lambda machine, now_ms: machine.put(name, number, **more))
-
-    def get(self, name: str) -> Told:
-        told = Told()
-        self.coordinator.query("any key", lambda machine, now_ms: machine.get(name), told.then, told.failed)
-        return told
-
-    def headers(self) -> list[Any]:
-        log = self.partition.log
-        return [header for _, header in batches(log.read(0, 1 << 20, log.log_end_offset).read())]
-
-    def restarted(self) -> "Bench":
-        """The same disk under a new node."""
-        return Bench(self.stopped())
-
-    def stopped(self, **settings: str) -> TestNode:
-        self.node.logs.close(0)
-        return TestNode(disk=self.node.disk, image=self.node.image, clock=self.node.clock, **settings)
-
-
-def of_two_replicas() -> dict[str, Any]:
-    return {"replicas": (NODE_ID, 2), "isr": (NODE_ID, 2)}
-
-
-def follower_fetched(bench: Bench) -> None:
-    """The other replica has everything."""
-    partition = bench.partition
-    if partition.state.on_fetched(2, partition.log.log_end_offset, 0, 0):
-        partition.log.advance_high_watermark(partition.state.high_watermark)
-    bench.node.broker.partitions.purgatory.wake(partition)
+    def take_offline(self, subject: str | None, problem: Exception) -> None:
+        raise problem
 
 
 def test_a_decision_is_in_the_log_and_in_the_machine_when_its_reply_is_given() -> None:
@@ -234,17 +108,13 @@ def test_records_that_need_not_stay_together_go_into_several_batches() -> None:
     assert bench.made[0].numbers == {f"name-{number}": number for number in range(20)}
 
 
-def test_a_decision_may_say_what_happens_when_it_cannot_be_written() -> None:
+def test_a_machine_is_told_of_a_decision_that_is_refused() -> None:
     bench = Bench(max_message_bytes="200")
     waiter = Told()
-
-    def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-        return CoordinatorDecision(None, [record("undone", 1)], answers=[Answer(waiter, error)])
-
-    told = bench.put("a" * 300, 1, undo=undo, answers=[Answer(waiter, "never")])
+    told = bench.put("a" * 300, 1, answers=[Answer(waiter, "never")])
     assert told.errors == waiter.errors == [ErrorCode.MESSAGE_TOO_LARGE]
     assert waiter.replies == []
-    assert bench.made[0].numbers == {"undone": 1}
+    assert bench.made[0].refused == ["a" * 300]
 
 
 def test_answers_go_to_whoever_waited() -> None:
@@ -301,7 +171,7 @@ def test_each_topic_has_its_own_buffer_size(
     bench.put("a", 1)
     node = bench.stopped(**{setting: "777"})
     monkeypatch.setattr(PartitionLog, "read", noted)
-    Loading(node.broker, node.partition(TOPIC), topic, Numbers(), lambda: None, pytest.fail).read_on()
+    Loading(node.broker, node.partition(TOPIC), topic, Numbers(), Silent()).read_on()
     assert sizes[0] == 777
 
 
@@ -390,7 +260,7 @@ def fires(name: str) -> Any:
 
 def test_a_timer_is_another_command() -> None:
     bench = Bench()
-    bench.put("a", 1, timers=[Timer("t", 1000, fires("late"))])
+    bench.put("a", 1, timers=[Timer(T, 1000, fires("late"))])
     bench.node.timers.advance(999)
     assert bench.made[0].fired == []
     bench.node.timers.advance(1)
@@ -400,9 +270,9 @@ def test_a_timer_is_another_command() -> None:
 
 def test_a_timer_that_is_set_again_is_moved() -> None:
     bench = Bench()
-    bench.put("a", 1, timers=[Timer("t", 1000, fires("first"))])
+    bench.put("a", 1, timers=[Timer(T, 1000, fires("first"))])
     bench.node.timers.advance(900)
-    bench.put("a", 1, timers=[Timer("t", 1000, fires("second"))])
+    bench.put("a", 1, timers=[Timer(T, 1000, fires("second"))])
     bench.node.timers.advance(900)
     assert bench.made[0].fired == []
     bench.node.timers.advance(100)
@@ -411,8 +281,8 @@ def test_a_timer_that_is_set_again_is_moved() -> None:
 
 def test_a_timer_that_is_moved_to_earlier_fires_then_and_once() -> None:
     bench = Bench()
-    bench.put("a", 1, timers=[Timer("t", 1000, fires("late"))])
-    bench.put("a", 1, timers=[Timer("t", 100, fires("early"))])
+    bench.put("a", 1, timers=[Timer(T, 1000, fires("late"))])
+    bench.put("a", 1, timers=[Timer(T, 100, fires("early"))])
     bench.node.timers.advance(100)
     assert bench.made[0].fired == ["early"]
     bench.node.timers.advance(2000)
@@ -421,11 +291,11 @@ def test_a_timer_that_is_moved_to_earlier_fires_then_and_once() -> None:
 
 def test_moving_a_timer_to_later_again_and_again_costs_the_loop_nothing() -> None:
     bench = Bench()
-    bench.put("a", 1, timers=[Timer("t", 1000, fires("first"))])
+    bench.put("a", 1, timers=[Timer(T, 1000, fires("first"))])
     on_the_loop = len(bench.node.timers)
     for _ in range(50):
         bench.node.timers.advance(300)
-        bench.put("a", 1, timers=[Timer("t", 1000, fires("last"))])
+        bench.put("a", 1, timers=[Timer(T, 1000, fires("last"))])
         assert len(bench.node.timers) == on_the_loop
     assert bench.made[0].fired == []
     bench.node.timers.advance(1000)
@@ -437,24 +307,24 @@ def test_a_timer_that_is_set_as_it_fires_is_a_new_one() -> None:
 
     def again(machine: Numbers, now_ms: int) -> CoordinatorDecision[None]:
         machine.fired.append("again")
-        return CoordinatorDecision(None, timers=[Timer("t", 1000, again)])
+        return CoordinatorDecision(None, timers=[Timer(T, 1000, again)])
 
-    bench.put("a", 1, timers=[Timer("t", 1000, again)])
+    bench.put("a", 1, timers=[Timer(T, 1000, again)])
     bench.node.timers.advance(3500)
     assert bench.made[0].fired == ["again"] * 3
 
 
 def test_a_timer_can_be_dropped() -> None:
     bench = Bench()
-    bench.put("a", 1, timers=[Timer("t", 1000, fires("never"))])
-    bench.put("a", 1, timers=[Timer("t")])
+    bench.put("a", 1, timers=[Timer(T, 1000, fires("never"))])
+    bench.put("a", 1, timers=[Timer(T)])
     bench.node.timers.advance(2000)
     assert bench.made[0].fired == []
 
 
 def test_timers_go_with_the_leadership() -> None:
     bench = Bench(replicas=(NODE_ID, 2), isr=(NODE_ID,))
-    bench.put("a", 1, timers=[Timer("t", 1000, fires("never"))])
+    bench.put("a", 1, timers=[Timer(T, 1000, fires("never"))])
     bench.node.change_partition(TOPIC, leader=2)
     bench.on_leadership()
     bench.node.timers.advance(2000)

@@ -16,6 +16,7 @@ from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorRecord, TransactionStamp
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.joining import JoiningClient
+from ottla.machines.group.classic.replies import write_error
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.heartbeats import Client, Refused
 from ottla.machines.group.group_coordinator import GroupCoordinator
@@ -40,6 +41,7 @@ from ottla.wire.record_values import CoordinatorTopic, decode_key, decode_value,
 
 NOW_MS = 1_700_000_000_000
 NEWEST_JOIN = 9
+RETRY_MS = 500
 GROUP = "readers"
 CHECKS_OF_A_LOAD = 10
 
@@ -80,7 +82,7 @@ Appended = tuple[TransactionStamp | None, bytes, bytes | None]
 
 
 class Groups:
-    """See the module. `fails_with` makes the next write fail; then the log may fall behind, and is not checked."""
+    """See the module. `fails_with` lets the next records be refused."""
 
     def __init__(self, **settings: Any) -> None:
         self.settings = GroupSettings(**settings)
@@ -89,7 +91,6 @@ class Groups:
         self.log: list[Appended | tuple[TransactionStamp, bool]] = []
         self.fails_with: ErrorCode | None = None
         self._ids = 0
-        self._is_checked = True
         self._timers: dict[Hashable, tuple[int, int, Callable[..., Any]]] = {}
         self._timer_count = 0
         self._checks = 0
@@ -132,15 +133,15 @@ class Groups:
 
     # As the driver does
 
-    def carry_out(self, decision: CoordinatorDecision[Any]) -> Any:
+    def carry_out(self, decision: CoordinatorDecision[Any], asking: Call | None = None) -> Any:
+        """`asking` is told of a failure by the handler of its request, if the machine has not told it."""
         if decision.records and self.fails_with is not None:
             error, self.fails_with = self.fails_with, None
-            self._is_checked = False
-            if decision.undo is not None:
-                self.carry_out(decision.undo(error, self.now_ms))
-            else:
-                for waiter, _ in decision.answers:
-                    waiter.failed(error)
+            refused = self.machine.on_refused(decision, error, self.now_ms)
+            assert not refused.records, "what is refused leads to nothing in the log"
+            self.carry_out(refused)
+            if asking is not None and not asking.is_answered:
+                asking.failed(write_error(error))
             return error
         for record in decision.records:
             self._append(record, decision.transaction)
@@ -155,6 +156,8 @@ class Groups:
             else:
                 waiter.then(reply)
         self.check_against_log()
+        if decision.followed_by is not None:
+            self.carry_out(decision.followed_by(self.machine, self.now_ms))
         return decision.reply
 
     def _append(self, record: CoordinatorRecord, stamp: TransactionStamp | None) -> None:
@@ -177,20 +180,22 @@ class Groups:
             at, _, name = min(due)
             self.now_ms = max(self.now_ms, at)
             expire = self._timers.pop(name)[2]
+            is_refused = self.fails_with is not None
             self.carry_out(expire(self.machine, self.now_ms))
+            if is_refused and self.fails_with is None:
+                self._timer_count += 1
+                self._timers[name] = self.now_ms + RETRY_MS, self._timer_count, expire
         self.now_ms = end_ms
 
     @property
     def timers(self) -> set[Hashable]:
-        return set(self._timers) - {"expiration"}
+        return {name for name in self._timers if name[0] != "expiration"}
 
     def check_against_log(self) -> None:
         """A machine that is loaded now has everything that was written, and nothing else.
 
         Replaying is all that ever happened to it; so it is mostly the one of the last check, which reads on.
         """
-        if not self._is_checked:
-            return
         self._checks += 1
         if self._checks % CHECKS_OF_A_LOAD == 0:
             self._loaded, self._loaded_entries = self._fresh(), 0
@@ -201,6 +206,8 @@ class Groups:
         assert loaded.offsets.pending == self.machine.offsets.pending
         assert set(loaded.groups) == set(self.machine.groups)
         for group_id, group in self.machine.groups.items():
+            if isinstance(group, ClassicGroup):
+                assert loaded.groups[group_id].written == group.written, group_id
             if isinstance(group, ConsumerGroup) or group.state in (ClassicState.EMPTY, ClassicState.STABLE):
                 assert in_the_log(loaded.groups[group_id]) == in_the_log(group), group_id
 
@@ -242,7 +249,7 @@ class Groups:
             ],
         )
         client = JoiningClient(client_id, "/127.0.0.1", version)
-        self.carry_out(self.machine.members.join(request, client, call, self.now_ms))
+        self.carry_out(self.machine.members.join(request, client, call, self.now_ms), call)
         return call
 
     def join(self, client_id: str = "client", **details: Any) -> Call:
@@ -274,7 +281,7 @@ class Groups:
             ],
             **more,
         )
-        self.carry_out(self.machine.members.sync(request, call, self.now_ms))
+        self.carry_out(self.machine.members.sync(request, call, self.now_ms), call)
         return call
 
     def heartbeat(

@@ -1,7 +1,7 @@
 """Joining a classic group, and the rebalance that follows (KIP-62, KIP-134, KIP-394)."""
 
 import pytest
-from group_bench import NOW_MS, Groups, subscription
+from group_bench import GROUP, NOW_MS, Groups, subscription
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import GroupMetadataValue
@@ -339,16 +339,38 @@ def test_assignments_that_cannot_be_written_are_given_to_nobody() -> None:
     groups.fails_with = ErrorCode.MESSAGE_TOO_LARGE
     of_ann = groups.sync(ann, {ann.member_id: b"all"})
     assert of_ann.error is of_bob.error is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert groups.state == "PreparingRebalance"
-    again = [groups.ask_join("ann", ann.member_id), groups.ask_join("bob", bob.member_id)]
-    assert {call.generation for call in again} == {2}
+    assert groups.state == "Empty", "as the log has it"
+    assert groups.timers == set()
+    assert groups.ask_join("ann", ann.member_id).error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert groups.settled("ann", "bob")
 
 
-def test_a_generation_of_nobody_that_cannot_be_written_is_empty_all_the_same() -> None:
+def test_a_generation_that_cannot_be_written_leaves_the_one_before() -> None:
+    groups = Groups()
+    (ann,) = groups.settled("ann")
+    bob = groups.join("bob")
+    groups.ask_join("ann", ann.member_id)
+    assert groups.group().generation == 2
+    of_bob = groups.sync(bob.member_id)
+    groups.fails_with = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    groups.sync(ann, {ann.member_id: b"half", bob.member_id: b"half"})
+    assert of_bob.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (groups.state, groups.group().generation, list(groups.group().members)) == ("Stable", 1, [ann.member_id])
+    assert groups.timers == {("session", GROUP, ann.member_id)}
+    assert groups.heartbeat(ann, generation=2) is ErrorCode.ILLEGAL_GENERATION
+    assert groups.sync(ann, generation=1).reply.assignment == b"ann"
+
+
+def test_a_generation_of_nobody_that_cannot_be_written_is_tried_again() -> None:
     groups = Groups()
     (ann,) = groups.settled("ann")
     groups.fails_with = ErrorCode.COORDINATOR_NOT_AVAILABLE
     groups.leave(ann)
+    assert (groups.state, list(groups.group().members)) == ("Stable", [ann.member_id])
+    groups.fails_with = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    groups.advance(10_000)  # Its session ends, and that cannot be written either.
+    assert groups.state == "Stable"
+    groups.advance(500)
     group = groups.group()
     assert (group.state_name, group.generation, group.members) == ("Empty", 2, {})
 

@@ -575,10 +575,10 @@ def test_an_empty_consumer_group_is_deleted_completely() -> None:
     groups.create_topic("orders", 1)
     ann = Member(groups, "ann", "orders")
     ann.beat()
-    (refused,) = groups.carry_out(groups.machine.delete_groups([GROUP], groups.now_ms))
+    refused = groups.carry_out(groups.machine.delete_group(GROUP, groups.now_ms))
     assert refused.error_code == ErrorCode.NON_EMPTY_GROUP
     ann.leave()
-    groups.carry_out(groups.machine.delete_groups([GROUP], groups.now_ms))
+    groups.carry_out(groups.machine.delete_group(GROUP, groups.now_ms))
     assert groups.machine.groups == {}
 
 

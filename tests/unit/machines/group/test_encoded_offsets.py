@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.broker.coordination.coordinator_batches import coordinator_batches
+from ottla.broker.coordination.gathered_batch import GatheredBatch, encoded
 from ottla.broker.coordination.loading import replay_batch
 from ottla.machines.coordinator_machine import CoordinatorRecord, TransactionStamp
 from ottla.machines.group.committed import CommittedOffset
@@ -39,16 +39,21 @@ def coordinator(kind: type[GroupCoordinator] = GroupCoordinator) -> GroupCoordin
     return kind(GroupSettings(), MetadataImage(), NewIds(lambda: "an-id", lambda: "an-id"))
 
 
+def no_group_is_broken(subject: str | None, problem: Exception) -> None:
+    raise problem
+
+
 def load(machine: GroupCoordinator, *batches: bytes) -> GroupCoordinator:
     for batch in batches:
-        replay_batch(machine, CoordinatorTopic.CONSUMER_OFFSETS, batch, 0, read_header(batch, 0))
+        replay_batch(machine, CoordinatorTopic.CONSUMER_OFFSETS, batch, 0, read_header(batch, 0), no_group_is_broken)
     return machine
 
 
 def batch_of(*records: CoordinatorRecord, producer_id: int | None = None) -> bytes:
     stamp = None if producer_id is None else TransactionStamp(producer_id, 0)
-    ((data, _),) = coordinator_batches(records, NOW_MS, transaction=stamp)
-    return bytes(data)
+    batch = GatheredBatch(stamp, base_sequence=0, compression=0)
+    batch.add(encoded(records), NOW_MS)
+    return bytes(batch.build())
 
 
 def commit(group: str, topic: str, partition: int, offset: int, **more: object) -> CoordinatorRecord:

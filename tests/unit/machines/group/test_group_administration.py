@@ -67,7 +67,7 @@ def test_an_empty_group_is_deleted_with_its_offsets() -> None:
     groups.commit({("orders", 0): 1, ("orders", 1): 2}, member_id=ann.member_id, generation=1)
     groups.leave(ann)
     before = len(groups.log)
-    (result,) = groups.carry_out(groups.machine.delete_groups(["readers"], groups.now_ms))
+    result = groups.carry_out(groups.machine.delete_group("readers", groups.now_ms))
     assert (result.group_id, result.error_code) == ("readers", ErrorCode.NONE)
     assert groups.records(before) == [
         (OffsetCommitKey(group="readers", topic="orders", partition=0), None),
@@ -80,7 +80,7 @@ def test_an_empty_group_is_deleted_with_its_offsets() -> None:
 def test_groups_with_members_and_groups_that_do_not_exist_are_not_deleted() -> None:
     groups = Groups()
     groups.settled("ann")
-    results = groups.carry_out(groups.machine.delete_groups(["readers", "nobody", "readers"], groups.now_ms))
+    results = [groups.carry_out(groups.machine.delete_group(id, groups.now_ms)) for id in ("readers", "nobody")]
     assert [(result.group_id, ErrorCode(result.error_code)) for result in results] == [
         ("readers", ErrorCode.NON_EMPTY_GROUP),
         ("nobody", ErrorCode.GROUP_ID_NOT_FOUND),

@@ -21,13 +21,17 @@ GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "kafka-4.3.1"
 PLAIN = "CVuwvOOZSWO9mnZZje_qUA"
 
 
+def no_group_is_broken(subject: str | None, problem: Exception) -> None:
+    raise problem
+
+
 def steps(directory: str) -> Iterator[GroupCoordinator]:
     """The machine after each batch of the log."""
     machine = GroupCoordinator(GroupSettings(), MetadataImage(), NewIds(lambda: "an id", lambda: "an id"))
     for segment in sorted((GOLDEN / directory / "__consumer_offsets-0").glob("*.log")):
         data = segment.read_bytes()
         for position, header in complete_batches(data):
-            replay_batch(machine, CoordinatorTopic.CONSUMER_OFFSETS, data, position, header)
+            replay_batch(machine, CoordinatorTopic.CONSUMER_OFFSETS, data, position, header, no_group_is_broken)
             yield machine
 
 

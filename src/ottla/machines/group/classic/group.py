@@ -5,9 +5,14 @@
       └────────────│───┘  └──────────────────┴─────────────────┘
                 (nobody is left)      (somebody joins, leaves or is lost)
 
-In the log is what the last generation came to: its number, protocol, leader, and each member with its assignment. A
-record makes a group Stable, or Empty if it has no members; the two states between exist in memory alone, as do those
-who wait in them. After a change of coordinators the group is what its last record says, and whoever waited asks again.
+In the log is what the last generation came to: its number, protocol, leader, and each member with its assignment. That
+is `written`, the group's last record, which only `replay` sets. A record makes a group Stable, or Empty if it has no
+members.
+
+The generation that is being formed is soft: the two states between, the members who wait in them, and with the barrier
+open the next number, protocol and leader. It runs ahead of `written`, and is `written` when its record is. A record
+that is refused, and a change of coordinators, take the group back to its last record (`as_written`); its members hear
+of that with their next request, and join anew.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,7 +51,7 @@ class ClassicGroup:
         "_waiting_count",
         "generation",
         "group_id",
-        "has_news_members",
+        "has_new_members",
         "leader_id",
         "members",
         "pending",
@@ -58,6 +63,7 @@ class ClassicGroup:
         "static_ids",
         "subscribed",
         "syncing",
+        "written",
     )
 
     def __init__(self, group_id: str, now_ms: int) -> None:
@@ -73,7 +79,8 @@ class ClassicGroup:
         self.pending: set[str] = set()
         self.syncing: set[str] = set()
         self.subscribed: frozenset[str] | None = None
-        self.has_news_members = False
+        self.has_new_members = False
+        self.written: GroupMetadataValue | None = None
         self._supported: dict[str, int] = {}
         self._waiting_count = 0
 
@@ -83,6 +90,7 @@ class ClassicGroup:
     def of_record(cls, group_id: str, value: GroupMetadataValue) -> "ClassicGroup":
         """As the log has it: nobody waits for anything."""
         group = cls(group_id, value.current_state_timestamp)
+        group.written = value
         group.generation = value.generation
         group.protocol_type = value.protocol_type or None
         group.protocol = value.protocol
@@ -94,17 +102,25 @@ class ClassicGroup:
         group.subscribed = group.find_subscribed_topics()
         return group
 
-    def on_written(self, value: GroupMetadataValue) -> None:
-        """This group's own record is in the log. One without members does not remove who has come since."""
+    def replay(self, value: GroupMetadataValue) -> None:
+        """The generation that was being formed is written: this group has decided so, and has its members."""
+        assert self.members.keys() == {record.member_id for record in value.members}, "a generation of other members"
+        self.written = value
         if value.members:
             for record in value.members:
                 self.members[record.member_id].assignment = bytes(record.assignment)
             self.become(ClassicState.STABLE, value.current_state_timestamp)
-        elif not self.members:
+        else:
             self.generation = value.generation
             self.protocol = self.leader_id = None
             self.subscribed = self.find_subscribed_topics()
             self.become(ClassicState.EMPTY, value.current_state_timestamp)
+
+    def as_written(self) -> "ClassicGroup":
+        """The group as a coordinator that loads it now would have it."""
+        if self.written is None:
+            return ClassicGroup(self.group_id, self.state_timestamp_ms)
+        return ClassicGroup.of_record(self.group_id, self.written)
 
     def record(self, assignments: dict[str, bytes]) -> GroupMetadataValue:
         """This generation, with what each member was given."""
@@ -187,6 +203,13 @@ class ClassicGroup:
     def wait_for_join(self, member: ClassicMember, waiter: Waiter | None) -> None:
         self._waiting_count += (waiter is not None) - (member.waits_for_join is not None)
         member.waits_for_join = waiter
+
+    def waiters(self) -> Iterator[Waiter]:
+        """Who waits at the barrier, or for an assignment."""
+        for member in self.members.values():
+            for waiter in (member.waits_for_join, member.waits_for_sync):
+                if waiter is not None:
+                    yield waiter
 
     def _count_protocols(self, member: ClassicMember, by: int) -> None:
         for protocol in member.protocols:

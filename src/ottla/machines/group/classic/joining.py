@@ -7,12 +7,12 @@ over what it had (KIP-345). What follows from somebody's coming is the rebalance
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
+from ottla.machines.coordinator_machine import Waiter
 from ottla.machines.group.classic import timers
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.member import ClassicMember, protocols_of
 from ottla.machines.group.classic.rebalance import Rebalance
-from ottla.machines.group.classic.replies import joined, refused_join, rejoin, rejoined, write_error
+from ottla.machines.group.classic.replies import joined, refused_join, rejoin, rejoined
 from ottla.machines.group.effects import Effects
 from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
@@ -132,7 +132,7 @@ class ClassicJoins:
         )
         member.is_new = True
         if group.state is ClassicState.PREPARING_REBALANCE and group.previous_state is ClassicState.EMPTY:
-            group.has_news_members = True
+            group.has_new_members = True
         group.add(member, join.waiter)
         self._rebalance.keep_session(group, member, join.effects, _NEW_MEMBER_JOIN_TIMEOUT_MS)
         self._rebalance.go_on(group, join.effects, join.now_ms)
@@ -151,8 +151,7 @@ class ClassicJoins:
         """A static member has started anew: it gets a new id, and whoever still uses the old one is fenced."""
         effects, now_ms = join.effects, join.now_ms
         member = group.members[group.static_ids[instance_id]]
-        old = member.member_id, group.leader_id, member.protocols
-        old_timeouts = member.rebalance_timeout_ms, member.session_timeout_ms
+        old_leader_id = group.leader_id
         self._fence(group, member, effects)
         group.replace_static(instance_id, member_id)
         self._rebalance.keep_session(group, member, effects)
@@ -164,17 +163,7 @@ class ClassicJoins:
         group.wait_for_join(member, None)
         assignments = {member.member_id: member.assignment for member in group.members.values()}
         effects.records.append(group_written(group.group_id, group.record(assignments)))
-        effects.answer(join.waiter, rejoined(group, member, old[1], join.client.api_version))
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            undone = Effects()
-            group.update(member, old[2], *old_timeouts)
-            group.replace_static(instance_id, old[0])
-            self._rebalance.keep_session(group, member, undone)
-            undone.answer(join.waiter, write_error(error))
-            return undone.decision(None)
-
-        effects.undo = undo
+        effects.answer(join.waiter, rejoined(group, member, old_leader_id, join.client.api_version))
 
     @staticmethod
     def _fence(group: ClassicGroup, member: ClassicMember, effects: Effects) -> None:

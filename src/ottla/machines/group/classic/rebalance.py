@@ -14,11 +14,11 @@ One file because these transitions lead into each other, and whoever reads one m
 
 from typing import Final
 
-from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, Waiter
+from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
 from ottla.machines.group.classic import timers
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.member import ClassicMember
-from ottla.machines.group.classic.replies import joined, synced, write_error
+from ottla.machines.group.classic.replies import joined, synced
 from ottla.machines.group.effects import Effects
 from ottla.machines.group.records import group_written
 from ottla.machines.group.settings import GroupSettings
@@ -31,7 +31,8 @@ from ottla.wire.messages import (
     SyncGroupRequest,
 )
 
-_UNSTABLE: Final = frozenset({ClassicState.STABLE, ClassicState.COMPLETING_REBALANCE})
+_HAS_GENERATION: Final = frozenset({ClassicState.STABLE, ClassicState.COMPLETING_REBALANCE})
+"""The members know their generation: who goes now calls for another one."""
 
 
 class Rebalance:
@@ -59,7 +60,7 @@ class Rebalance:
         group.become(ClassicState.PREPARING_REBALANCE, now_ms)
         if was_empty:
             delay_ms = self._settings.initial_rebalance_delay_ms
-            group.has_news_members = False
+            group.has_new_members = False
             self._wait_for_more(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0), effects)
         elif group.has_all_joined:
             self._open(group, effects, now_ms)
@@ -76,8 +77,10 @@ class Rebalance:
 
     def on_initial_delay(self, group: ClassicGroup, delay_ms: int, left_ms: int, effects: Effects, now_ms: int) -> None:
         """The first rebalance waits on as long as more members keep coming, up to the rebalance timeout."""
-        if group.has_news_members and left_ms:
-            group.has_news_members = False
+        if group.state is not ClassicState.PREPARING_REBALANCE:
+            return
+        if group.has_new_members and left_ms:
+            group.has_new_members = False
             longer_ms = min(self._settings.initial_rebalance_delay_ms, left_ms)
             self._wait_for_more(group, longer_ms, max(left_ms - delay_ms, 0), effects)
         else:
@@ -113,15 +116,7 @@ class Rebalance:
 
     @staticmethod
     def _become_empty(group: ClassicGroup, effects: Effects, now_ms: int) -> None:
-        value = group.empty_record(group.generation + 1, now_ms)
-        effects.records.append(group_written(group.group_id, value))
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            """A generation without members needs no record to be safe: the one before would time out."""
-            group.on_written(value)
-            return CoordinatorDecision(None)
-
-        effects.undo = undo
+        effects.records.append(group_written(group.group_id, group.empty_record(group.generation + 1, now_ms)))
 
     def _begin_generation(self, group: ClassicGroup, effects: Effects, now_ms: int) -> None:
         group.generation += 1
@@ -164,22 +159,12 @@ class Rebalance:
         """The leader has divided the work. Whom it forgot gets nothing."""
         assignments = {given.member_id: bytes(given.assignment) for given in request.assignments}
         effects.records.append(group_written(group.group_id, group.record(assignments)))
-        waiters: list[Waiter] = []
         for member in group.members.values():
             if member.waits_for_sync is not None:
-                waiters.append(member.waits_for_sync)
                 reply = synced(group, assignments.get(member.member_id, b""))
                 effects.answer(member.waits_for_sync, reply)
                 member.waits_for_sync = None
                 self.keep_session(group, member, effects)
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            undone = Effects()
-            undone.answers += [Answer(waiter, write_error(error)) for waiter in waiters]
-            self.prepare(group, undone, now_ms)
-            return undone.decision(None)
-
-        effects.undo = undo
 
     def _send_back(self, group: ClassicGroup, error: ErrorCode, effects: Effects) -> None:
         """Whoever waits for an assignment is to join again."""
@@ -191,7 +176,7 @@ class Rebalance:
                 self.keep_session(group, member, effects)
 
     def on_sync_timeout(self, group: ClassicGroup, generation: int, effects: Effects, now_ms: int) -> None:
-        if generation != group.generation or group.state not in _UNSTABLE or not group.syncing:
+        if generation != group.generation or group.state not in _HAS_GENERATION or not group.syncing:
             return
         for member_id in list(group.syncing):
             self._remove(group, member_id, effects)
@@ -237,7 +222,7 @@ class Rebalance:
         """One or several members go; an admin may name static ones by their instance alone (KIP-345)."""
         answers = [self._leave(group, leaving, effects) for leaving in request.members]
         if any(answer.error_code == ErrorCode.NONE for answer in answers):
-            if group.state in _UNSTABLE:
+            if group.state in _HAS_GENERATION:
                 self.prepare(group, effects, now_ms)
             elif group.state is ClassicState.PREPARING_REBALANCE:
                 self.go_on(group, effects, now_ms)
@@ -277,12 +262,12 @@ class Rebalance:
     def lose(self, group: ClassicGroup, member_id: str, effects: Effects, now_ms: int) -> None:
         """A member is gone without having said so; the others divide the work anew."""
         self._remove(group, member_id, effects)
-        if group.state in _UNSTABLE:
+        if group.state in _HAS_GENERATION:
             self.prepare(group, effects, now_ms)
         elif group.state is ClassicState.PREPARING_REBALANCE and group.has_all_joined:
             self._open(group, effects, now_ms)
 
-    # Coming up
+    # Coming up, and beginning anew
 
     def on_loaded(self, group: ClassicGroup, effects: Effects, now_ms: int) -> None:
         """Members of a group that was loaded have a session to be heard of in; one too large is to gather anew."""
@@ -290,6 +275,16 @@ class Rebalance:
             self.keep_session(group, member, effects)
         if len(group.members) > self._settings.max_size:
             self.prepare(group, effects, now_ms)
+
+    def begin_anew(self, group: ClassicGroup, error: ErrorCode, effects: Effects, now_ms: int) -> ClassicGroup:
+        """The group could not be written down: it is again what its last record says, and who waits is told so."""
+        effects.timers += (timers.no_barrier(group), timers.no_sync(group))
+        effects.timers += [timers.no_session(group, member_id) for member_id in (*group.members, *group.pending)]
+        for waiter in group.waiters():
+            effects.answer(waiter, error)
+        restored = group.as_written()
+        self.on_loaded(restored, effects, now_ms)
+        return restored
 
 
 def _check_sync(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:

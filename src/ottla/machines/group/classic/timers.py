@@ -31,26 +31,28 @@ def no_session(group: ClassicGroup, member_id: str) -> Timer:
 
 def initial_delay(group: ClassicGroup, delay_ms: int, left_ms: int) -> Timer:
     """The barrier of a group's first rebalance opens."""
-    return Timer(("join", group.group_id), delay_ms, partial(_on_initial_delay, group.group_id, delay_ms, left_ms))
+    expire = partial(_on_initial_delay, group.group_id, delay_ms, left_ms)
+    return Timer(("join", group.group_id, None), delay_ms, expire)
 
 
 def barrier(group: ClassicGroup) -> Timer:
     """The barrier opens, whoever is missing."""
-    return Timer(("join", group.group_id), group.rebalance_timeout_ms, partial(_on_barrier_timeout, group.group_id))
+    expire = partial(_on_barrier_timeout, group.group_id)
+    return Timer(("join", group.group_id, None), group.rebalance_timeout_ms, expire)
 
 
 def no_barrier(group: ClassicGroup) -> Timer:
-    return Timer(("join", group.group_id))
+    return Timer(("join", group.group_id, None))
 
 
 def sync(group: ClassicGroup) -> Timer:
     """All members of a generation have asked for their assignment, or are lost."""
     expire = partial(_on_sync_timeout, group.group_id, group.generation)
-    return Timer(("sync", group.group_id), group.rebalance_timeout_ms, expire)
+    return Timer(("sync", group.group_id, None), group.rebalance_timeout_ms, expire)
 
 
 def no_sync(group: ClassicGroup) -> Timer:
-    return Timer(("sync", group.group_id))
+    return Timer(("sync", group.group_id, None))
 
 
 def _on_session_over(

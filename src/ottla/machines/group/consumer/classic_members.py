@@ -14,7 +14,6 @@ from collections.abc import Callable
 from ottla.base.dataclass import replace
 from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
 from ottla.machines.group.classic.joining import FIRST_WITH_REQUIRED_IDS, Join
-from ottla.machines.group.classic.replies import write_error
 from ottla.machines.group.consumer import timers
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.member import ClassicMetadata, ConsumerMember, MemberState
@@ -97,22 +96,10 @@ class ClassicMembers:
             effects.answer(join.waiter, ErrorCode.FENCED_MEMBER_EPOCH)
             return
         turn.hand_over(effects)
-        undos = [effects.undo]
         self._set_timers_of_join(group, found, join)
         if is_last:
             self._migration.downgrade(group, effects, join.now_ms, joining=stepped, rebalance=is_stale)
-            undos.append(effects.undo)
         effects.answer(join.waiter, _joined(stepped))
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            for step in undos:
-                assert step is not None, "both can be undone"
-                step(error, now_ms)
-            undone = Effects()
-            undone.answer(join.waiter, write_error(error))
-            return undone.decision(None)
-
-        effects.undo = undo
 
     @staticmethod
     def _set_timers_of_join(group: ConsumerGroup, found: Found, join: Join) -> None:

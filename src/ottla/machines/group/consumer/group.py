@@ -1,9 +1,10 @@
 """A consumer group as its records have made it: who is in it, who is to have what, and who has what.
 
 `replay_…` alone changes it. Some things are not in the log. Two say that something is to be looked at again with the
-next heartbeat: `is_metadata_stale`, when topics may have changed, and `are_regexes_stale`, when some came or went. And
-`rejoining` are members that speak the classic protocol and have been told to join again: the time for that runs.
-`hashed` only saves work: the topics that the group read when their hash was last worked out, and the hash.
+next heartbeat: `is_metadata_stale`, when topics may have changed, and `are_regexes_stale`, when some came or went; both
+are set again when what was found could not be written. `rejoining` are members that speak the classic protocol and have
+been told to join again: the time for that runs. `hashed` only saves work: the topics that the group read when their
+hash was last worked out, and the hash.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

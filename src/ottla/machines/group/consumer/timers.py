@@ -1,22 +1,19 @@
 """The timers of a consumer group's members: their names, and what they call. All of them end a membership.
 
-They may fire for a group or a member that is gone; then nothing happens. What cannot be written is tried again.
+They may fire for a group or a member that is gone; then nothing happens.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ottla.machines.coordinator_machine import CoordinatorDecision, Timer
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.member import ConsumerMember
 from ottla.machines.group.effects import Effects
-from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.machines.group.group_coordinator import GroupCoordinator
-
-_RETRY_MS: Final = 500
 
 
 def session(group_id: str, member_id: str, timeout_ms: int) -> Timer:
@@ -81,12 +78,4 @@ def _fence_if(
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if isinstance(group, ConsumerGroup) and member is not None and is_due(member):
         coordinator.members.consumer.fence(group, [member], effects, now_ms)
-        undo_fence = effects.undo
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            if undo_fence is not None:
-                undo_fence(error, now_ms)
-            return CoordinatorDecision(None, timers=[session(group_id, member_id, _RETRY_MS)])
-
-        effects.undo = undo
     return effects.decision(None)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.base.ids import Uuid
-from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorRecord
+from ottla.machines.coordinator_machine import CoordinatorRecord
 from ottla.machines.group.consumer.assignors import ASSIGNORS
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.member import ConsumerMember, Target
@@ -30,7 +30,6 @@ from ottla.machines.group.effects import Effects
 from ottla.machines.group.settings import GroupSettings
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.machines.metadata.image.metadata_image import MetadataImage
-from ottla.wire.errors import ErrorCode
 
 
 class Found(NamedTuple):
@@ -170,13 +169,5 @@ class Turn:
 
     def hand_over(self, effects: Effects) -> None:
         """What the turn has led to is to be written; with that the group has been looked at again."""
-        group = self._group
         effects.records += self._records
-        was_stale = group.is_metadata_stale, group.are_regexes_stale
-        group.is_metadata_stale = group.are_regexes_stale = False
-
-        def undo(error: ErrorCode, now_ms: int) -> CoordinatorDecision[None]:
-            group.is_metadata_stale, group.are_regexes_stale = was_stale
-            return CoordinatorDecision(None)
-
-        effects.undo = undo
+        self._group.is_metadata_stale = self._group.are_regexes_stale = False

@@ -1,0 +1,175 @@
+"""The end of a coordinator's partition: gathers what is decided, appends it, and tells of it when it is committed.
+
+Everything that one turn of the network brings about is one batch and one append (`group.coordinator.append.linger.ms`
+is -1; 0 gathers nothing, and more waits for that long), up to `max.message.bytes`. Whoever waits is told when the high
+watermark has passed the batch. If that takes longer than `offsets.commit.timeout.ms`, the client is told that the
+coordinator is not available: what it asked for may or may not have happened, and is safe to ask for again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ottla.broker.coordination.gathered_batch import EncodedRecord, GatheredBatch, Waiting, size_of
+from ottla.broker.coordination.uncommitted import Uncommitted, fail, give_out
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_end import announce, append
+from ottla.log.producer_state import AppendOrigin
+from ottla.machines.coordinator_machine import TransactionStamp
+from ottla.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.broker.context import Broker
+
+_PAUSE_AFTER_FAILURE_S = 1.0
+"""For how long nothing is taken up after an append has failed: a full disk is not to cost a loading each time."""
+
+# What a client of a coordinator is told instead of what happened to the coordinator's partition, as in Kafka.
+_AS_COORDINATOR = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+
+
+class CoordinatorLog:
+    """See the module. `on_failed` is told that a batch could not be appended, after all who waited for it."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        partition: Partition,
+        *,
+        base_sequence: int,
+        compression: int,
+        commit_timeout_ms: int,
+        linger_ms: int,
+        on_failed: Callable[[ErrorCode], None],
+    ) -> None:
+        self.is_closed = False
+        self.partition = partition
+        self._broker = broker
+        self._base_sequence = base_sequence
+        self._compression = compression
+        self._commit_timeout_ms = commit_timeout_ms
+        self._linger_ms = linger_ms
+        self._on_failed = on_failed
+        self._open: GatheredBatch | None = None
+        self._is_awaited = False
+        self._failed_s = float("-inf")
+
+    def close(self) -> None:
+        """What is still open is not written. Whoever waits is sent to the next coordinator."""
+        self.is_closed = True
+        batch, self._open = self._open, None
+        if batch is not None:
+            fail(batch.waiting, ErrorCode.NOT_COORDINATOR)
+        self._broker.partitions.purgatory.wake(self.partition)
+
+    # Gathering
+
+    @property
+    def refusal(self) -> ErrorCode:
+        """Why nothing can be written at the moment."""
+        if self.partition.state is None:
+            return ErrorCode.NOT_COORDINATOR
+        has_just_failed = self._broker.timers.now_s() - self._failed_s < _PAUSE_AFTER_FAILURE_S
+        if has_just_failed or not self._has_enough_replicas:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return ErrorCode.NONE
+
+    @property
+    def _has_enough_replicas(self) -> bool:
+        state = self.partition.state
+        return state is not None and state.has_enough_replicas(self.partition.settings.min_insync_replicas)
+
+    @property
+    def max_batch_bytes(self) -> int:
+        return self.partition.settings.rules.max_message_bytes
+
+    def make_room(self, records: Sequence[EncodedRecord], transaction: TransactionStamp | None) -> ErrorCode:
+        """Before `add`. May write what is open, if these do not go with it; that may fail, as `on_failed` is told."""
+        size, limit = size_of(records), self.max_batch_bytes
+        batch = self._open
+        if batch is not None:
+            if batch.transaction == transaction and batch.has_room_for(size, limit):
+                return ErrorCode.NONE
+            self.write()
+        batch = self._begin_batch(transaction)
+        if not batch.has_room_for(size, limit):
+            # It may still fit: sizes are estimates, and the batch may be compressed.
+            alone = self._begin_batch(transaction)
+            alone.add(records, self._broker.clock.now_ms())
+            if len(alone.build()) > limit:
+                return ErrorCode.MESSAGE_TOO_LARGE
+        self._open = batch
+        return ErrorCode.NONE
+
+    def _begin_batch(self, transaction: TransactionStamp | None) -> GatheredBatch:
+        return GatheredBatch(transaction, base_sequence=self._base_sequence, compression=self._compression)
+
+    def add(self, records: Sequence[EncodedRecord]) -> None:
+        assert self._open is not None, "room is made first"
+        self._open.add(records, self._broker.clock.now_ms())
+
+    # Writing
+
+    def write_soon(self) -> None:
+        """Has what is open written when it is time to, if it is not going to be already."""
+        if self._open is None or self._is_awaited:
+            return
+        self._is_awaited = True
+        if self._linger_ms < 0:
+            self._broker.at_end_of_turn(self.write)
+        elif self._linger_ms:
+            self._broker.timers.after(self._linger_ms / 1000, self.write)
+        else:
+            self.write()
+
+    def write(self) -> None:
+        """Appends the batch that is open, if one is."""
+        self._is_awaited = False
+        batch, self._open = self._open, None
+        if batch is None:
+            return
+        error = self.append(batch.build()) if batch.record_count else ErrorCode.NONE
+        if error:
+            self._failed_s = self._broker.timers.now_s()
+            fail(batch.waiting, error)
+            self._on_failed(error)
+        else:
+            self._when_committed(batch.waiting)
+            self.announce()
+
+    def append(self, data: bytearray) -> ErrorCode:
+        """Appends a batch by itself. `announce` is to follow, after the appender has begun to wait."""
+        partition = self.partition
+        if partition.state is None:
+            return ErrorCode.NOT_COORDINATOR
+        if not self._has_enough_replicas:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        error = append(self._broker, partition, data, AppendOrigin.COORDINATOR).error
+        if not error:
+            partition.traffic.bytes_in += len(data)
+        return _AS_COORDINATOR.get(error, error)
+
+    def announce(self) -> None:
+        announce(self._broker, self.partition)
+
+    # Waiting for the commit
+
+    def tell_when_committed(self, waiting: Waiting) -> None:
+        """The outcome of a decision, which may have seen all that is written and all that is open."""
+        if self._open is not None:
+            self._open.waiting.append(waiting)
+        else:
+            self._when_committed((waiting,))
+
+    def _when_committed(self, waiting: Sequence[Waiting]) -> None:
+        log = self.partition.log
+        if log.high_watermark >= log.log_end_offset:
+            give_out(waiting)
+        else:
+            uncommitted = Uncommitted(self, log.log_end_offset, waiting)
+            self._broker.partitions.purgatory.hold(uncommitted, [self.partition], self._commit_timeout_ms)
