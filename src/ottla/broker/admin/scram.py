@@ -34,7 +34,7 @@ def described_users(
 ) -> DescribeUserScramCredentialsResponse:
     """No names are all names."""
     times = Counter(user.name for user in request.users or ())
-    names = times or sorted({user for _, user in image.kept.scram_credentials})
+    names = times or sorted({user for _, user in image.security.scram_credentials})
     return DescribeUserScramCredentialsResponse(
         error_message=None,
         results=[
@@ -45,7 +45,7 @@ def described_users(
 
 
 def _described(image: MetadataImage, user: str) -> Result:
-    credentials = image.kept.scram_credentials
+    credentials = image.security.scram_credentials
     found = [credentials[type, user] for type in BY_TYPE if (type, user) in credentials]
     if not found:
         return _refused(user, ErrorCode.RESOURCE_NOT_FOUND, _NOT_FOUND)

@@ -70,7 +70,7 @@ def test_a_credential_is_removed_by_its_mechanism():
 
 
 def test_only_what_is_derived_from_the_password_is_kept():
-    (kept,) = (of for of in node_with_users().image.kept.scram_credentials.values() if of.name == "bob")
+    (kept,) = (of for of in node_with_users().image.security.scram_credentials.values() if of.name == "bob")
     assert b"salted" not in (kept.stored_key, kept.server_key)
     assert (len(kept.stored_key), kept.salt) == (hashlib.sha512().digest_size, b"salt")
 

@@ -54,7 +54,7 @@ def _check(context: ControllerContext, change: Deletion | Upsertion) -> Refusal 
     if mechanism is None:
         return Refusal(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     if isinstance(change, Deletion):
-        if (change.mechanism, change.name) not in context.image.kept.scram_credentials:
+        if (change.mechanism, change.name) not in context.image.security.scram_credentials:
             return Refusal(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
         return None
     if change.iterations < mechanism.min_iterations:

@@ -100,9 +100,11 @@ def delta_between(before: "MetadataImage", after: "MetadataImage") -> MetadataDe
     delta.features = _differing(before.features.levels, after.features.levels)
     delta.quotas = _differing(before.quotas.by_entity, after.quotas.by_entity)
     delta.producer_ids = before.producer_ids.next_producer_id != after.producer_ids.next_producer_id
-    delta.acls = _differing(before.kept.acls, after.kept.acls)
-    delta.scram_users = {user for _, user in _differing(before.kept.scram_credentials, after.kept.scram_credentials)}
-    delta.tokens = _differing(before.kept.tokens, after.kept.tokens)
+    delta.acls = _differing(before.security.acls, after.security.acls)
+    delta.scram_users = {
+        user for _, user in _differing(before.security.scram_credentials, after.security.scram_credentials)
+    }
+    delta.tokens = _differing(before.security.tokens, after.security.tokens)
     return delta
 
 

@@ -20,7 +20,7 @@ from ottla.machines.metadata.image.features import FeaturesImage
 from ottla.machines.metadata.image.metadata_errors import CorruptMetadataError
 from ottla.machines.metadata.image.producer_ids_image import ProducerIdsImage
 from ottla.machines.metadata.image.quotas_image import QuotasImage
-from ottla.machines.metadata.image.security_records import KeptImage
+from ottla.machines.metadata.image.security_records import SecurityImage
 from ottla.machines.metadata.image.topics_image import TopicsImage
 from ottla.wire.message import Message
 from ottla.wire.messages import RemoveTopicRecord
@@ -33,9 +33,9 @@ class MetadataImage:
         "brokers",
         "configs",
         "features",
-        "kept",
         "producer_ids",
         "quotas",
+        "security",
         "topics",
     )
 
@@ -46,7 +46,7 @@ class MetadataImage:
         self.configs = ConfigsImage()
         self.quotas = QuotasImage()
         self.producer_ids = ProducerIdsImage()
-        self.kept = KeptImage()
+        self.security = SecurityImage()
         self._transaction: list[Message] | None = None
         self._replayers = self._bind_replayers()
 
@@ -84,7 +84,7 @@ class MetadataImage:
     def copy(self) -> "MetadataImage":
         """An image of its own that shares what never changes."""
         copied = MetadataImage()
-        for part in ("features", "brokers", "topics", "configs", "quotas", "producer_ids", "kept"):
+        for part in ("features", "brokers", "topics", "configs", "quotas", "producer_ids", "security"):
             setattr(copied, part, getattr(self, part).copy())
         copied._transaction = None if self._transaction is None else list(self._transaction)
         copied._replayers = copied._bind_replayers()
@@ -101,7 +101,7 @@ class MetadataImage:
         yield from self.configs.records()
         yield from self.quotas.records()
         yield from self.producer_ids.records()
-        yield from self.kept.records()
+        yield from self.security.records()
 
     def _replay_marker(self, name: str, delta: MetadataDelta) -> None:
         if (name == "BeginTransactionRecord") == self.in_transaction:
@@ -140,12 +140,12 @@ class MetadataImage:
             "ConfigRecord": self.configs.replay,
             "ClientQuotaRecord": self.quotas.replay,
             "ProducerIdsRecord": self.producer_ids.replay,
-            "AccessControlEntryRecord": self.kept.replay_acl,
-            "RemoveAccessControlEntryRecord": self.kept.replay_remove_acl,
-            "UserScramCredentialRecord": self.kept.replay_scram,
-            "RemoveUserScramCredentialRecord": self.kept.replay_remove_scram,
-            "DelegationTokenRecord": self.kept.replay_token,
-            "RemoveDelegationTokenRecord": self.kept.replay_remove_token,
+            "AccessControlEntryRecord": self.security.replay_acl,
+            "RemoveAccessControlEntryRecord": self.security.replay_remove_acl,
+            "UserScramCredentialRecord": self.security.replay_scram,
+            "RemoveUserScramCredentialRecord": self.security.replay_remove_scram,
+            "DelegationTokenRecord": self.security.replay_token,
+            "RemoveDelegationTokenRecord": self.security.replay_remove_token,
             "NoOpRecord": _changes_nothing,
             "ZkMigrationStateRecord": _changes_nothing,  # of a migration that is over: Kafka 4 has no ZooKeeper
         }

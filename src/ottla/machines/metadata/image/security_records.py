@@ -1,4 +1,4 @@
-"""What this version stores for others: access control entries, SCRAM credentials and delegation tokens.
+"""What the cluster knows of its users: access control entries, SCRAM credentials and delegation tokens.
 
 The records are kept as they came, so that a snapshot writes them again and nothing that another node put into the
 log is lost by passing through this one.
@@ -20,7 +20,7 @@ from ottla.wire.messages import (
 )
 
 
-class KeptImage:
+class SecurityImage:
     __slots__ = ("acls", "scram_credentials", "tokens")
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class KeptImage:
         yield from self.scram_credentials.values()
         yield from self.tokens.values()
 
-    def copy(self) -> "KeptImage":
-        copied = KeptImage()
+    def copy(self) -> "SecurityImage":
+        copied = SecurityImage()
         copied.acls = dict(self.acls)
         copied.scram_credentials = dict(self.scram_credentials)
         copied.tokens = dict(self.tokens)
