@@ -11,6 +11,7 @@ from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.admin.topic_creation import TopicCreation
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.local_peers import LocalPeers
+from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.broker.coordination.coordinators import Coordinators, Groups
 from ottla.broker.data.fetch_sessions import FetchSessions
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
@@ -50,9 +51,8 @@ class Broker:
         node_settings: NodeSettings | None = None,
         metrics: Any = None,
     ) -> None:
-        self.node_id = node_id
-        self.cluster_id = cluster_id
-        self.config = config
+        self.identity = NodeIdentity(node_id, cluster_id, directory_ids=directory_ids or {})
+        self.node_settings = node_settings or NodeSettings(node_id, config)
         self.metadata = ClusterMetadata(image, settings or SettingsOfTopics(config))
         self.world = world
         self.disk = world.disk
@@ -63,8 +63,6 @@ class Broker:
         self.controller = controller
         self.peers: PeerChannel = peers or LocalPeers(self)
         self.metrics = metrics
-        self.directory_ids = directory_ids or {}
-        self.broker_epoch = -1
         self.partitions = Partitions(self.metadata, logs, world)
         self.coordinators = Coordinators(self)
         self.directory_assignments = DirectoryAssignments(self)
@@ -74,10 +72,8 @@ class Broker:
             config.integer("max.incremental.fetch.session.cache.slots"), world.entropy.randrange
         )
         self.producer_ids = ProducerIds(self)
-        self.fetch_max_bytes = config.integer("fetch.max.bytes")
-        self.topic_creation = TopicCreation(self)
+        self.topic_creation = TopicCreation(self.node_settings, controller)
         self.cleaner: LogCleaner | None = None
-        self.node_settings = node_settings or NodeSettings(node_id, config)
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
         self.partitions.when_gone = self.coordinators.on_leadership
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
@@ -99,11 +95,12 @@ class Broker:
 
     def on_settings(self, config: Values) -> None:
         """Settings of this node have been changed while it runs (KIP-226)."""
-        self.config = config
         self.metadata.on_node_settings(config)
         self.replicas.on_broker_settings()
 
-    # Looking up
+    @property
+    def config(self) -> Values:
+        return self.node_settings.effective
 
     @property
     def image(self) -> MetadataImage:
@@ -116,11 +113,6 @@ class Broker:
     @property
     def transactions(self) -> Transactions:
         return self.coordinators.transactions
-
-    def is_cordoned(self, directory: str) -> bool:
-        """Whether a log directory gets no new partitions (KIP-1066)."""
-        cordoned = self.config.list("cordoned.log.dirs")
-        return directory in cordoned or "*" in cordoned
 
 
 def _at_once(callback: Callable[[], None]) -> None:

@@ -107,7 +107,7 @@ class Node:
         self.broker = self._make_broker(storage, controller)
         await self._on_worker(partial(self._logs.open_all, self._on_opened))
         self._report_directories()
-        self.broker.directory_ids = {path: storage.directory_ids[path] for path in self._logs.online}
+        self.broker.identity.directory_ids = {path: storage.directory_ids[path] for path in self._logs.online}
         await self._join(self.broker)
         self._server.handle = dispatcher(self.broker, partial(find_handler, controller))
         self._server.start_accepting()
@@ -253,7 +253,7 @@ class Node:
         shown = {
             "address": f"{first.host}:{first.port}",
             "data": ", ".join(self.config.log_dirs),
-            "cluster": self.broker.cluster_id,
+            "cluster": self.broker.identity.cluster_id,
             "node": str(self.config.node_id),
         }
         if self.metrics_address:
@@ -303,7 +303,7 @@ class Node:
         await wait_until(self._workers.when_idle)
         await wait_until(self._metadata.stop)
         self._metadata = None
-        await self._on_worker(partial(self._logs.close, self.broker.broker_epoch))
+        await self._on_worker(partial(self._logs.close, self.broker.identity.broker_epoch))
         self._logs = None
 
     async def _drain(self) -> None:

@@ -51,8 +51,8 @@ class Membership:
         `failed` is told when the controller will not have this broker.
         """
         request = BrokerRegistrationRequest(
-            broker_id=self._broker.node_id,
-            cluster_id=self._broker.cluster_id,
+            broker_id=self._broker.identity.node_id,
+            cluster_id=self._broker.identity.cluster_id,
             incarnation_id=self._incarnation_id,
             listeners=[
                 BrokerRegistrationRequest.Listener(
@@ -70,7 +70,7 @@ class Membership:
                 for name, feature in FEATURES.items()
             ],
             rack=self._rack(),
-            log_dirs=list(self._broker.directory_ids.values()),
+            log_dirs=list(self._broker.identity.directory_ids.values()),
             previous_broker_epoch=self._previous_broker_epoch,
         )
         ask_as_node(
@@ -89,17 +89,17 @@ class Membership:
     ) -> None:
         if reply.error_code:
             name = ErrorCode(reply.error_code).name
-            failed(CannotJoin(f"the controller does not take broker {self._broker.node_id}: {name}"))
+            failed(CannotJoin(f"the controller does not take broker {self._broker.identity.node_id}: {name}"))
             return
-        self._broker.broker_epoch = reply.broker_epoch
+        self._broker.identity.broker_epoch = reply.broker_epoch
         interval_s = self._broker.config.integer("broker.heartbeat.interval.ms") / 1000
         self._heartbeats = self._broker.timers.every(interval_s, lambda: self._beat(lambda _: None))
         self._beat(lambda _: then(None))
 
     def _beat(self, then: Callable[[BrokerHeartbeatResponse], None], *, want_shut_down: bool = False) -> None:
         request = BrokerHeartbeatRequest(
-            broker_id=self._broker.node_id,
-            broker_epoch=self._broker.broker_epoch,
+            broker_id=self._broker.identity.node_id,
+            broker_epoch=self._broker.identity.broker_epoch,
             current_metadata_offset=self._committed_offset() - 1,
             want_fence=False,
             want_shut_down=want_shut_down,
@@ -112,7 +112,7 @@ class Membership:
 
     def on_directory_failed(self, path: str) -> None:
         """Tells the controller that a log directory is gone, and the replicas in it with it (KIP-858)."""
-        directory_id = self._broker.directory_ids.get(path)
+        directory_id = self._broker.identity.directory_ids.get(path)
         if directory_id is not None and directory_id not in self._offline_directories:
             self._offline_directories.append(directory_id)
             self._beat(lambda _: None)

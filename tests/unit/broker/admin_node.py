@@ -145,7 +145,7 @@ class AdminNode(TestNode):
             quorum=Quorum(),
             world=self.broker.world,
         )
-        self.broker.controller = OverTheWire(self.server)
+        self.controller.other = OverTheWire(self.server)
         self._handle = dispatcher(self.broker, partial(find_handler, self.server))
 
     def create_topics(self, *names: str, partitions: int = 1) -> None:

@@ -28,7 +28,7 @@ from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
-from ottla.runtime.channels import Caller, Failed, Then
+from ottla.runtime.channels import Caller, ControllerChannel, Failed, Then
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.testing.clock import FixedClock
 from ottla.testing.host_names import FixedHostNames
@@ -69,8 +69,13 @@ class StepController:
         self.replies: list[Any] = []
         self._parked: list[Callable[[], None]] = []
         self.is_held = False
+        self.other: ControllerChannel | None = None
+        """A channel that answers instead."""
 
     def ask(self, request: Message, version: int, caller: Caller, then: Then, failed: Failed) -> None:
+        if self.other is not None:
+            self.other.ask(request, version, caller, then, failed)
+            return
         self.asked.append(over_the_wire(request, version))
         self.callers.append(caller)
         if self.is_held:
@@ -106,7 +111,7 @@ class StepPeers:
     def ask(self, node_id: int, request: Message, version: int, then: Then, failed: Failed) -> None:
         request = over_the_wire(request, version)
         self.asked.append((node_id, request))
-        if node_id == self._broker.node_id:
+        if node_id == self._broker.identity.node_id:
             self._local.ask(node_id, request, version, lambda reply: then(over_the_wire(reply, version)), failed)
             return
         reply = self.replies.pop(0)

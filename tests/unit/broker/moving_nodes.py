@@ -66,8 +66,9 @@ def moving_node(disk: Any = None, image: Any = None, **settings: str) -> TestNod
     """Another one on the same disk and image is the same node after a restart."""
     node = TestNode(disk, image, log_dirs=tuple(IDS), directory_ids=IDS, **settings)
     controller = AssigningController(node)
-    node.controller = node.broker.controller = controller  # type: ignore[assignment]
-    node.broker.broker_epoch = 7
+    node.controller.other = controller
+    node.controller = controller  # type: ignore[assignment]
+    node.broker.identity.broker_epoch = 7
     return node
 
 

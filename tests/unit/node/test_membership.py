@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 from brokers import over_the_wire
 
+from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.node.listeners import Endpoint
@@ -56,13 +57,10 @@ class Scene:
         given = {key.replace("_", "."): value for key, value in settings.items()}
         self.controller, self.timer = NotingController(), OneTimer()
         self.broker = SimpleNamespace(
-            node_id=1,
-            cluster_id="the-cluster",
+            identity=NodeIdentity(1, "the-cluster", directory_ids=DIRECTORIES),
             config=parse(Scope.BROKER, {**required, **given}).values,
-            directory_ids=DIRECTORIES,
             controller=self.controller,
             timers=self.timer,
-            broker_epoch=-1,
         )
         self.events: list[object] = []
         self.committed_offset = 100
@@ -94,7 +92,7 @@ def test_a_broker_registers_with_what_others_must_know():
 def test_it_has_joined_when_a_first_heartbeat_is_answered():
     scene = Scene().join()
     assert scene.events == ["joined"]
-    assert scene.broker.broker_epoch == BROKER_EPOCH
+    assert scene.broker.identity.broker_epoch == BROKER_EPOCH
     (first,) = scene.controller.heartbeats
     assert (first.broker_epoch, first.want_fence, first.want_shut_down) == (BROKER_EPOCH, False, False)
     assert first.current_metadata_offset == 99

@@ -6,7 +6,7 @@ Left out: the limits themselves. They are kept in the metadata log and shown; no
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.machines.metadata.image.quotas_image import QuotaEntity
 from ottla.machines.metadata.refusal import Refusal
 from ottla.runtime.request import RequestContext, Respond
@@ -30,7 +30,7 @@ Matches = Callable[[str | None], bool]
 
 
 def handle_describe_client_quotas(
-    broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest, respond: Respond
+    metadata: ClusterMetadata, context: RequestContext, request: DescribeClientQuotasRequest, respond: Respond
 ) -> None:
     refusal = _refusal(request.components)
     if refusal is not None:
@@ -42,7 +42,7 @@ def handle_describe_client_quotas(
             error_message=None,
             entries=[
                 _entry(entity, values)
-                for entity, values in broker.image.quotas.by_entity.items()
+                for entity, values in metadata.image.quotas.by_entity.items()
                 if _is_asked_for(dict(entity), filters, strict=request.strict)
             ],
         )

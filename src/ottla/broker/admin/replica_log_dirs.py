@@ -7,7 +7,9 @@ from posixpath import normpath
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Disk, Space
-from ottla.broker.context import Broker
+from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.partitions.held_partitions import Partitions
+from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.log.directory import LogDirectory
 from ottla.log.names import FUTURE_DIR, marked_dir
 from ottla.log.partition_log import PartitionLog
@@ -37,39 +39,43 @@ def _space_of(disk: Disk, path: str) -> Space:
 
 
 def handle_describe_log_dirs(
-    broker: Broker, _context: RequestContext, request: DescribeLogDirsRequest, respond: Respond
+    partitions: Partitions,
+    node_settings: NodeSettings,
+    _context: RequestContext,
+    request: DescribeLogDirsRequest,
+    respond: Respond,
 ) -> None:
-    paths = list(broker.partitions.logs.online)
-    broker.workers.run(
-        lambda: {path: _space_of(broker.disk, path) for path in paths},
-        lambda space: respond(_described(broker, request, space)),
+    world, paths = partitions.world, list(partitions.logs.online)
+    world.workers.run(
+        lambda: {path: _space_of(world.disk, path) for path in paths},
+        lambda space: respond(_described(partitions, node_settings, request, space)),
     )
 
 
-def _described(broker: Broker, request: DescribeLogDirsRequest, space: dict[str, Space]) -> DescribeLogDirsResponse:
+def _described(
+    partitions: Partitions, node_settings: NodeSettings, request: DescribeLogDirsRequest, space: dict[str, Space]
+) -> DescribeLogDirsResponse:
     asked: set[tuple[str, int]] | None = None
     if request.topics is not None:
         asked = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     results: list[DescribeLogDirsResponse.DescribeLogDirsResult] = []
-    for path, directory in list(broker.partitions.logs.online.items()):
+    for path, directory in list(partitions.logs.online.items()):
         total_bytes, usable_bytes = space.get(path, (_UNKNOWN_BYTES, _UNKNOWN_BYTES))
         results.append(
             _Result(
                 log_dir=path,
-                topics=_topics(broker, directory, asked),
+                topics=_topics(partitions, directory, asked),
                 total_bytes=total_bytes,
                 usable_bytes=usable_bytes,
-                is_cordoned=broker.is_cordoned(path),
+                is_cordoned=node_settings.is_cordoned(path),
             )
         )
-    results += [
-        _Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR) for path in broker.partitions.logs.offline
-    ]
+    results += [_Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR) for path in partitions.logs.offline]
     return DescribeLogDirsResponse(results=results)
 
 
 def _topics(
-    broker: Broker, directory: LogDirectory, asked: set[tuple[str, int]] | None
+    partitions: Partitions, directory: LogDirectory, asked: set[tuple[str, int]] | None
 ) -> list[DescribeLogDirsResponse.DescribeLogDirsTopic]:
     topics: dict[str, DescribeLogDirsResponse.DescribeLogDirsTopic] = {}
 
@@ -88,18 +94,26 @@ def _topics(
             add(name, log, max(log.high_watermark - log.log_end_offset, 0), is_future=False)
     for name, log in list(directory.futures.logs.items()):
         if asked is None or name in asked:
-            add(name, log, _lag_of_future(broker, name, log), is_future=True)
+            add(name, log, _lag_of_future(partitions, name, log), is_future=True)
     return list(topics.values())
 
 
-def _lag_of_future(broker: Broker, name: TopicPartition, future: PartitionLog) -> int:
-    partition = broker.partitions.get(name)
+def _lag_of_future(partitions: Partitions, name: TopicPartition, future: PartitionLog) -> int:
+    partition = partitions.get(name)
     return _UNKNOWN_LAG if partition is None else partition.log.log_end_offset - future.log_end_offset
 
 
 def handle_alter_replica_log_dirs(
-    broker: Broker, _context: RequestContext, request: AlterReplicaLogDirsRequest, respond: Respond
+    partitions: Partitions,
+    node_settings: NodeSettings,
+    replica_moves: ReplicaMoves,
+    _context: RequestContext,
+    request: AlterReplicaLogDirsRequest,
+    respond: Respond,
 ) -> None:
+    def move(name: TopicPartition, path: str) -> ErrorCode:
+        return _move(partitions, node_settings, replica_moves, name, path)
+
     topics: dict[str, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = {}
     for target in request.dirs:
         for topic in target.topics:
@@ -108,27 +122,29 @@ def handle_alter_replica_log_dirs(
             )
             result.partitions += [
                 AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
-                    partition_index=index, error_code=_move(broker, TopicPartition(topic.name, index), target.path)
+                    partition_index=index, error_code=move(TopicPartition(topic.name, index), target.path)
                 )
                 for index in topic.partitions
             ]
     respond(AlterReplicaLogDirsResponse(results=list(topics.values())))
 
 
-def _move(broker: Broker, name: TopicPartition, path: str) -> ErrorCode:
+def _move(
+    partitions: Partitions, node_settings: NodeSettings, replica_moves: ReplicaMoves, name: TopicPartition, path: str
+) -> ErrorCode:
     if len(f"{name}.{'0' * 32}{FUTURE_DIR}") > len(marked_dir(name, "0" * 32, FUTURE_DIR)):
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     path = normpath(path)
-    if path in broker.partitions.logs.offline:
+    if path in partitions.logs.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    if path not in broker.partitions.logs.online:
+    if path not in partitions.logs.online:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if broker.is_cordoned(path):
+    if node_settings.is_cordoned(path):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    if name in broker.partitions.offline:
+    if name in partitions.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    partition = broker.partitions.get(name)
+    partition = partitions.get(name)
     if partition is not None:
-        return broker.replica_moves.ask(partition, path)
-    broker.replica_moves.prefer(name, path)
-    return ErrorCode.REPLICA_NOT_AVAILABLE if broker.metadata.knows(*name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return replica_moves.ask(partition, path)
+    replica_moves.prefer(name, path)
+    return ErrorCode.REPLICA_NOT_AVAILABLE if partitions.metadata.knows(*name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

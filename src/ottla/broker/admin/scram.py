@@ -6,7 +6,7 @@ Left out: authentication itself. Credentials are kept in the metadata log, and s
 from collections import Counter
 from typing import Final
 
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.scram_credentials import BY_TYPE
 from ottla.runtime.request import RequestContext, Respond
@@ -24,9 +24,9 @@ _NOT_FOUND: Final = "Attempt to describe a user credential that does not exist: 
 
 
 def handle_describe_user_scram_credentials(
-    broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest, respond: Respond
+    metadata: ClusterMetadata, context: RequestContext, request: DescribeUserScramCredentialsRequest, respond: Respond
 ) -> None:
-    respond(described_users(broker.image, request))
+    respond(described_users(metadata.image, request))
 
 
 def described_users(

@@ -7,15 +7,12 @@ topics get the settings that their coordinators count on; all others what `num.p
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.config.parse import Values
-from ottla.runtime.channels import ask_as_node
+from ottla.runtime.channels import ControllerChannel, ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.context import Broker
 
 _log = logging.getLogger(__name__)
 
@@ -25,15 +22,16 @@ CreatableTopic = CreateTopicsRequest.CreatableTopic
 class TopicCreation:
     """`in_flight` are topics that the controller has been asked for and has not yet answered about."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, node_settings: NodeSettings, controller: ControllerChannel) -> None:
+        self._node_settings = node_settings
+        self._controller = controller
         self.in_flight: set[str] = set()
 
     def create(self, names: Iterable[str]) -> None:
         wanted = [name for name in names if name not in self.in_flight]
         if not wanted:
             return
-        config = self._broker.config
+        config = self._node_settings.effective
         request = CreateTopicsRequest(
             topics=[creatable_topic(name, config) for name in wanted], timeout_ms=config.integer("request.timeout.ms")
         )
@@ -49,7 +47,7 @@ class TopicCreation:
             _log.warning("%s: not created, as the controller cannot be asked: %s", ", ".join(wanted), error.name)
 
         self.in_flight.update(wanted)
-        ask_as_node(self._broker.controller, request, decided, failed)
+        ask_as_node(self._controller, request, decided, failed)
 
 
 def creatable_topic(name: str, config: Values) -> CreatableTopic:

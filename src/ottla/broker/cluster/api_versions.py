@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.dispatch import ROUTES
 from ottla.machines.metadata.image.features import FEATURES, FeaturesImage
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
@@ -26,9 +26,11 @@ _FIRST_WITH_SOFTWARE: Final = 3
 _FIRST_WITH_FEATURES_FROM_ZERO: Final = 4
 
 
-def handle_api_versions(broker: Broker, context: RequestContext, request: ApiVersionsRequest, respond: Respond) -> None:
+def handle_api_versions(
+    metadata: ClusterMetadata, context: RequestContext, request: ApiVersionsRequest, respond: Respond
+) -> None:
     answer_api_versions(
-        context, request, respond, _served_by_brokers(), broker.image.features, features_epoch=broker.metadata.offset
+        context, request, respond, _served_by_brokers(), metadata.image.features, features_epoch=metadata.offset
     )
 
 

@@ -6,8 +6,10 @@ This listener is a broker's: who asks for the controllers (KIP-919) has come to 
 from typing import Final
 
 from ottla.broker.cluster.authorized_operations import ALL_ON_CLUSTER, NOT_ASKED
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.cluster_view import ClusterView
-from ottla.broker.context import Broker
+from ottla.broker.cluster.node_identity import NodeIdentity
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeClusterRequest, DescribeClusterResponse
@@ -17,17 +19,21 @@ CONTROLLERS: Final = 2
 
 
 def handle_describe_cluster(
-    broker: Broker, context: RequestContext, request: DescribeClusterRequest, respond: Respond
+    metadata: ClusterMetadata,
+    identity: NodeIdentity,
+    context: RequestContext,
+    request: DescribeClusterRequest,
+    respond: Respond,
 ) -> None:
     if request.endpoint_type != BROKERS:
         respond(_wrong_door(request.endpoint_type))
         return
-    view = ClusterView(broker.image, context.connection.listener)
+    view = ClusterView(metadata.image, context.connection.listener)
     respond(
         DescribeClusterResponse(
-            cluster_id=broker.cluster_id,
-            controller_id=view.controller_id(broker.node_id),
-            brokers=_brokers(broker, context.connection.listener, with_fenced=request.include_fenced_brokers),
+            cluster_id=identity.cluster_id,
+            controller_id=view.controller_id(identity.node_id),
+            brokers=_brokers(metadata.image, context.connection.listener, with_fenced=request.include_fenced_brokers),
             cluster_authorized_operations=(
                 ALL_ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
             ),
@@ -36,11 +42,11 @@ def handle_describe_cluster(
 
 
 def _brokers(
-    broker: Broker, listener: str, *, with_fenced: bool
+    image: MetadataImage, listener: str, *, with_fenced: bool
 ) -> list[DescribeClusterResponse.DescribeClusterBroker]:
     """Fenced brokers on request (KIP-1073). Who does not have the listener is never shown."""
     described = []
-    for member in sorted(broker.image.brokers.by_id.values(), key=lambda member: member.id):
+    for member in sorted(image.brokers.by_id.values(), key=lambda member: member.id):
         endpoint = member.endpoint(listener)
         if endpoint is not None and (with_fenced or not member.fenced):
             described.append(

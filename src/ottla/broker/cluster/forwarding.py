@@ -9,18 +9,17 @@ Left out: the quota on mutations (KIP-599), which would throttle, and policies, 
 
 from typing import Any
 
-from ottla.broker.context import Broker
-from ottla.runtime.channels import Caller
+from ottla.runtime.channels import Caller, ControllerChannel
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
 
 
-def handle_forwarded(broker: Broker, context: RequestContext, request: Any, respond: Respond) -> None:
+def handle_forwarded(controller: ControllerChannel, context: RequestContext, request: Any, respond: Respond) -> None:
     """Responds with the controller's reply, or with the reason why there is none."""
     version = context.api_version
 
     def failed(error: ErrorCode) -> None:
         respond(error_response(request, version, error))
 
-    broker.controller.ask(request, version, Caller.of(context.connection), respond, failed)
+    controller.ask(request, version, Caller.of(context.connection), respond, failed)

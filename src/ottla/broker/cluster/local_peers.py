@@ -22,7 +22,7 @@ class LocalPeers:
         self._handlers: dict[tuple[int, int], Handler] = {}
 
     def ask(self, node_id: int, request: Message, version: int, then: Then, failed: Failed) -> None:
-        if node_id != self._broker.node_id:
+        if node_id != self._broker.identity.node_id:
             failed(ErrorCode.NETWORK_EXCEPTION)
             return
         key = request._schema.api_key, version

@@ -6,15 +6,18 @@ client gets UNKNOWN_TOPIC_OR_PARTITION and asks again. The order is Kafka's: top
 The partitions of a topic look the same to every client of a listener, so they are kept: see `described_partitions`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ottla.base.ids import ZERO_UUID, Uuid
+from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.admin.topic_creation import TopicCreation
 from ottla.broker.cluster.authorized_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.cluster_view import ClusterView
 from ottla.broker.cluster.described_partitions import Form, Partitions
-from ottla.broker.context import Broker
+from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.machines.metadata.image.partition_image import PartitionImage
-from ottla.machines.metadata.image.topics_image import TopicImage
+from ottla.machines.metadata.image.topics_image import TopicImage, TopicsImage
 from ottla.machines.metadata.topic_names import INTERNAL, name_problem
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -28,12 +31,25 @@ _FIRST_WITH_LISTENER_NOT_FOUND = 6
 _ALL_TOPICS_IF_EMPTY = 0
 
 
-def handle_metadata(broker: Broker, context: RequestContext, request: MetadataRequest, respond: Respond) -> None:
+def handle_metadata(
+    metadata: ClusterMetadata,
+    identity: NodeIdentity,
+    node_settings: NodeSettings,
+    topic_creation: TopicCreation,
+    context: RequestContext,
+    request: MetadataRequest,
+    respond: Respond,
+) -> None:
     problem = _problem(context.api_version, request)
     if problem is not None:
         respond(_refused(request, problem))
         return
-    view = ClusterView(broker.image, context.connection.listener)
+
+    def create(names: list[str]) -> None:
+        if node_settings.effective["auto.create.topics.enable"]:
+            topic_creation.create(names)
+
+    view = ClusterView(metadata.image, context.connection.listener)
     form = Form(
         view.listener,
         lists_gone_replicas=context.api_version > 0,
@@ -42,7 +58,7 @@ def handle_metadata(broker: Broker, context: RequestContext, request: MetadataRe
     described = _Described(
         view,
         form,
-        known=broker.metadata.described_partitions.of(form),
+        known=metadata.described_partitions.of(form),
         operations=ALL_ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED,
     )
     respond(
@@ -53,9 +69,9 @@ def handle_metadata(broker: Broker, context: RequestContext, request: MetadataRe
                 )
                 for member, endpoint in view.alive.values()
             ],
-            cluster_id=broker.cluster_id,
-            controller_id=view.controller_id(broker.node_id),
-            topics=_topics(broker, context.api_version, request, described),
+            cluster_id=identity.cluster_id,
+            controller_id=view.controller_id(identity.node_id),
+            topics=_topics(metadata.image.topics, context.api_version, request, described, create),
             cluster_authorized_operations=(
                 ALL_ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
             ),
@@ -82,8 +98,13 @@ def _refused(request: MetadataRequest, problem: ErrorCode) -> MetadataResponse:
     )
 
 
-def _topics(broker: Broker, api_version: int, request: MetadataRequest, described: "_Described") -> list[Topic]:
-    known = broker.image.topics
+def _topics(
+    known: TopicsImage,
+    api_version: int,
+    request: MetadataRequest,
+    described: "_Described",
+    create: Callable[[list[str]], None],
+) -> list[Topic]:
     if request.topics is None or (api_version == _ALL_TOPICS_IF_EMPTY and not request.topics):
         return [described.topic(topic) for topic in known.by_name.values()]
     ids = [topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID]
@@ -92,8 +113,8 @@ def _topics(broker: Broker, api_version: int, request: MetadataRequest, describe
     names = dict.fromkeys(topic.name or "" for topic in request.topics)
     missing = [name for name in names if name not in known.by_name]
     found = [described.topic(known.by_name[name]) for name in names if name in known.by_name]
-    if missing and request.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]:
-        broker.topic_creation.create([name for name in missing if name_problem(name) is None])
+    if missing and request.allow_auto_topic_creation:
+        create([name for name in missing if name_problem(name) is None])
     return found + [_missing(name) for name in missing]
 
 

@@ -7,9 +7,11 @@ topics have come and gone between two pages. A page has at least one partition, 
 
 from collections.abc import Iterator
 
+from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.authorized_operations import ALL_ON_TOPIC
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.cluster_view import ClusterView
-from ottla.broker.context import Broker
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.topic_names import INTERNAL, name_problem
 from ottla.runtime.request import RequestContext, Respond
@@ -22,7 +24,11 @@ Cursor = DescribeTopicPartitionsResponse.Cursor
 
 
 def handle_describe_topic_partitions(
-    broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest, respond: Respond
+    metadata: ClusterMetadata,
+    node_settings: NodeSettings,
+    context: RequestContext,
+    request: DescribeTopicPartitionsRequest,
+    respond: Respond,
 ) -> None:
     cursor = request.cursor
     names = {topic.name for topic in request.topics}
@@ -34,21 +40,24 @@ def handle_describe_topic_partitions(
         )
         return
     pages = _Page(
-        broker,
-        ClusterView(broker.image, context.connection.listener),
-        limit=max(1, min(broker.config.integer("max.request.partition.size.limit"), request.response_partition_limit)),
+        metadata.image,
+        ClusterView(metadata.image, context.connection.listener),
+        limit=max(
+            1,
+            min(node_settings.effective.integer("max.request.partition.size.limit"), request.response_partition_limit),
+        ),
     )
-    for name, first in _wanted(broker, names, cursor):
+    for name, first in _wanted(metadata.image, names, cursor):
         if not pages.add(name, first, tell_missing=bool(names)):
             break
     respond(pages.response)
 
 
 def _wanted(
-    broker: Broker, names: set[str], cursor: DescribeTopicPartitionsRequest.Cursor | None
+    image: MetadataImage, names: set[str], cursor: DescribeTopicPartitionsRequest.Cursor | None
 ) -> Iterator[tuple[str, int]]:
     """Topics in order, each with the partition to begin at."""
-    for name in sorted(names or broker.image.topics.by_name):
+    for name in sorted(names or image.topics.by_name):
         if cursor is None or name > cursor.topic_name:
             yield name, 0
         elif name == cursor.topic_name:
@@ -56,9 +65,9 @@ def _wanted(
 
 
 class _Page:
-    def __init__(self, broker: Broker, view: ClusterView, *, limit: int) -> None:
+    def __init__(self, image: MetadataImage, view: ClusterView, *, limit: int) -> None:
         self.response = DescribeTopicPartitionsResponse()
-        self._topics = broker.image.topics.by_name
+        self._topics = image.topics.by_name
         self._view = view
         self._room = limit
 

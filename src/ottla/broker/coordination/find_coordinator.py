@@ -4,8 +4,9 @@ The coordinator is the leader of the partition of an internal topic that the key
 yet is created; the client is told to ask again.
 """
 
+from ottla.broker.admin.topic_creation import TopicCreation
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.cluster_view import ClusterView
-from ottla.broker.context import Broker
 from ottla.broker.coordination.coordinators import GROUPS, TRANSACTIONS
 from ottla.broker.coordination.placement import partition_of
 from ottla.runtime.request import RequestContext, Respond
@@ -19,12 +20,16 @@ Found = FindCoordinatorResponse.Coordinator
 
 
 def handle_find_coordinator(
-    broker: Broker, context: RequestContext, request: FindCoordinatorRequest, respond: Respond
+    metadata: ClusterMetadata,
+    topic_creation: TopicCreation,
+    context: RequestContext,
+    request: FindCoordinatorRequest,
+    respond: Respond,
 ) -> None:
-    view = ClusterView(broker.image, context.connection.listener)
+    view = ClusterView(metadata.image, context.connection.listener)
     is_single = context.api_version < _FIRST_WITH_SEVERAL
     keys = [request.key] if is_single else request.coordinator_keys
-    found = [_find(broker, view, request.key_type, key) for key in keys]
+    found = [_find(metadata, topic_creation, view, request.key_type, key) for key in keys]
     if not is_single:
         respond(FindCoordinatorResponse(coordinators=found))
         return
@@ -40,13 +45,15 @@ def handle_find_coordinator(
     )
 
 
-def _find(broker: Broker, view: ClusterView, key_type: int, key: str) -> Found:
+def _find(
+    metadata: ClusterMetadata, topic_creation: TopicCreation, view: ClusterView, key_type: int, key: str
+) -> Found:
     name = _TOPICS.get(key_type)
     if name is None:
         return _nobody(key, ErrorCode.INVALID_REQUEST)
-    topic = broker.image.topics.by_name.get(name)
+    topic = metadata.image.topics.by_name.get(name)
     if topic is None:
-        broker.topic_creation.create([name])
+        topic_creation.create([name])
         return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     partition = topic.partitions.get(partition_of(key, len(topic.partitions)))
     leader = view.alive.get(partition.leader) if partition is not None else None

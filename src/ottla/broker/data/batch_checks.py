@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ottla.base.ports import Buffer
-from ottla.broker.context import Broker
 from ottla.broker.data.ordinary_batch import MAX_PLAIN_BYTES
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.records.compression import DEFAULT_LIMIT
 from ottla.records.header import ATTRIBUTES_POSITION, COMPRESSION_MASK, Compression
 from ottla.records.validate import InvalidBatch, ProduceRules, RecordError, Validated, validate_produced
@@ -62,17 +62,17 @@ def may_take_long(request: ProduceRequest) -> bool:
 
 
 def check_ahead(
-    broker: Broker,
+    partitions: Partitions,
     client: ClientConnection,
     request: ProduceRequest,
     name_of: Callable[[ProduceRequest.TopicProduceData], str | None],
     then: Callable[[Outcomes], None],
 ) -> None:
     """Calls back with the outcomes of the batches that take long, at once if none takes very long."""
-    now_ms = broker.clock.now_ms()
+    now_ms = partitions.clock.now_ms()
     outcomes: Outcomes = {}
     heavy: list[_Suspect] = []
-    for suspect in _suspects(broker, request, name_of):
+    for suspect in _suspects(partitions, request, name_of):
         outcome = None if _is_heavy(suspect) else _check_small(suspect, now_ms)
         if outcome is None:
             heavy.append(suspect)
@@ -93,7 +93,7 @@ def check_ahead(
 
     keep_records(request)
     client.hold()
-    broker.workers.run(check_all, checked, key=_ONE_AT_A_TIME)
+    partitions.world.workers.run(check_all, checked, key=_ONE_AT_A_TIME)
 
 
 def keep_records(request: ProduceRequest) -> None:
@@ -105,7 +105,7 @@ def keep_records(request: ProduceRequest) -> None:
 
 
 def _suspects(
-    broker: Broker,
+    partitions: Partitions,
     request: ProduceRequest,
     name_of: Callable[[ProduceRequest.TopicProduceData], str | None],
 ) -> list[_Suspect]:
@@ -114,7 +114,7 @@ def _suspects(
     for topic in request.topic_data:
         name = name_of(topic)
         for one in topic.partition_data:
-            partition = broker.partitions.get((name or "", one.index))
+            partition = partitions.get((name or "", one.index))
             records: Buffer | None = one.records  # type: ignore[assignment]
             if partition is None or partition.state is None or not records:
                 continue

@@ -4,7 +4,7 @@ The records are gone for readers at once; files follow with the next round of re
 reply waits until they have deleted too; what it says is the smallest log start offset among the replicas.
 """
 
-from ottla.broker.context import Broker
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.errors import OffsetOutOfRange
@@ -20,19 +20,19 @@ _Answer = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
 
 def handle_delete_records(
-    broker: Broker, context: RequestContext, request: DeleteRecordsRequest, respond: Respond
+    partitions: Partitions, context: RequestContext, request: DeleteRecordsRequest, respond: Respond
 ) -> None:
-    DeleteRecords(broker, context, respond).begin(request)
+    DeleteRecords(partitions, context, respond).begin(request)
 
 
 class DeleteRecords(Operation):
     """One request. `_awaited` is what followers have yet to delete, for each partition."""
 
-    __slots__ = ("_awaited", "_broker", "_respond", "_response")
+    __slots__ = ("_awaited", "_partitions", "_respond", "_response")
 
-    def __init__(self, broker: Broker, context: RequestContext, respond: Respond) -> None:
+    def __init__(self, partitions: Partitions, context: RequestContext, respond: Respond) -> None:
         super().__init__(context.connection)
-        self._broker = broker
+        self._partitions = partitions
         self._respond = respond
         self._response = DeleteRecordsResponse()
         self._awaited: dict[Partition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
@@ -44,12 +44,12 @@ class DeleteRecords(Operation):
                 DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=answers)
             )
         if self._awaited:
-            self._broker.partitions.purgatory.hold(self, list(self._awaited), request.timeout_ms)
+            self._partitions.purgatory.hold(self, list(self._awaited), request.timeout_ms)
         else:
             self._respond(self._response)
 
     def _delete(self, topic: str, index: int, offset: int) -> DeleteRecordsResponse.DeleteRecordsPartitionResult:
-        partition = self._broker.partitions.get((topic, index))
+        partition = self._partitions.get((topic, index))
         error = self._refusal(topic, index, partition)
         if partition is None or error:
             return _Answer(partition_index=index, low_watermark=_NO_LOW_WATERMARK, error_code=error)
@@ -62,7 +62,7 @@ class DeleteRecords(Operation):
         except OffsetOutOfRange:
             error = ErrorCode.OFFSET_OUT_OF_RANGE
             return _Answer(partition_index=index, low_watermark=_NO_LOW_WATERMARK, error_code=error)
-        self._broker.partitions.has_news_for_checkpoints = True
+        self._partitions.has_news_for_checkpoints = True
         answer = _Answer(partition_index=index, low_watermark=_low_watermark(partition))
         if answer.low_watermark < offset:
             self._awaited[partition] = offset, answer
@@ -70,7 +70,7 @@ class DeleteRecords(Operation):
 
     def _refusal(self, topic: str, index: int, partition: Partition | None) -> ErrorCode:
         if partition is None:
-            return self._broker.partitions.find_error(topic, index)
+            return self._partitions.find_error(topic, index)
         if topic in INTERNAL:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if partition.state is None:

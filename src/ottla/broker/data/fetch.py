@@ -8,10 +8,11 @@ the request waits at all of its partitions, and each append there makes it look 
 is read anew at the end.
 """
 
-from ottla.broker.context import Broker
+from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
-from ottla.broker.data.fetch_sessions import FetchContext, PartitionKey, Read, Wanted, wanted_partitions
+from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted, wanted_partitions
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.errors import STORAGE_PROBLEMS
@@ -26,15 +27,25 @@ _HAS_LEADER_HINTS = 16
 _LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
-def handle_fetch(broker: Broker, context: RequestContext, request: FetchRequest, respond: Respond) -> None:
+def handle_fetch(
+    partitions: Partitions,
+    fetch_sessions: FetchSessions,
+    node_settings: NodeSettings,
+    context: RequestContext,
+    request: FetchRequest,
+    respond: Respond,
+) -> None:
     by_id = context.api_version >= _USES_TOPIC_IDS
-    names = {topic.topic_id: broker.metadata.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
+    names = (
+        {topic.topic_id: partitions.metadata.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
+    )
     wanted = wanted_partitions(request, by_id, names)
-    session = broker.fetch_sessions.begin(request, wanted, by_id=by_id, now_ms=broker.clock.now_ms())
+    session = fetch_sessions.begin(request, wanted, by_id=by_id, now_ms=partitions.clock.now_ms())
     if session.error:
         respond(FetchResponse(error_code=session.error))
     else:
-        Fetch(broker, context, request, session, respond).begin()
+        max_bytes = min(request.max_bytes, node_settings.effective.integer("fetch.max.bytes"))
+        Fetch(partitions, context, request, session, max_bytes, respond).begin()
 
 
 class Fetch(Operation):
@@ -42,13 +53,13 @@ class Fetch(Operation):
 
     __slots__ = (
         "_available",
-        "_broker",
         "_by_id",
         "_context",
         "_is_follower",
         "_max_bytes",
         "_max_wait_ms",
         "_min_bytes",
+        "_partitions",
         "_places",
         "_reader",
         "_respond",
@@ -57,23 +68,29 @@ class Fetch(Operation):
     )
 
     def __init__(
-        self, broker: Broker, context: RequestContext, request: FetchRequest, session: FetchContext, respond: Respond
+        self,
+        partitions: Partitions,
+        context: RequestContext,
+        request: FetchRequest,
+        session: FetchContext,
+        max_bytes: int,
+        respond: Respond,
     ) -> None:
         super().__init__(context.connection)
         version = context.api_version
         replica_id = request.replica_id if version < _HAS_REPLICA_STATE else request.replica_state.replica_id
-        self._broker = broker
+        self._partitions = partitions
         self._context = context
         self._session = session
         self._respond = respond
         self._by_id = version >= _USES_TOPIC_IDS
         self._is_follower = replica_id >= 0
-        self._max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
+        self._max_bytes = max_bytes
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._max_wait_ms = request.max_wait_ms
         self._wanted = list(session.partitions.items())
         self._reader = FetchReader(
-            broker, version, replica_id, request.isolation_level, leaves_out_known=session.session is not None
+            partitions, version, replica_id, request.isolation_level, leaves_out_known=session.session is not None
         )
         self._places: dict[Partition, Wanted] = {}
         self._available: dict[Partition, int] = {}
@@ -83,7 +100,7 @@ class Fetch(Operation):
         if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
             self._reply(read)
         else:
-            self._broker.partitions.purgatory.hold(self, list(self._places), self._max_wait_ms)
+            self._partitions.purgatory.hold(self, list(self._places), self._max_wait_ms)
 
     def _read_all(self) -> tuple[Read, int, bool]:
         """What the partitions have, how many bytes that is, and whether some of it must not wait."""
@@ -107,7 +124,7 @@ class Fetch(Operation):
     # Waiting
 
     def _find_places(self, read: Read) -> bool:
-        partitions = self._broker.partitions
+        partitions = self._partitions
         sizes = {key: len(data.records) for key, _, data in read}  # type: ignore[arg-type]
         for key, wanted in self._wanted:
             place = partitions.get((wanted.topic, wanted.index))  # type: ignore[arg-type]
@@ -139,9 +156,8 @@ class Fetch(Operation):
     # Replying
 
     def _reply(self, read: Read) -> None:
-        broker = self._broker
         session_id, error, news = self._session.finish(
-            read, broker.clock.now_ms(), by_id=self._by_id, follower=self._is_follower
+            read, self._partitions.clock.now_ms(), by_id=self._by_id, follower=self._is_follower
         )
         response = FetchResponse(error_code=error, session_id=session_id)
         topics = response.responses
@@ -162,7 +178,7 @@ class Fetch(Operation):
         return FetchResponse.FetchableTopicResponse(topic=key[0], partitions=[])  # type: ignore[arg-type]
 
     def _count(self, read: Read) -> None:
-        partitions = self._broker.partitions
+        partitions = self._partitions
         for _, wanted, data in read:
             partition = partitions.get((wanted.topic, wanted.index))  # type: ignore[arg-type]
             if partition is not None:
@@ -174,10 +190,10 @@ class Fetch(Operation):
         for _, wanted, data in news:
             if data.error_code in _LEADER_IS_ELSEWHERE:
                 assert wanted.topic is not None, "a topic without a name has another error"
-                leader, epoch = current_leader(self._broker, wanted.topic, wanted.index)
+                leader, epoch = current_leader(self._partitions, wanted.topic, wanted.index)
                 data.current_leader = FetchResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
                 leaders.add(leader)
         if leaders:
             response.node_endpoints = node_endpoints(
-                self._broker, leaders, self._context.connection.listener, FetchResponse.NodeEndpoint
+                self._partitions, leaders, self._context.connection.listener, FetchResponse.NodeEndpoint
             )

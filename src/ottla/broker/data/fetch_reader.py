@@ -6,8 +6,8 @@ The order of the checks is Kafka's, so that a client that has several things wro
 from struct import Struct
 
 from ottla.base.ids import ZERO_UUID
-from ottla.broker.context import Broker
 from ottla.broker.data.fetch_sessions import Wanted
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
 from ottla.log.outcomes import FileSlice
@@ -30,12 +30,12 @@ _NO_BYTES = b""
 class FetchReader:
     """`leaves_out_known`: partitions of which the client knows all there is to say are None, and cost little."""
 
-    __slots__ = ("_broker", "_isolation_level", "_leaves_out_known", "_replica_id", "_version")
+    __slots__ = ("_isolation_level", "_leaves_out_known", "_partitions", "_replica_id", "_version")
 
     def __init__(
-        self, broker: Broker, version: int, replica_id: int, isolation_level: int, *, leaves_out_known: bool
+        self, partitions: Partitions, version: int, replica_id: int, isolation_level: int, *, leaves_out_known: bool
     ) -> None:
-        self._broker = broker
+        self._partitions = partitions
         self._version = version
         self._replica_id = replica_id
         self._isolation_level = isolation_level
@@ -49,14 +49,14 @@ class FetchReader:
 
     def read(self, wanted: Wanted, left: int, min_one_batch: bool) -> FetchResponse.PartitionData | None:
         """At most `left` bytes of a partition, or its error."""
-        broker = self._broker
+        partitions = self._partitions
         if wanted.topic is None:
-            wanted.topic = broker.metadata.topic_name(wanted.topic_id)
+            wanted.topic = partitions.metadata.topic_name(wanted.topic_id)
             if wanted.topic is None:
                 return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
-        partition = broker.partitions.get((wanted.topic, wanted.index))
+        partition = partitions.get((wanted.topic, wanted.index))
         if partition is None:
-            return self._error(wanted, broker.partitions.find_error(wanted.topic, wanted.index))
+            return self._error(wanted, partitions.find_error(wanted.topic, wanted.index))
         if partition.topic_id != wanted.topic_id and wanted.topic_id != ZERO_UUID:
             return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
         error = partition.check_leader(wanted.current_leader_epoch)
@@ -68,7 +68,7 @@ class FetchReader:
             return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
         except STORAGE_PROBLEMS as problem:
             partition.traffic.failed_fetch_requests += 1
-            return self._error(wanted, broker.partitions.on_storage_problem(partition, problem))
+            return self._error(wanted, partitions.on_storage_problem(partition, problem))
 
     def _read(
         self, partition: Partition, wanted: Wanted, left: int, min_one_batch: bool
@@ -136,10 +136,10 @@ class FetchReader:
         if self._replica_id not in state.followers:
             knows_epoch = wanted.current_leader_epoch >= 0
             return ErrorCode.UNKNOWN_LEADER_EPOCH if knows_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._partitions.clock.now_ms()
         if state.on_fetched(self._replica_id, wanted.offset, wanted.log_start_offset, now_ms):
             partition.log.advance_high_watermark(state.high_watermark)
-            self._broker.partitions.purgatory.wake(partition)
+            self._partitions.purgatory.wake(partition)
         return ErrorCode.NONE
 
 

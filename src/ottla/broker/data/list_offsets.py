@@ -11,7 +11,7 @@
 from collections import Counter
 from typing import Final
 
-from ottla.broker.context import Broker
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import NO_EPOCH, Partition
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import TimestampAndOffset
@@ -44,7 +44,9 @@ _Asked = ListOffsetsRequest.ListOffsetsPartition
 _Answer = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 
-def handle_list_offsets(broker: Broker, context: RequestContext, request: ListOffsetsRequest, respond: Respond) -> None:
+def handle_list_offsets(
+    partitions: Partitions, context: RequestContext, request: ListOffsetsRequest, respond: Respond
+) -> None:
     times_asked = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     response = ListOffsetsResponse()
     for topic in request.topics:
@@ -53,13 +55,13 @@ def handle_list_offsets(broker: Broker, context: RequestContext, request: ListOf
             if times_asked[topic.name, asked.partition_index] > 1:
                 answers.append(_Answer(partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST))
             else:
-                answers.append(_answer(broker, context.api_version, request, topic.name, asked))
+                answers.append(_answer(partitions, context.api_version, request, topic.name, asked))
         response.topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=answers))
     respond(response)
 
 
 def _answer(
-    broker: Broker,
+    partitions: Partitions,
     version: int,
     request: ListOffsetsRequest,
     topic: str,
@@ -67,7 +69,7 @@ def _answer(
 ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
     error, found = ErrorCode.UNSUPPORTED_VERSION, _NOTHING
     if asked.timestamp >= 0 or version >= _FIRST_VERSION_OF.get(asked.timestamp, version + 1):
-        error, found = _find(broker, request, topic, asked)
+        error, found = _find(partitions, request, topic, asked)
     if error is ErrorCode.OFFSET_NOT_AVAILABLE and version < _KNOWS_OFFSET_NOT_AVAILABLE:
         error = ErrorCode.LEADER_NOT_AVAILABLE
     return _Answer(
@@ -80,18 +82,18 @@ def _answer(
 
 
 def _find(
-    broker: Broker, request: ListOffsetsRequest, topic: str, asked: ListOffsetsRequest.ListOffsetsPartition
+    partitions: Partitions, request: ListOffsetsRequest, topic: str, asked: ListOffsetsRequest.ListOffsetsPartition
 ) -> tuple[ErrorCode, TimestampAndOffset]:
-    partition = broker.partitions.get((topic, asked.partition_index))
+    partition = partitions.get((topic, asked.partition_index))
     if partition is None:
-        return broker.partitions.find_error(topic, asked.partition_index), _NOTHING
+        return partitions.find_error(topic, asked.partition_index), _NOTHING
     error = partition.check_leader(asked.current_leader_epoch)
     if error:
         return error, _NOTHING
     try:
         return _lookup(partition, asked.timestamp, request.isolation_level, request.replica_id == _CONSUMER)
     except STORAGE_PROBLEMS as problem:
-        return broker.partitions.on_storage_problem(partition, problem), _NOTHING
+        return partitions.on_storage_problem(partition, problem), _NOTHING
 
 
 def _lookup(

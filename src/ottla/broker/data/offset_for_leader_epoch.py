@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch, versions 2 to 4: where a leader's epoch ended, for whoever must find out what was truncated."""
 
-from ottla.broker.context import Broker
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
@@ -9,13 +9,14 @@ _Answer = OffsetForLeaderEpochResponse.EpochEndOffset
 
 
 def handle_offset_for_leader_epoch(
-    broker: Broker, _context: RequestContext, request: OffsetForLeaderEpochRequest, respond: Respond
+    partitions: Partitions, _context: RequestContext, request: OffsetForLeaderEpochRequest, respond: Respond
 ) -> None:
     respond(
         OffsetForLeaderEpochResponse(
             topics=[
                 OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
-                    topic=topic.topic, partitions=[_answer(broker, topic.topic, asked) for asked in topic.partitions]
+                    topic=topic.topic,
+                    partitions=[_answer(partitions, topic.topic, asked) for asked in topic.partitions],
                 )
                 for topic in request.topics
             ]
@@ -24,10 +25,10 @@ def handle_offset_for_leader_epoch(
 
 
 def _answer(
-    broker: Broker, topic: str, asked: OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+    partitions: Partitions, topic: str, asked: OffsetForLeaderEpochRequest.OffsetForLeaderPartition
 ) -> OffsetForLeaderEpochResponse.EpochEndOffset:
-    partition = broker.partitions.get((topic, asked.partition))
-    error = broker.partitions.find_error(topic, asked.partition)
+    partition = partitions.get((topic, asked.partition))
+    error = partitions.find_error(topic, asked.partition)
     if partition is not None:
         error = partition.check_leader(asked.current_leader_epoch)
     if partition is None or error is not ErrorCode.NONE:

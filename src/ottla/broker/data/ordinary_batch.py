@@ -7,7 +7,7 @@ to refuse) takes the long way, which looks at everything again and has the words
 
 from typing import NamedTuple
 
-from ottla.broker.context import Broker
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.header import BatchHeader
@@ -26,7 +26,7 @@ class OrdinaryBatch(NamedTuple):
     header: BatchHeader
 
 
-def find_ordinary(broker: Broker, version: int, request: ProduceRequest) -> OrdinaryBatch | None:
+def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest) -> OrdinaryBatch | None:
     """The only batch of `request`, if it may be appended without another look."""
     topics, acks = request.topic_data, request.acks
     if len(topics) != 1 or request.transactional_id is not None or not _ALL <= acks <= _LEADER:
@@ -36,8 +36,8 @@ def find_ordinary(broker: Broker, version: int, request: ProduceRequest) -> Ordi
         return None
     data = topic.partition_data[0]
     records: memoryview | None = data.records  # type: ignore[assignment]
-    name = topic.name if version < USES_TOPIC_IDS else broker.metadata.topic_name(topic.topic_id)
-    partition = broker.partitions.get((name, data.index))  # type: ignore[arg-type]  # no partition has no name
+    name = topic.name if version < USES_TOPIC_IDS else partitions.metadata.topic_name(topic.topic_id)
+    partition = partitions.get((name, data.index))  # type: ignore[arg-type]  # no partition has no name
     if partition is None or partition.state is None or not records or name in INTERNAL:
         return None
     settings = partition.settings
@@ -46,7 +46,7 @@ def find_ordinary(broker: Broker, version: int, request: ProduceRequest) -> Ordi
         return None
     if acks == _ALL and not partition.state.has_enough_replicas(settings.min_insync_replicas):
         return None
-    now_ms = broker.clock.now_ms()
+    now_ms = partitions.clock.now_ms()
     earliest, latest = now_ms - rules.timestamp_before_max_ms, min(now_ms + rules.timestamp_after_max_ms, _FOREVER)
     header = ordinary_header(records, rules.max_message_bytes, earliest, latest, rules.compacted)
     if header is None or header.attributes:

@@ -62,13 +62,19 @@ class _Awaited(NamedTuple):
 
 
 def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
-    ordinary = find_ordinary(broker, context.api_version, request)
+    ordinary = find_ordinary(broker.partitions, context.api_version, request)
     if ordinary is not None:
         _take_ordinary(broker, context, request, respond, ordinary)
         return
     produce = Produce(broker, context, request, respond)
     if may_take_long(request):
-        check_ahead(broker, context.connection, request, produce.name_of, lambda found: produce.start(request, found))
+        check_ahead(
+            broker.partitions,
+            context.connection,
+            request,
+            produce.name_of,
+            lambda found: produce.start(request, found),
+        )
     else:
         produce.start(request)
 
@@ -343,10 +349,10 @@ class Produce(Operation):
             name = topic.name or broker.metadata.topic_name(topic.topic_id)
             for answer in topic.partition_responses:
                 if name is not None and answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                    leader, epoch = current_leader(broker, name, answer.index)
+                    leader, epoch = current_leader(broker.partitions, name, answer.index)
                     answer.current_leader = ProduceResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
                     leaders.add(leader)
         if leaders:
             self._response.node_endpoints = node_endpoints(
-                broker, leaders, self._context.connection.listener, ProduceResponse.NodeEndpoint
+                broker.partitions, leaders, self._context.connection.listener, ProduceResponse.NodeEndpoint
             )

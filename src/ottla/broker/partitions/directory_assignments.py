@@ -40,8 +40,8 @@ class DirectoryAssignments:
 
     def note(self, partition: Partition, image: PartitionImage) -> None:
         """Looks whether the metadata knows where a replica is."""
-        home = self._broker.directory_ids.get(partition.directory)
-        if home is not None and image.directory(self._broker.node_id) != home:
+        home = self._broker.identity.directory_ids.get(partition.directory)
+        if home is not None and image.directory(self._broker.identity.node_id) != home:
             self._note(partition, home)
 
     def assign(self, partition: Partition, directory_id: Uuid, then: Callable[[], None]) -> None:
@@ -55,7 +55,7 @@ class DirectoryAssignments:
 
     def revert(self, partition: Partition) -> None:
         """Tells that a replica stays where it is, whatever was told or is being told."""
-        home = self._broker.directory_ids.get(partition.directory)
+        home = self._broker.identity.directory_ids.get(partition.directory)
         if home is not None:
             self._note(partition, home)
 
@@ -70,11 +70,11 @@ class DirectoryAssignments:
     def _tell(self) -> None:
         self._timer = None
         broker = self._broker
-        if broker.broker_epoch < 0:
+        if broker.identity.broker_epoch < 0:
             self._tell_in(_RETRY_S)  # Not registered yet: the controller would not know us.
             return
         told, self._untold = self._untold, {}
-        request = _request(told, broker.node_id, broker.broker_epoch)
+        request = _request(told, broker.identity.node_id, broker.identity.broker_epoch)
 
         def on_reply(reply: AssignReplicasToDirsResponse) -> None:
             if reply.error_code:

@@ -37,6 +37,8 @@ class Partitions(dict[tuple[str, int], Partition]):
         super().__init__()
         self.logs = logs
         self.world = world
+        self.clock = world.clock
+        self.metadata = metadata
         self.offline: set[tuple[str, int]] = set()
         self.purgatory = Purgatory(world.timers)
         self.traffic = Traffic()
@@ -47,7 +49,6 @@ class Partitions(dict[tuple[str, int], Partition]):
         """For moves to and from the directory."""
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
         """For the node, which tells the controller, and stops when no directory is left."""
-        self._metadata = metadata
         self._failing: set[str] = set()
 
     def holds(self, partition: Partition) -> bool:
@@ -58,7 +59,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         """Why a partition is not held here, as a client is to be told."""
         if (topic, index) in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if self._metadata.knows(topic, index):
+        if self.metadata.knows(topic, index):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -116,7 +117,7 @@ class Partitions(dict[tuple[str, int], Partition]):
 
     def _take_offline(self, names: Iterable[TopicPartition]) -> None:
         for name in names:
-            if self._metadata.knows(*name):
+            if self.metadata.knows(*name):
                 self.offline.add(name)
             partition = self.pop(name, None)
             if partition is not None:

@@ -69,7 +69,7 @@ class Replicas:
             for name, log in list(directory.logs.items()):
                 topic = broker.image.topics.by_name.get(name.topic)
                 wanted = topic.partitions.get(name.partition) if topic else None
-                is_ours = wanted is not None and broker.node_id in wanted.replicas
+                is_ours = wanted is not None and broker.identity.node_id in wanted.replicas
                 if topic and wanted and is_ours and directory.topic_ids.get(name, topic.id) == topic.id:
                     if name not in directory.topic_ids:
                         directory.remember_topic(name, topic.id)
@@ -101,7 +101,7 @@ class Replicas:
         wanted: list[tuple[TopicPartition, Uuid, PartitionImage]] = []
         for change in delta.partition_changes(broker.image):
             name = TopicPartition(change.topic.name, change.partition_id)
-            if broker.node_id not in change.after.replicas:
+            if broker.identity.node_id not in change.after.replicas:
                 self._drop(name, change.topic.id)
             elif partition := broker.partitions.get(name):
                 self._take_up(partition, change.after)
@@ -138,7 +138,7 @@ class Replicas:
     def _take_up(self, partition: Partition, image: PartitionImage) -> None:
         broker = self._broker
         try:
-            partition.on_image(image, broker.node_id, broker.clock.now_ms())
+            partition.on_image(image, broker.identity.node_id, broker.clock.now_ms())
         except OSError as problem:
             broker.partitions.on_disk_error(partition.directory, problem)
             return
@@ -155,7 +155,7 @@ class Replicas:
         missing: list[tuple[TopicPartition, Uuid, str]] = []
         for name, topic_id, image in wanted:
             is_here = name in broker.partitions or name in broker.partitions.offline
-            if broker.node_id not in image.replicas or is_here:
+            if broker.identity.node_id not in image.replicas or is_here:
                 continue
             if self._is_out_of_reach(image):
                 broker.partitions.offline.add(name)
@@ -171,17 +171,17 @@ class Replicas:
 
     def _is_out_of_reach(self, image: PartitionImage) -> bool:
         """Whether the metadata names a directory that is not online: the log is there, and a new one would hide it."""
-        broker, wanted = self._broker, image.directory(self._broker.node_id)
+        broker, wanted = self._broker, image.directory(self._broker.identity.node_id)
         if not broker.partitions.logs.offline or wanted is None or is_reserved(wanted):
             return False
         return not any(
-            id == wanted and path in broker.partitions.logs.online for path, id in broker.directory_ids.items()
+            id == wanted and path in broker.partitions.logs.online for path, id in broker.identity.directory_ids.items()
         )
 
     def _home_of(self, image: PartitionImage) -> str:
         """The directory that the metadata names for this node's replica; "" if it names none that we have."""
-        wanted = image.directory(self._broker.node_id)
-        return next((path for path, id in self._broker.directory_ids.items() if id == wanted), "")
+        wanted = image.directory(self._broker.identity.node_id)
+        return next((path for path, id in self._broker.identity.directory_ids.items() if id == wanted), "")
 
     def _make_logs(self, missing: list[tuple[TopicPartition, Uuid, str]]) -> _MadeLogs:
         """For a disk thread, which alone adds logs to directories. One that fails is not asked again."""
@@ -202,7 +202,7 @@ class Replicas:
 
     def _preference(self, directory: LogDirectory, home: str) -> tuple[bool, bool, int]:
         """First where the metadata wants it, then where there are fewest; a cordoned directory is the last resort."""
-        return directory.path != home, self._broker.is_cordoned(directory.path), len(directory.logs)
+        return directory.path != home, self._broker.node_settings.is_cordoned(directory.path), len(directory.logs)
 
     def _on_made(self, made: _MadeLogs) -> None:
         broker = self._broker
@@ -212,7 +212,7 @@ class Replicas:
             self._under_way.discard(name)
             topic = broker.image.topics.by_id.get(topic_id)
             image = topic.partitions.get(name.partition) if topic else None
-            if image is None or broker.node_id not in image.replicas:
+            if image is None or broker.identity.node_id not in image.replicas:
                 if log is not None:
                     self._delete([log], directory)
                 self._make_again(name)

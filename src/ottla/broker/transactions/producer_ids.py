@@ -39,7 +39,9 @@ class ProducerIds:
 
     def _ask(self) -> None:
         self._is_asking = True
-        request = AllocateProducerIdsRequest(broker_id=self._broker.node_id, broker_epoch=self._broker.broker_epoch)
+        request = AllocateProducerIdsRequest(
+            broker_id=self._broker.identity.node_id, broker_epoch=self._broker.identity.broker_epoch
+        )
         ask_as_node(self._broker.controller, request, self._on_block, self._on_error)
 
     def _on_block(self, block: AllocateProducerIdsResponse) -> None:

@@ -412,7 +412,7 @@ def test_a_disk_that_fails_for_one_partition_takes_those_that_wait_with_it():
 def test_one_batch_of_a_client_is_ordinary_and_others_are_not(node):
     def is_ordinary(records, **fields):
         request = produce_request(records, **fields)
-        return find_ordinary(node.broker, 12, request) is not None
+        return find_ordinary(node.broker.partitions, 12, request) is not None
 
     assert is_ordinary(batch(b"a"))
     assert is_ordinary(batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0))

@@ -29,7 +29,7 @@ def told(node: TestNode) -> list[dict[Uuid, dict[Uuid, list[int]]]]:
 @pytest.fixture
 def node() -> TestNode:
     node = TestNode(log_dirs=("/one", "/two"), directory_ids={"/one": ONE, "/two": TWO})
-    node.broker.broker_epoch = 7
+    node.broker.identity.broker_epoch = 7
     node.controller.replies = [AssignReplicasToDirsResponse()] * 3
     return node
 
@@ -65,10 +65,10 @@ def test_a_cluster_that_does_not_know_of_directories_is_not_asked_again(node):
 
 
 def test_a_broker_tells_once_it_is_registered(node):
-    node.broker.broker_epoch = -1
+    node.broker.identity.broker_epoch = -1
     node.create_topic("orders", directories=(UNASSIGNED,))
     node.timers.advance(1000)
     assert node.controller.asked == []
-    node.broker.broker_epoch = 7
+    node.broker.identity.broker_epoch = 7
     node.timers.advance(1000)
     assert len(told(node)) == 1

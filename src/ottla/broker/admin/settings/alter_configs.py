@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from ottla.broker.admin.settings.logger_changes import change_loggers
-from ottla.broker.context import Broker
+from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.machines.metadata.decisions.alter_configs import ALTERABLE, Operation
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.machines.metadata.refusal import Refusal
-from ottla.runtime.channels import Caller
+from ottla.runtime.channels import Caller, ControllerChannel
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -30,26 +30,34 @@ Key: TypeAlias = tuple[int, str]
 
 
 def handle_incremental_alter_configs(
-    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest, respond: Respond
+    identity: NodeIdentity,
+    controller: ControllerChannel,
+    context: RequestContext,
+    request: IncrementalAlterConfigsRequest,
+    respond: Respond,
 ) -> None:
     def check(resource: IncrementalAlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
         if resource.resource_type == ResourceType.BROKER_LOGGER:
-            return change_loggers(broker.node_id, resource, validate_only=request.validate_only)
+            return change_loggers(identity.node_id, resource, validate_only=request.validate_only)
         if resource.resource_type not in ALTERABLE:
             return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
         given = [change.name for change in resource.configs if change.config_operation != Operation.DELETE]
-        return _check_broker(broker, resource, given)
+        return _check_broker(identity.node_id, resource, given)
 
-    _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(broker, context, respond)
+    _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(controller, context, respond)
 
 
 def handle_alter_configs(
-    broker: Broker, context: RequestContext, request: AlterConfigsRequest, respond: Respond
+    identity: NodeIdentity,
+    controller: ControllerChannel,
+    context: RequestContext,
+    request: AlterConfigsRequest,
+    respond: Respond,
 ) -> None:
     def check(resource: AlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
-        return _check_broker(broker, resource, [config.name for config in resource.configs])
+        return _check_broker(identity.node_id, resource, [config.name for config in resource.configs])
 
-    _Alteration(request, AlterConfigsResponse, check).carry_out(broker, context, respond)
+    _Alteration(request, AlterConfigsResponse, check).carry_out(controller, context, respond)
 
 
 class _Alteration:
@@ -69,7 +77,7 @@ class _Alteration:
             validate_only=request.validate_only,
         )
 
-    def carry_out(self, broker: Broker, context: RequestContext, respond: Respond) -> None:
+    def carry_out(self, controller: ControllerChannel, context: RequestContext, respond: Respond) -> None:
         if not self._rest.resources:
             respond(self._reply({}))
             return
@@ -80,7 +88,7 @@ class _Alteration:
         def failed(error: ErrorCode) -> None:
             respond(self._reply({_key(resource): Refusal(error) for resource in self._rest.resources}))
 
-        broker.controller.ask(self._rest, context.api_version, Caller.of(context.connection), decided, failed)
+        controller.ask(self._rest, context.api_version, Caller.of(context.connection), decided, failed)
 
     def _pairs(self) -> list[tuple[Any, Refusal | None]]:
         return list(zip(self._resources, self._verdicts, strict=True))
@@ -104,13 +112,13 @@ def _key(resource: Any) -> Key:
     return resource.resource_type, resource.resource_name
 
 
-def _check_broker(broker: Broker, resource: Resource, given: list[str]) -> Refusal | None:
+def _check_broker(node_id: int, resource: Resource, given: list[str]) -> Refusal | None:
     """No name is all brokers, which any of them may speak for. A key store belongs to one listener of one broker."""
     name = resource.resource_name
     if resource.resource_type != ResourceType.BROKER:
         return None
-    if name and name != str(broker.node_id):
-        return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}; settings of {name!r} go there.")
+    if name and name != str(node_id):
+        return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}; settings of {name!r} go there.")
     for_listeners = [key for key in given if key.startswith("ssl.")]
     if for_listeners:
         keys = ", ".join(for_listeners)

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.machines.metadata.image.configs_image import ResourceType
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
@@ -13,7 +14,7 @@ _FIRST_WITH_TYPES: Final = 1
 
 
 def handle_list_config_resources(
-    broker: Broker, context: RequestContext, request: ListConfigResourcesRequest, respond: Respond
+    metadata: ClusterMetadata, context: RequestContext, request: ListConfigResourcesRequest, respond: Respond
 ) -> None:
     types: Iterable[int] = (ResourceType.CLIENT_METRICS,)
     if context.api_version >= _FIRST_WITH_TYPES:
@@ -26,26 +27,26 @@ def handle_list_config_resources(
             config_resources=[
                 ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=type_)
                 for type_ in types
-                for name in _NAMES[type_](broker)
+                for name in _NAMES[type_](metadata.image)
             ]
         )
     )
 
 
-def _with_settings(type_: ResourceType) -> Callable[[Broker], list[str]]:
+def _with_settings(type_: ResourceType) -> Callable[[MetadataImage], list[str]]:
     """Groups and subscriptions are known by their settings alone."""
-    return lambda broker: sorted(name for of, name in broker.image.configs.by_resource if of == type_)
+    return lambda image: sorted(name for of, name in image.configs.by_resource if of == type_)
 
 
-def _brokers(broker: Broker) -> list[str]:
-    return [str(broker_id) for broker_id in sorted(broker.image.brokers.by_id)]
+def _brokers(image: MetadataImage) -> list[str]:
+    return [str(broker_id) for broker_id in sorted(image.brokers.by_id)]
 
 
-_NAMES: Final[Mapping[int, Callable[[Broker], list[str]]]] = {
+_NAMES: Final[Mapping[int, Callable[[MetadataImage], list[str]]]] = {
     ResourceType.GROUP: _with_settings(ResourceType.GROUP),
     ResourceType.CLIENT_METRICS: _with_settings(ResourceType.CLIENT_METRICS),
     ResourceType.BROKER_LOGGER: _brokers,
     ResourceType.BROKER: _brokers,
-    ResourceType.TOPIC: lambda broker: list(broker.image.topics.by_name),
+    ResourceType.TOPIC: lambda image: list(image.topics.by_name),
 }
 """How the resources of a type are found, in the order in which Kafka lists the types."""

@@ -5,7 +5,7 @@ other brokers not at all. An empty list of keys is taken for all keys, as in Kaf
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.broker.admin.settings import loggers
 from ottla.broker.admin.settings.config_entries import (
@@ -35,30 +35,36 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 
 Resource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Described = Refusal | list[Entry]
 
 
-class DescribedNode(Protocol):
+class DescribedNode(NamedTuple):
     """A broker or a controller, as far as its settings go."""
 
+    image: MetadataImage
+    node_settings: NodeSettings
+
     @property
-    def node_id(self) -> int: ...
+    def node_id(self) -> int:
+        return self.node_settings.node_id
+
     @property
-    def image(self) -> MetadataImage: ...
-    @property
-    def config(self) -> Values: ...
-    @property
-    def node_settings(self) -> NodeSettings: ...
+    def config(self) -> Values:
+        return self.node_settings.effective
 
 
 def handle_describe_configs(
-    broker: "Broker", context: RequestContext, request: DescribeConfigsRequest, respond: Respond
+    metadata: "ClusterMetadata",
+    node_settings: NodeSettings,
+    context: RequestContext,
+    request: DescribeConfigsRequest,
+    respond: Respond,
 ) -> None:
-    respond(described_configs(broker, request))
+    respond(described_configs(DescribedNode(metadata.image, node_settings), request))
 
 
 def described_configs(node: DescribedNode, request: DescribeConfigsRequest) -> DescribeConfigsResponse:

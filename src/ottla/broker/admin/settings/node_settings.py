@@ -34,6 +34,11 @@ class NodeSettings:
     def watch(self, watcher: Watcher) -> None:
         self._watchers.append(watcher)
 
+    def is_cordoned(self, directory: str) -> bool:
+        """Whether a log directory gets no new partitions (KIP-1066)."""
+        cordoned = self.effective.list("cordoned.log.dirs")
+        return directory in cordoned or "*" in cordoned
+
     def on_metadata(self, configs: ConfigsImage, delta: MetadataDelta) -> None:
         """Committed records may have changed what was given to this broker or to all."""
         if CLUSTER_DEFAULT in delta.configs or ConfigResource(ResourceType.BROKER, str(self.node_id)) in delta.configs:

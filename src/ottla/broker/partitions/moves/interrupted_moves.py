@@ -72,7 +72,12 @@ def _settle_future(broker: "Broker", name: TopicPartition, future: PartitionLog,
     """Returns whether the move is to go on."""
     topic = broker.image.topics.by_name.get(name.topic)
     image = topic.partitions.get(name.partition) if topic else None
-    is_ours = topic and image and broker.node_id in image.replicas and target.topic_ids.get(name, topic.id) == topic.id
+    is_ours = (
+        topic
+        and image
+        and broker.identity.node_id in image.replicas
+        and target.topic_ids.get(name, topic.id) == topic.id
+    )
     source = next((one for one in broker.partitions.logs.online.values() if name in one.logs), None)
     home = _home_of(broker, name)
     is_lost = source is None and home is not target and _is_placed(broker, name) if is_ours else True
@@ -117,13 +122,14 @@ def _home_of(broker: "Broker", name: TopicPartition) -> LogDirectory | None:
     """The directory that the metadata names, if it is one that is online."""
     topic = broker.image.topics.by_name.get(name.topic)
     image = topic.partitions.get(name.partition) if topic else None
-    wanted = image.directory(broker.node_id) if image else None
+    wanted = image.directory(broker.identity.node_id) if image else None
     return next(
-        (broker.partitions.logs.online.get(path) for path, id in broker.directory_ids.items() if id == wanted), None
+        (broker.partitions.logs.online.get(path) for path, id in broker.identity.directory_ids.items() if id == wanted),
+        None,
     )
 
 
 def _is_placed(broker: "Broker", name: TopicPartition) -> bool:
     """Whether the metadata has ever named a directory; clusters of before KIP-858 do not."""
     image = broker.image.topics.by_name[name.topic].partitions[name.partition]
-    return image.directory(broker.node_id) not in (UNASSIGNED, MIGRATING)
+    return image.directory(broker.identity.node_id) not in (UNASSIGNED, MIGRATING)

@@ -159,7 +159,7 @@ class ReplicaMove:
             self._run(lambda: target.save_cleaner_offset(name, offset), lambda _: self._ask(), key=LOG_DIRS)
 
     def _ask(self) -> None:
-        directory_id = self._broker.directory_ids.get(self.target.path)
+        directory_id = self._broker.identity.directory_ids.get(self.target.path)
         if directory_id is None:
             self._on_accepted()
         else:

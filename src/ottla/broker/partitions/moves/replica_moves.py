@@ -145,5 +145,5 @@ class ReplicaMoves:
 
     def _bytes_per_s(self) -> int | None:
         configs = self._broker.image.configs
-        text = configs.of_broker(self._broker.node_id).get(RATE) or configs.of_cluster().get(RATE)
+        text = configs.of_broker(self._broker.identity.node_id).get(RATE) or configs.of_cluster().get(RATE)
         return int(text) if text is not None and text.isdecimal() else None

@@ -406,7 +406,7 @@ def test_a_replica_that_does_not_exist_yet_is_made_where_it_was_asked_to_be():
 
 
 def test_as_many_at_a_time_as_there_are_threads(node):
-    node.broker.on_settings(broker_settings(num_replica_alter_log_dirs_threads="1"))
+    node.broker.node_settings.effective = broker_settings(num_replica_alter_log_dirs_threads="1")
     in_one(node, "clicks")
     node.produce(batch(b"0", b"1", b"2"), "clicks")
     node.workers.hold()
