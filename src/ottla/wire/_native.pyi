@@ -1,6 +1,7 @@
 from typing import Any
 
 from ottla.base.ports import Buffer
+from ottla.wire.message import Encoder
 
 class StructPlan:
     def __init__(
@@ -12,3 +13,15 @@ class StructPlan:
         defaults: list[tuple[str, Any]],
     ) -> None: ...
     def decode(self, buffer: Buffer, position: int, /) -> tuple[Any, int]: ...
+
+class EncodePlan:
+    def __init__(
+        self,
+        cls: type,
+        flexible: bool,
+        fields: list[tuple[Any, ...]],
+        unset: list[tuple[str, Any]],
+        slow: Encoder | None = None,
+    ) -> None: ...
+    def encode(self, message: Any, pieces: list[Any], payloads: list[int], /) -> None: ...
+    def response(self, message: Any, correlation_id: int, has_tags: bool, /) -> list[Any] | None: ...

@@ -1,7 +1,10 @@
 # cython: language_level=3
-"""The compiled decoder: walks a plan of a struct's fields and fills new objects, without Python code per field.
+"""The compiled codec: walks a plan of a struct's fields, without Python code per field; `plans` makes the plans.
 
-It is the twin of the decoders that `decoding` generates and accepts exactly the same bytes; `plans` makes the plans.
+The decoder fills new objects. It is the twin of the decoders that `decoding` generates and accepts exactly the same
+bytes. The encoder writes what is usual, to the same bytes as the encoders that `encoding` generates; a message with
+anything else about it (a tagged field that is set, a value that does not fit) it leaves to them.
+
 Objects are allocated without calling their constructor, and values are stored at their slots' offsets. An object under
 construction has empty slots, which its deallocation allows for, so an error half-way leaks nothing.
 
@@ -9,10 +12,11 @@ Rules that keep it safe: every read is preceded by `need`, every count by a chec
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_Clear
 from cpython.float cimport PyFloat_FromDouble
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -38,6 +42,7 @@ cdef extern from *:
     object ALLOCATE(object type)
     # As Cython would declare them these two take and give owned objects; here they must not.
     void DECREF "Py_DECREF"(PyObject *value)
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
     PyObject *DECODE_UTF8 "PyUnicode_DecodeUTF8"(const char *at, Py_ssize_t size, const char *errors)
 
 cdef enum Kind:
@@ -396,3 +401,336 @@ cdef inline int check_count(Reader *reader, Py_ssize_t count, Py_ssize_t least_s
         left = reader.size - reader.position
         raise OversizeError(f"a count of {count} with {left} bytes left", reader.position)
     return 0
+
+# ---- encoding ------------------------------------------------------------------------------------------------------
+
+cdef struct Writer:
+    unsigned char *data
+    Py_ssize_t used
+    Py_ssize_t capacity
+    Py_ssize_t before  # bytes in pieces that are done, payloads included
+    PyObject *pieces  # borrowed
+    PyObject *payloads  # borrowed
+
+cdef struct EncodedField:
+    Kind kind
+    bint is_array
+    bint nullable
+    bint compact
+    Py_ssize_t offset
+    PyObject *struct  # borrowed from `EncodePlan.kept`
+
+cdef enum Outcome:
+    DONE = 0
+    # Something is unusual, or cannot be encoded: the generated encoder is to do it, or to say what is wrong.
+    UNUSUAL = 1
+
+
+cdef class EncodePlan:
+    """How to write one struct in one version, if nothing about it is unusual: `slow` encodes what is.
+
+    `fields` are tuples of (attribute, kind, is_array, nullable, compact, struct plan), in wire order. `unset` are
+    (attribute, default) pairs of fields that must have their default to be written here, as tagged ones mostly do; a
+    default is a value, the type `list` for an empty array, or a plan without fields for a struct of defaults.
+    """
+
+    cdef object cls
+    cdef bint flexible
+    cdef EncodedField *fields
+    cdef Py_ssize_t field_count
+    cdef Py_ssize_t *unset_offsets
+    cdef tuple unset_values
+    cdef Py_ssize_t unknown_tags_offset
+    cdef list kept
+    cdef object slow
+
+    def __cinit__(self, type cls, bint flexible, fields, unset, slow=None):
+        self.cls = cls
+        self.flexible = flexible
+        self.slow = slow
+        self.kept = []
+        self.field_count = len(fields)
+        self.fields = <EncodedField *> PyMem_Calloc(len(fields) + 1, sizeof(EncodedField))
+        self.unset_offsets = <Py_ssize_t *> PyMem_Calloc(len(unset) + 1, sizeof(Py_ssize_t))
+        if self.fields == NULL or self.unset_offsets == NULL:
+            raise MemoryError
+        cdef Py_ssize_t index
+        for index, (attribute, kind, is_array, nullable, compact, struct) in enumerate(fields):
+            self.fields[index].kind = STRUCT if struct is not None else KINDS[kind]
+            self.fields[index].is_array = is_array
+            self.fields[index].nullable = nullable
+            self.fields[index].compact = compact
+            self.fields[index].offset = SLOT_OFFSET(cls.__dict__[attribute])
+            if struct is not None:
+                self.kept.append(<EncodePlan?> struct)
+                self.fields[index].struct = <PyObject *> struct
+        self.unset_values = tuple(value for _, value in unset)
+        for index, (attribute, _) in enumerate(unset):
+            self.unset_offsets[index] = SLOT_OFFSET(cls.__dict__[attribute])
+        self.unknown_tags_offset = SLOT_OFFSET(cls.__dict__["unknown_tags"])
+
+    def __dealloc__(self):
+        PyMem_Free(self.fields)
+        PyMem_Free(self.unset_offsets)
+
+    def encode(self, message, list pieces, list payloads):
+        """Appends the message's pieces, and to `payloads` the index of each that is a records payload."""
+        cdef Py_ssize_t piece_count = len(pieces), payload_count = len(payloads)
+        if self.write(message, pieces, payloads, 0, 0) == NULL:
+            del pieces[piece_count:]
+            del payloads[payload_count:]
+            self.slow(message, pieces, payloads)
+
+    def response(self, message, int32_t correlation_id, bint has_tags):
+        """The parts of a whole response, its size and header in front; None if it is unusual."""
+        cdef list pieces = [], payloads = []
+        if self.write(message, pieces, payloads, 9 if has_tags else 8, correlation_id) == NULL:
+            return None
+        return pieces
+
+    cdef PyObject *write(self, message, list pieces, list payloads, Py_ssize_t header_size, int32_t correlation_id):
+        """Anything but NULL if it is written. With a header, the size that goes into it is known only at the end."""
+        cdef Writer writer
+        cdef int outcome
+        cdef Py_ssize_t size
+        cdef unsigned char *start
+        writer.capacity = 512
+        writer.used = header_size
+        writer.before = 0
+        writer.pieces = <PyObject *> pieces
+        writer.payloads = <PyObject *> payloads
+        writer.data = <unsigned char *> PyMem_Malloc(writer.capacity)
+        if writer.data == NULL:
+            return NULL
+        try:
+            if header_size:
+                store_big_endian(writer.data + 4, <uint64_t> correlation_id, 4)
+                if header_size == 9:
+                    writer.data[8] = 0
+            outcome = write_struct(&writer, message, self)
+            if outcome == DONE and (writer.used or not pieces):
+                end_piece(&writer)
+            size = writer.before - 4
+            if outcome != DONE or size > 0x7FFFFFFF:
+                return NULL
+            if header_size:
+                # Nobody else has seen the first piece yet.
+                start = <unsigned char *> PyBytes_AS_STRING(pieces[0])
+                store_big_endian(start, <uint64_t> size, 4)
+            return <PyObject *> self
+        except Exception:
+            return NULL
+        finally:
+            PyMem_Free(writer.data)
+
+
+cdef inline void store_big_endian(unsigned char *at, uint64_t value, int width) noexcept:
+    cdef int index
+    for index in range(width):
+        at[index] = <unsigned char> (value >> 8 * (width - 1 - index))
+
+
+cdef inline int reserve(Writer *writer, Py_ssize_t more) except -1:
+    cdef Py_ssize_t capacity
+    cdef void *grown
+    if writer.used + more > writer.capacity:
+        capacity = max(writer.used + more, writer.capacity * 2)
+        grown = PyMem_Realloc(writer.data, capacity)
+        if grown == NULL:
+            raise MemoryError
+        writer.data = <unsigned char *> grown
+        writer.capacity = capacity
+    return 0
+
+
+cdef inline int put_number(Writer *writer, uint64_t value, int width) except -1:
+    reserve(writer, width)
+    store_big_endian(writer.data + writer.used, value, width)
+    writer.used += width
+    return 0
+
+
+cdef int put_varint(Writer *writer, uint64_t value) except -1:
+    reserve(writer, 5)
+    while value > 127:
+        writer.data[writer.used] = <unsigned char> (value & 127 | 128)
+        writer.used += 1
+        value >>= 7
+    writer.data[writer.used] = <unsigned char> value
+    writer.used += 1
+    return 0
+
+
+cdef inline int put_bytes(Writer *writer, const void *data, Py_ssize_t size) except -1:
+    reserve(writer, size)
+    memcpy(writer.data + writer.used, data, size)
+    writer.used += size
+    return 0
+
+
+cdef int put_length(Writer *writer, EncodedField *field, bint is_text, Py_ssize_t length) except -1:
+    """A length or count; -1 for null."""
+    if length > 0x7FFFFFFE:
+        return UNUSUAL
+    if field.compact:
+        put_varint(writer, <uint64_t> (length + 1))
+    elif is_text:
+        put_number(writer, <uint64_t> length, 2)
+    else:
+        put_number(writer, <uint64_t> length, 4)
+    return DONE
+
+
+cdef int end_piece(Writer *writer) except -1:
+    (<list> writer.pieces).append(PyBytes_FromStringAndSize(<char *> writer.data, writer.used))
+    writer.before += writer.used
+    writer.used = 0
+    return 0
+
+
+cdef bint is_unset(object value, object default) except -1:
+    """Whether a field has its default."""
+    if type(default) is EncodePlan:
+        return type(value) is (<EncodePlan> default).cls and are_unset(value, <EncodePlan> default)
+    if default is list:
+        return (type(value) is list or type(value) is tuple) and len(value) == 0
+    return value is default or (default is not None and value == default)
+
+
+cdef bint are_unset(object target, EncodePlan plan) except -1:
+    cdef Py_ssize_t index
+    cdef PyObject *value = slot_of(target, plan.unknown_tags_offset)
+    if value == NULL or type(<object> value) is not tuple or len(<tuple> value):
+        return False
+    for index in range(len(plan.unset_values)):
+        value = slot_of(target, plan.unset_offsets[index])
+        if value == NULL or not is_unset(<object> value, <object> plan.unset_values[index]):
+            return False
+    return True
+
+
+cdef inline PyObject *slot_of(object target, Py_ssize_t offset) noexcept:
+    return (<PyObject **> (<char *> <PyObject *> target + offset))[0]
+
+
+cdef int write_struct(Writer *writer, object target, EncodePlan plan) except -1:
+    cdef Py_ssize_t index
+    cdef PyObject *value
+    if type(target) is not plan.cls or not are_unset(target, plan):
+        return UNUSUAL
+    for index in range(plan.field_count):
+        value = slot_of(target, plan.fields[index].offset)
+        if value == NULL or write_field(writer, &plan.fields[index], <object> value):
+            return UNUSUAL
+    if plan.flexible:
+        reserve(writer, 1)
+        writer.data[writer.used] = 0
+        writer.used += 1
+    return DONE
+
+
+cdef int write_field(Writer *writer, EncodedField *field, object value) except -1:
+    if field.is_array:
+        if value is None:
+            return put_length(writer, field, False, -1) if field.nullable else UNUSUAL
+        return write_array(writer, field, value)
+    if field.kind < STRING:
+        return write_fixed(writer, field.kind, value)
+    if field.kind == STRUCT:
+        if field.nullable:
+            put_number(writer, 0xFF if value is None else 1, 1)
+            if value is None:
+                return DONE
+        return write_struct(writer, value, <EncodePlan> field.struct)
+    if value is None:
+        return put_length(writer, field, field.kind == STRING, -1) if field.nullable else UNUSUAL
+    if field.kind == STRING:
+        return write_text(writer, field, value)
+    if field.kind == BYTES:
+        return write_content(writer, field, value)
+    return write_payload(writer, field, value)
+
+
+cdef int write_array(Writer *writer, EncodedField *field, object values) except -1:
+    cdef EncodedField element
+    if type(values) is not list and type(values) is not tuple:
+        return UNUSUAL
+    if put_length(writer, field, False, len(values)):
+        return UNUSUAL
+    element = field[0]
+    element.is_array = element.nullable = False
+    for value in values:
+        if write_field(writer, &element, value):
+            return UNUSUAL
+    return DONE
+
+
+cdef int write_fixed(Writer *writer, Kind kind, object value) except -1:
+    cdef int overflow = 0
+    cdef int64_t number
+    cdef double real
+    cdef uint64_t bits
+    if kind == BOOL:
+        if value is not True and value is not False:
+            return UNUSUAL
+        return put_number(writer, 1 if value is True else 0, 1)
+    if kind == UUID:
+        if not isinstance(value, bytes) or len(<bytes> value) != 16:
+            return UNUSUAL
+        return put_bytes(writer, PyBytes_AS_STRING(value), 16)
+    if kind == FLOAT64:
+        if type(value) is not float:
+            return UNUSUAL
+        real = value
+        memcpy(&bits, &real, 8)
+        return put_number(writer, bits, 8)
+    if not isinstance(value, int):
+        return UNUSUAL
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow:
+        return UNUSUAL
+    if kind == INT64:
+        return put_number(writer, <uint64_t> number, 8)
+    if kind == INT32:
+        return UNUSUAL if number != <int32_t> number else put_number(writer, <uint64_t> number, 4)
+    if kind == INT16:
+        return UNUSUAL if number != <int16_t> number else put_number(writer, <uint64_t> number, 2)
+    if kind == UINT16:
+        return UNUSUAL if number != <uint16_t> number else put_number(writer, <uint64_t> number, 2)
+    return UNUSUAL if number != <int8_t> number else put_number(writer, <uint64_t> number, 1)
+
+
+cdef int write_text(Writer *writer, EncodedField *field, object value) except -1:
+    cdef Py_ssize_t size
+    cdef const char *text
+    if not isinstance(value, str):
+        return UNUSUAL
+    text = PyUnicode_AsUTF8AndSize(value, &size)
+    if size > MAX_STRING_BYTES:
+        return UNUSUAL
+    put_length(writer, field, True, size)
+    return put_bytes(writer, text, size)
+
+
+cdef int write_content(Writer *writer, EncodedField *field, object value) except -1:
+    cdef Py_buffer view
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        return UNUSUAL
+    PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
+    try:
+        if view.itemsize != 1 or put_length(writer, field, False, view.len):
+            return UNUSUAL
+        return put_bytes(writer, view.buf, view.len)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef int write_payload(Writer *writer, EncodedField *field, object value) except -1:
+    cdef Py_ssize_t size = value.nbytes if type(value) is memoryview else len(value)
+    if put_length(writer, field, False, size):
+        return UNUSUAL
+    end_piece(writer)
+    (<list> writer.payloads).append(len(<list> writer.pieces))
+    (<list> writer.pieces).append(value)
+    writer.before += size
+    return DONE

@@ -5,6 +5,7 @@ it, ready to be sent. The header's version follows from whether the message's ve
 the response to ApiVersions always has the oldest header: a client that asks does not know yet what the node speaks.
 """
 
+from collections.abc import Callable
 from functools import cache
 from struct import Struct
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from ottla.base.ports import Buffer
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
 from ottla.wire.codec import Piece, decode_from, encode_into, join, join_around
+from ottla.wire.compiler import response_encoder
 from ottla.wire.faults import TrailingBytesError, TruncatedError, UnsupportedVersionError
 from ottla.wire.message import Decoder, Message
 from ottla.wire.messages import RequestHeader, ResponseHeader
@@ -130,6 +132,12 @@ def encode_response_parts(message: Message, version: int, correlation_id: int) -
 
     The header is written by hand: a broker does this for every reply, and there are only these two.
     """
+    encoder = _response_encoders.get((message.__class__, version)) or _find_response_encoder(message, version)
+    if encoder is not None:
+        encode, has_tags = encoder
+        usual = encode(message, correlation_id, has_tags)
+        if usual is not None:
+            return usual
     pieces: list[Any] = [b""]
     payloads: list[int] = []
     encode_into(message, version, pieces, payloads)
@@ -145,6 +153,19 @@ def encode_response_parts(message: Message, version: int, correlation_id: int) -
     else:
         parts[0] = _FLEXIBLE_RESPONSE_START.pack(size, correlation_id, 0) + parts[0]
     return parts
+
+
+_ResponseEncoder = tuple[Callable[[Message, int, bool], list[Any] | None], bool]
+_response_encoders: dict[tuple[type[Message], int], _ResponseEncoder] = {}
+"""A message's class and version to what encodes a usual one with its header, and whether that header has tags."""
+
+
+def _find_response_encoder(message: Message, version: int) -> _ResponseEncoder | None:
+    if version not in message._schema.versions:
+        return None
+    is_plain = response_header_version(message._schema.api_key, version) == _PLAIN_RESPONSE
+    found = _response_encoders[type(message), version] = response_encoder(type(message), version), not is_plain
+    return found
 
 
 @cache

@@ -1,10 +1,12 @@
-"""Turns schemas into the plans that the compiled decoder walks."""
+"""Turns schemas into the plans that the compiled codec walks."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from ottla.wire import layout, schema
-from ottla.wire._native import StructPlan
-from ottla.wire.message import Decoder, Message
+from ottla.wire import encoding, layout, schema
+from ottla.wire._native import EncodePlan, StructPlan
+from ottla.wire.message import Decoder, Encoder, Message
 
 
 def compile_decoder(message: type[Message], version: int) -> Decoder:
@@ -44,3 +46,62 @@ def _default(message: type[Message], field: schema.Field) -> Any:
         return list
     inner = field.struct
     return StructPlan(_class(message, inner), False, [], [], _defaults(message, list(inner.fields)))
+
+
+# Encoding
+
+
+def compile_encoder(message: type[Message], version: int) -> Encoder:
+    return _encode_plan(message, version).encode
+
+
+def response_encoder(message: type[Message], version: int) -> Callable[[Message, int, bool], list[Any] | None]:
+    """Gives the parts of a response with its size and header in front, if it is a usual one."""
+    return _encode_plan(message, version).response
+
+
+_encode_plans: dict[tuple[type[Message], int], EncodePlan] = {}
+
+
+def _encode_plan(message: type[Message], version: int) -> EncodePlan:
+    @cache
+    def generated() -> Encoder:
+        return encoding.compile_encoder(message, version)
+
+    def slow(value: Any, pieces: list[Any], payloads: list[int]) -> None:
+        generated()(value, pieces, payloads)
+
+    plan = _encode_plans.get((message, version))
+    if plan is None:
+        plan = _encode_plans[message, version] = _encoded_struct(message, message._schema.root, version, slow)
+    return plan
+
+
+def _encoded_struct(
+    message: type[Message], struct: schema.Struct, version: int, slow: Encoder | None = None
+) -> EncodePlan:
+    fields = [_encoded_field(message, field, version) for field in struct.fields if field.mandatory_in(version)]
+    unset = [
+        (field.attribute, _unset(message, field))
+        for field in struct.fields
+        if field.tagged_in(version) or (version not in field.versions and not field.ignorable)
+    ]
+    return EncodePlan(_class(message, struct), version in message._schema.flexible, fields, unset, slow)
+
+
+def _encoded_field(message: type[Message], field: schema.Field, version: int) -> tuple[Any, ...]:
+    compact = layout.is_flexible(message._schema, field, version)
+    struct = _encoded_struct(message, field.struct, version) if field.struct is not None else None
+    return field.attribute, field.type, field.is_array, version in field.nullable, compact, struct
+
+
+def _unset(message: type[Message], field: schema.Field) -> Any:
+    """What a field is compared with to see that it has its default."""
+    if field.defaults_to_null:
+        return None
+    if field.is_array:
+        return list
+    if field.struct is None:
+        return field.default
+    inner = [(each.attribute, _unset(message, each)) for each in field.struct.fields]
+    return EncodePlan(_class(message, field.struct), False, [], inner)
