@@ -2,9 +2,13 @@
 
 Theory of operation: every `index.interval.bytes` of log get one entry in each. Entries are fixed in width and
 sorted, so a lookup is a bisection, and everything they say can be rebuilt by scanning the segment. That is why an
-index is not durable entry by entry: the newest entries live in `_tail` and are written a few kilobytes at a time. After
+index is not durable entry by entry: the newest entries live in memory and are written a few kilobytes at a time. After
 a crash the segments past the recovery point get their indexes rebuilt; before the recovery point moves past the end
-of a segment, its indexes are written and synced (`flush`).
+of a segment, its indexes are written and synced (`write`, `sync`).
+
+Threads: the log's owner alone changes an index. Others may look things up meanwhile, and sync it. So whatever a lookup
+goes by is replaced in one step: the pair of what is in the file and what is in memory, and the last entry with the
+number of entries that it is the last of.
 
 Both kinds keep Kafka's rules to the byte: relative offsets in 32 bits, an offset entry carries the *last* offset of a
 batch and the position where that batch begins, time entries rise strictly in timestamp.
@@ -15,7 +19,7 @@ from struct import Struct
 
 from ottla.base.ports import Disk, File
 from ottla.log.errors import CorruptFile
-from ottla.log.files import size_if_there
+from ottla.log.files import size_if_there, sync_file
 
 MAX_RELATIVE_OFFSET = 0x7FFFFFFF
 _TAIL_BYTES = 4096
@@ -23,12 +27,12 @@ _BLOCK = 64  # entries that are read at once when one is looked for
 
 
 class _SparseIndex:
-    """Fixed-width entries, sorted; the first `_stored` bytes are in the file, the rest in `_tail`.
+    """Fixed-width entries, sorted. `_parts`: so many bytes are in the file, and the rest is here.
 
     Opening costs no more than a look at the file's size: most segments are never read again.
     """
 
-    __slots__ = ("_base_offset", "_disk", "_file", "_known_last", "_path", "_stored", "_tail")
+    __slots__ = ("_base_offset", "_disk", "_file", "_is_made", "_known_last", "_needs_trimming", "_parts", "_path")
     _entry: Struct
 
     def __init__(self, disk: Disk, path: str, base_offset: int) -> None:
@@ -36,18 +40,21 @@ class _SparseIndex:
         self._path = path
         self._base_offset = base_offset
         self._file: File | None = None
-        self._stored = size_if_there(disk, path)
-        self._tail = bytearray()
-        if self._stored % self._entry.size:
-            raise CorruptFile(f"{path}: {self._stored} bytes are not a whole number of {self._entry.size}-byte entries")
-        self._known_last: tuple[int, ...] | None = None
+        stored = size_if_there(disk, path)
+        self._parts = stored, bytearray()
+        self._needs_trimming = False
+        self._is_made = stored > 0
+        if stored % self._entry.size:
+            raise CorruptFile(f"{path}: {stored} bytes are not a whole number of {self._entry.size}-byte entries")
+        self._known_last: tuple[int, tuple[int, ...]] | None = None
 
     def __len__(self) -> int:
-        return (self._stored + len(self._tail)) // self._entry.size
+        return self.size // self._entry.size
 
     @property
     def size(self) -> int:
-        return self._stored + len(self._tail)
+        stored, tail = self._parts
+        return stored + len(tail)
 
     def entries_left(self, max_bytes: int) -> int:
         """How many more entries go into `max_bytes`; not more than none when it is full."""
@@ -55,23 +62,36 @@ class _SparseIndex:
 
     def flush(self) -> None:
         """Writes what is only in memory and syncs the file, creating it if need be."""
-        self.write().sync()
+        self.write()
+        self.sync()
 
-    def write(self) -> File:
-        """Makes the file, which it returns, hold every entry and nothing else. It is not synced."""
+    @property
+    def is_written(self) -> bool:
+        """Whether the file is there, and holds every entry and nothing else."""
+        return self._is_made and not self._parts[1] and not self._needs_trimming
+
+    def write(self) -> None:
+        """Makes the file hold every entry and nothing else, creating it if need be. It is not synced."""
         file = self._opened()
-        if self._tail:
+        if self._parts[1]:
             self._spill()
-        if file.size() > self._stored:
-            file.truncate(self._stored)  # What a write that failed has left.
-        return file
+        if file.size() > self._parts[0]:
+            file.truncate(self._parts[0])  # What a write that failed has left.
+        self._needs_trimming = False
+
+    def sync(self) -> None:
+        """Syncs the file, which has been written. On any thread."""
+        if self._file is not None:
+            self._file.sync()
+        else:
+            sync_file(self._disk, self._path)
 
     def create(self) -> None:
         """Makes the file exist, empty if it is new."""
         self._opened()
 
     def close(self) -> None:
-        if self._tail:
+        if self._parts[1]:
             self._spill()
         if self._file is not None:
             self._file.close()
@@ -79,7 +99,7 @@ class _SparseIndex:
 
     def forget(self) -> None:
         """Closes without writing: the segment is on its way out."""
-        self._tail.clear()
+        self._parts = self._parts[0], bytearray()
         self.close()
 
     def moved(self, path: str) -> None:
@@ -90,21 +110,28 @@ class _SparseIndex:
 
     @property
     def _last(self) -> tuple[int, ...] | None:
-        if self._known_last is None and self.size:
-            self._known_last = self._raw(len(self) - 1)
-        return self._known_last
+        known, count = self._known_last, len(self)
+        if known is not None and known[0] == count:
+            return known[1]
+        if not count:
+            return None
+        last = self._raw(count - 1)
+        self._known_last = count, last
+        return last
 
     def _append_raw(self, *fields: int) -> None:
-        self._tail += self._entry.pack(*fields)
-        self._known_last = fields
-        if len(self._tail) >= _TAIL_BYTES:
+        tail = self._parts[1]
+        tail += self._entry.pack(*fields)
+        self._known_last = len(self), fields
+        if len(tail) >= _TAIL_BYTES:
             with suppress(OSError):  # A full disk does not lose entries: they wait here for `flush`, which insists.
                 self._spill()
 
     def _raw(self, slot: int) -> tuple[int, ...]:
         position = slot * self._entry.size
-        if position >= self._stored:
-            return self._entry.unpack_from(self._tail, position - self._stored)
+        stored, tail = self._parts
+        if position >= stored:
+            return self._entry.unpack_from(tail, position - stored)
         data = self._opened().read_at(position, self._entry.size)
         if len(data) < self._entry.size:
             raise CorruptFile(f"{self._path}: entry {slot} is beyond the end of the file")
@@ -116,10 +143,10 @@ class _SparseIndex:
 
     def _floor(self, target: int, field: int) -> tuple[int, tuple[int, ...]]:
         """The last slot whose `field` is at most `target`, and its entry; -1 and nothing when there is none."""
-        last = self._last
+        count, last = len(self), self._last  # In this order: an entry may be added in between.
         if last is None or last[field] <= target:
-            return len(self) - 1, last or ()
-        low, high = -1, len(self)  # The slot is `low` or after it, and before `high`.
+            return count - 1, last or ()
+        low, high = -1, count  # The slot is `low` or after it, and before `high`.
         is_guess = True
         while high - low > _BLOCK:
             middle = self._guess(target, field, low, high) if is_guess else (low + high) // 2
@@ -148,8 +175,9 @@ class _SparseIndex:
         """Entries that follow each other, in one read."""
         width = self._entry.size
         start, end = first * width, (first + count) * width
-        stored = self._opened().read_at(start, min(end, self._stored) - start) if start < self._stored else b""
-        block = stored + self._tail[max(start - self._stored, 0) : max(end - self._stored, 0)]
+        stored, tail = self._parts
+        block = self._opened().read_at(start, min(end, stored) - start) if start < stored else b""
+        block += tail[max(start - stored, 0) : max(end - stored, 0)]
         if len(block) < end - start:
             raise CorruptFile(f"{self._path}: entry {first + count - 1} is beyond the end of the file")
         return block
@@ -170,22 +198,27 @@ class _SparseIndex:
 
     def _keep(self, entries: int) -> None:
         size = entries * self._entry.size
-        if size < self._stored:
+        stored, tail = self._parts
+        if size < stored:
             self._opened().truncate(size)
-            self._stored = size
-            self._tail.clear()
+            self._parts = size, bytearray()
         else:
-            del self._tail[size - self._stored :]
+            self._parts = stored, tail[: size - stored]
         self._known_last = None
 
     def _spill(self) -> None:
-        self._opened().write_at(self._stored, self._tail)
-        self._stored += len(self._tail)
-        self._tail.clear()
+        stored, tail = self._parts
+        try:
+            self._opened().write_at(stored, tail)
+        except OSError:
+            self._needs_trimming = True
+            raise
+        self._parts = stored + len(tail), bytearray()
 
     def _opened(self) -> File:
         if self._file is None:
             self._file = self._disk.open(self._path, create=True)
+            self._is_made = True
         return self._file
 
 

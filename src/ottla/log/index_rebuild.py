@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from ottla.base.ports import Disk
 from ottla.log import names
 from ottla.log.errors import CorruptFile
+from ottla.log.files import sync_file
 from ottla.log.index import OffsetIndex, TimeIndex
 from ottla.log.producer_rebuild import note_written
 from ottla.log.producer_state import ProducerState
@@ -85,10 +86,9 @@ def rebuild_indexes(
 
 
 def _put_in_place(disk: Disk, segment: Segment, rebuilt: Segment, wanted: Collection[str]) -> None:
-    rebuilt.offset_index.flush()
-    rebuilt.time_index.flush()
-    rebuilt.transaction_index.flush()
+    rebuilt.write_indexes()
     for kind in sorted(wanted):
         if disk.exists(rebuilt.path(kind)):
+            sync_file(disk, rebuilt.path(kind))
             disk.rename(rebuilt.path(kind), segment.path(kind))
     disk.sync_dir(segment.path(names.LOG).rpartition("/")[0])

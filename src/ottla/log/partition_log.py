@@ -13,6 +13,7 @@ whoever changes one must see the others.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer, Clock, Disk
@@ -264,7 +265,10 @@ class PartitionLog(ReadableLog):
         old.become_inactive()
         if self.recovery_point >= base_offset:
             # The recovery point is about to be past the end of this segment, so its indexes must be durable.
-            old.flush(indexes=True)
+            old.flush()
+        else:
+            with suppress(OSError):  # A full disk, perhaps: a flush insists.
+                old.write_indexes()
         self._snapshots.take(base_offset, self.producers, self.log_start_offset)
         segment = self._new_segment(base_offset)
         self._unfinished = segment.delete  # A part of it would look, at the next start, as if this one ended here.
@@ -334,9 +338,9 @@ class PartitionLog(ReadableLog):
         snapshot = self._snapshots.retire(segment.base_offset)
         self._retired.add(self._clock.now_ms() + self.config.file_delete_delay_ms, segment, snapshot)
 
-    def remove_deleted(self, *, at_once: bool = False) -> None:
-        """Removes the files whose delay is over."""
-        self._retired.remove(None if at_once else self._clock.now_ms())
+    def remove_deleted(self, *, at_once: bool = False) -> bool:
+        """Removes the files whose delay is over; returns whether some of those have to wait for other threads."""
+        return self._retired.remove(None if at_once else self._clock.now_ms())
 
     # Replacing
 
@@ -460,12 +464,31 @@ class PartitionLog(ReadableLog):
 
     # Keeping
 
+    @property
+    def has_unflushed_segments(self) -> bool:
+        """Whether there is something to flush in segments that are not active any more."""
+        return self.recovery_point < self.segments[-1].base_offset
+
     def start_flush(self) -> Flush:
         """What is to be synced for all that is in the log now to survive; `finish_flush` takes it when it has run."""
+        return self._flush_of(self.segments[slot_of(self.segments, self.recovery_point) :], self.active)
+
+    def start_flush_of_rolled(self) -> Flush:
+        """The same for all but the active segment, which need not be synced before it is full."""
+        assert self.has_unflushed_segments
+        return self._flush_of(self.segments[slot_of(self.segments, self.recovery_point) : -1], None)
+
+    def _flush_of(self, segments: list[Segment], active: Segment | None) -> Flush:
         self._finish()
+        for segment in segments:
+            if segment is not active:
+                segment.write_indexes()
+        for segment in segments:
+            segment.in_use += 1
         return Flush(
-            segments=self.segments[slot_of(self.segments, self.recovery_point) :],
-            end_offset=self.log_end_offset,
+            segments=segments,
+            active=active,
+            end_offset=self.log_end_offset if active is not None else self.active.base_offset,
             snapshots=self._snapshots,
             epochs=self.epochs,
             sync_names=self._sync_names,
@@ -483,11 +506,12 @@ class PartitionLog(ReadableLog):
 
     def finish_flush(self, flush: Flush) -> None:
         """Moves the recovery point to where it now is true."""
+        flush.end()
         self._names_synced = flush.names_changed or self._names_synced
         if flush.truncations != self._truncations:
             return  # What was synced may be gone, and other records in its place.
         offset = flush.end_offset
-        if self.active is not flush.segments[-1] and offset >= self.active.base_offset:
+        if flush.active not in (None, self.active) and offset >= self.active.base_offset:
             # Rolled meanwhile: the segment that was active then has been synced without its indexes.
             offset = flush.segments[-1].base_offset
         self.recovery_point = max(self.recovery_point, offset)
@@ -495,7 +519,11 @@ class PartitionLog(ReadableLog):
     def flush(self) -> None:
         """Returns once all that is in the log would survive a power cut."""
         flush = self.start_flush()
-        flush.run()
+        try:
+            flush.run()
+        except OSError:
+            flush.end()
+            raise
         self.finish_flush(flush)
 
     @property

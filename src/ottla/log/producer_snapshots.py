@@ -55,9 +55,8 @@ class ProducerSnapshots:
     def flush(self) -> None:
         """Makes the snapshots' content durable; their names need the directory's sync."""
         while self._unsynced:
-            path = self.path(self._unsynced[0])
-            if self._disk.exists(path):
-                sync_file(self._disk, path)
+            with suppress(FileNotFoundError):  # It may go at any moment.
+                sync_file(self._disk, self.path(self._unsynced[0]))
             del self._unsynced[0]
 
     def unsynced_paths(self) -> list[str]:

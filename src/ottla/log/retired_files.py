@@ -17,6 +17,7 @@ class RetiredFiles:
         self._waiting: list[tuple[int, Segment, str | None]] = []
 
     def add(self, due_ms: int, segment: Segment, snapshot_path: str | None) -> None:
+        segment.has_left = True
         self._waiting.append((due_ms, segment, snapshot_path))
 
     def release(self) -> None:
@@ -25,12 +26,20 @@ class RetiredFiles:
             segment.release()
         self._waiting.clear()
 
-    def remove(self, now_ms: int | None) -> None:
-        """Removes those that are due, or with None all. If the disk fails, the rest is tried again the next time."""
+    def remove(self, now_ms: int | None) -> bool:
+        """Removes those that are due, or with None all. If the disk fails, the rest is tried again the next time.
+
+        Returns whether some are due, and in use by another thread: it is to be called again.
+        """
         due = [entry for entry in self._waiting if now_ms is None or entry[0] <= now_ms]
+        is_any_in_use = False
         for entry in due:
             _, segment, snapshot_path = entry
+            if segment.in_use and now_ms is not None:
+                is_any_in_use = True
+                continue
             segment.delete()
             if snapshot_path and self._disk.exists(snapshot_path):
                 self._disk.remove(snapshot_path)
             self._waiting.remove(entry)
+        return is_any_in_use

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from ottla.base.ports import Buffer, Disk, File
+from ottla.base.ports import Buffer, Disk
 from ottla.log import names
 from ottla.log.files import size_if_there
-from ottla.log.index import MAX_RELATIVE_OFFSET, OffsetIndex, TimeIndex
+from ottla.log.index import MAX_RELATIVE_OFFSET
 from ottla.log.log_config import LogConfig
 from ottla.log.scan import find_offset, scan_headers
-from ottla.log.transaction_index import TransactionIndex
+from ottla.log.segment_files import SegmentFiles
 from ottla.records.batch import NO_TIMESTAMP, BatchHeader
 from ottla.records.reader import read_records
 
@@ -33,25 +33,17 @@ class _Room(NamedTuple):
     timestamp: int
 
 
-class Segment:
-    """A base offset and its files. `size` is where the next batch goes."""
+class Segment(SegmentFiles):
+    """A base offset and its batches. `size` is where the next batch goes."""
 
     __slots__ = (
         "_bytes_since_index_entry",
-        "_directory",
-        "_disk",
-        "_file",
         "_first_timestamp",
         "_index_interval_bytes",
         "_known_max_timestamp",
         "_room",
-        "_suffix",
-        "base_offset",
         "created_ms",
-        "offset_index",
         "size",
-        "time_index",
-        "transaction_index",
     )
 
     def __init__(
@@ -64,44 +56,17 @@ class Segment:
         created_ms: int = 0,
         suffix: str = "",
     ) -> None:
-        self._disk = disk
-        self._directory = directory
-        self._suffix = suffix
+        super().__init__(disk, directory, base_offset, suffix)
         self._index_interval_bytes = index_interval_bytes
         self._bytes_since_index_entry = 0
-        self._file: File | None = None
         self._room: _Room | None = None
-        self.base_offset = base_offset
         self.created_ms = created_ms
         self.size = size_if_there(disk, self.path(names.LOG))
-        self.offset_index = OffsetIndex(disk, self.path(names.INDEX), base_offset)
-        self.time_index = TimeIndex(disk, self.path(names.TIME_INDEX), base_offset)
-        self.transaction_index = TransactionIndex(disk, self.path(names.TRANSACTION_INDEX))
         self._known_max_timestamp: tuple[int, int] | None = None
         self._first_timestamp: int | None = None
 
     def __repr__(self) -> str:
         return f"Segment({self.path(names.LOG)}, {self.size} bytes)"
-
-    def path(self, kind: str) -> str:
-        return f"{self._directory}/{names.file_name(self.base_offset, kind)}{self._suffix}"
-
-    @property
-    def file(self) -> File:
-        if self._file is None:
-            self._file = self._disk.open(self.path(names.LOG))
-        return self._file
-
-    def create(self) -> None:
-        """Makes the files exist, as a new segment's do before its first batch. If it fails, none of them does."""
-        try:
-            self._file = self._disk.open(self.path(names.LOG), create=True)
-            self.offset_index.create()
-            self.time_index.create()
-        except OSError:
-            with suppress(OSError):
-                self.delete()
-            raise
 
     # Appending
 
@@ -302,79 +267,3 @@ class Segment:
             if header.max_timestamp > latest[0]:
                 latest = header.max_timestamp, header.last_offset
         self._known_max_timestamp = latest
-
-    # Keeping and dropping
-
-    def flush(self, *, indexes: bool) -> None:
-        """Makes the batches durable, and the indexes too if asked: a segment that is not active needs both."""
-        self.file.sync()
-        if indexes:
-            self.offset_index.flush()
-            self.time_index.flush()
-            self.transaction_index.flush()
-
-    def write(self) -> list[str]:
-        """Writes what the indexes have only in memory, and lets go of the files; returns their paths, to be synced."""
-        written = [names.LOG, names.INDEX, names.TIME_INDEX]
-        self.offset_index.write()
-        self.time_index.write()
-        if self.transaction_index.write():
-            written.append(names.TRANSACTION_INDEX)
-        self.close()
-        return [self.path(kind) for kind in written]
-
-    def close(self) -> None:
-        """Writes what the indexes have only in memory, and lets go of the files. They are opened again when needed."""
-        self.offset_index.close()
-        self.time_index.close()
-        self.transaction_index.close()
-        self._close_file()
-
-    def release(self) -> None:
-        """Lets go of the files and writes nothing, for a disk that has failed or files that are about to go."""
-        for release in (
-            self.offset_index.forget,
-            self.time_index.forget,
-            self.transaction_index.forget,
-            self._close_file,
-        ):
-            with suppress(OSError):
-                release()
-
-    def _close_file(self) -> None:
-        if self._file is not None:
-            file, self._file = self._file, None
-            file.close()
-
-    def rename(self, suffix: str) -> None:
-        """Moves the files to names with another suffix (.deleted, .swap or none). Open files stay open."""
-        for kind in names.SEGMENT_SUFFIXES:
-            source = self.path(kind)
-            if self._disk.exists(source):
-                self._disk.rename(source, f"{source.removesuffix(self._suffix)}{suffix}")
-        self._suffix = suffix
-        self.moved(self._directory)
-
-    def moved(self, directory: str) -> None:
-        """The directory has been renamed."""
-        self._directory = directory
-        self.offset_index.moved(self.path(names.INDEX))
-        self.time_index.moved(self.path(names.TIME_INDEX))
-        self.transaction_index.moved(self.path(names.TRANSACTION_INDEX))
-
-    def delete(self) -> None:
-        """Removes the files. Those already gone are no error: a crash may have come between them."""
-        self.release()
-        for kind in names.SEGMENT_SUFFIXES:
-            if self._disk.exists(self.path(kind)):
-                self._disk.remove(self.path(kind))
-
-    def set_aside(self) -> str:
-        """Keeps the batches under a name that is no segment's, and returns it. The indexes go: they can be rebuilt."""
-        path = self.path(names.LOG)
-        numbers = ("", *map(str, range(1, len(self._disk.list_dir(self._directory)) + 1)))
-        target = next(free for number in numbers if not self._disk.exists(free := f"{path}{names.CUT}{number}"))
-        self.release()
-        self._disk.rename(path, target)
-        self.delete()
-        return target

@@ -4,7 +4,7 @@
 Each entry carries the last stable offset at the time: a reader whose range ends below it needs to look no further.
 
 Like the sparse indexes this one can be rebuilt from the log. So an entry that a full disk refuses stays in memory for
-now, and `flush` is what insists.
+now, and `write` is what insists.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ottla.base.ports import Disk, File
 from ottla.log.errors import CorruptFile
-from ottla.log.files import size_if_there
+from ottla.log.files import size_if_there, sync_file
 
 _ENTRY = Struct(">hqqqq")
 _VERSION = 0
@@ -39,13 +39,14 @@ def parse_entries(data: bytes, path: str) -> Iterator[AbortedTransaction]:
 class TransactionIndex:
     """The `.txnindex` of one segment. Entries are few, so they are read from the file when asked for."""
 
-    __slots__ = ("_disk", "_file", "_path", "_size", "_unwritten")
+    __slots__ = ("_disk", "_file", "_needs_trimming", "_path", "_size", "_unwritten")
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
         self._path = path
         self._file: File | None = None
         self._unwritten = bytearray()
+        self._needs_trimming = False
         self._size = size_if_there(disk, path)
         if self._size % _ENTRY.size:
             raise CorruptFile(f"{path}: {self._size} bytes are not a whole number of {_ENTRY.size}-byte entries")
@@ -87,18 +88,34 @@ class TransactionIndex:
 
     def flush(self) -> None:
         """Writes what is only in memory and syncs the file, if there is one."""
-        if file := self.write():
-            file.sync()
+        if self.write():
+            self.sync()
 
-    def write(self) -> File | None:
-        """Makes the file, if there is one, hold every entry and nothing else. It is not synced."""
+    @property
+    def is_written(self) -> bool:
+        """Whether the file, if there is one, holds every entry and nothing else."""
+        return not self._unwritten and not self._needs_trimming
+
+    def write(self) -> bool:
+        """Makes the file hold every entry and nothing else; returns whether there is one. It is not synced."""
         self._write()
-        if not self._size and not self._disk.exists(self._path):  # One that is empty may have been cut.
-            return None
+        if not self._is_there():
+            return False
         file = self._opened()
         if file.size() > self._size:
             file.truncate(self._size)
-        return file
+        self._needs_trimming = False
+        return True
+
+    def sync(self) -> None:
+        """Syncs the file, if there is one, which has been written. On any thread."""
+        if self._file is not None:
+            self._file.sync()
+        elif self._is_there():
+            sync_file(self._disk, self._path)
+
+    def _is_there(self) -> bool:
+        return self._size > 0 or self._disk.exists(self._path)  # One that is empty may have been cut.
 
     def forget(self) -> None:
         """Closes without writing: the segment is on its way out."""
@@ -125,8 +142,10 @@ class TransactionIndex:
             try:
                 file.write_at(self._size, self._unwritten)
             except OSError:
-                with suppress(OSError):  # What it has left would be read as entries; `flush` cuts it off if this fails.
+                self._needs_trimming = True  # What it has left would be read as entries.
+                with suppress(OSError):
                     file.truncate(self._size)
+                    self._needs_trimming = False
                 raise
             self._size += len(self._unwritten)
             self._unwritten.clear()

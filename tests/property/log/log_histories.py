@@ -20,6 +20,7 @@ from log_model import LogModel
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
 from ottla.log.directory import LogDirectory
+from ottla.log.flush import Flush
 from ottla.log.log_config import LogConfig
 from ottla.records.batch import assign, batches
 from ottla.testing.clock import FixedClock
@@ -49,6 +50,7 @@ class LogHistory:
         self.model = LogModel(may_leap=config.is_compacted)
         self.epoch = 0
         self.refused: bytearray | None = None
+        self.flushing: Flush | None = None
 
     # Lives
 
@@ -84,6 +86,7 @@ class LogHistory:
             self.directory.abandon()
             raise
         self.log = log
+        self.flushing = None
         self.model.meet(log)
         self.forget_producers()
         log.advance_high_watermark(log.log_end_offset)
@@ -178,6 +181,21 @@ class LogHistory:
         self.log.flush()
         self.model.on_flushed()
 
+    def flush_rolled(self) -> None:
+        """Begins a flush of the segments that are full, or ends the one that is under way: much can happen between."""
+        if self.flushing is None:
+            if self.log.has_unflushed_segments:
+                self.flushing = self.log.start_flush_of_rolled()
+            return
+        flushing, self.flushing = self.flushing, None
+        try:
+            flushing.run()
+        except OSError:
+            flushing.end()
+            raise
+        self.log.finish_flush(flushing)
+        self.model.on_flushed_before(self.log.recovery_point)
+
     def checkpoint(self) -> None:
         self.directory.checkpoint()
 
@@ -231,7 +249,8 @@ class LogHistory:
 
 
 _USUAL = (
-    *(LogHistory.flush,) * 3,
+    *(LogHistory.flush,) * 2,
+    *(LogHistory.flush_rolled,) * 4,
     *(LogHistory.checkpoint,) * 3,
     LogHistory.roll,
     LogHistory.truncate,

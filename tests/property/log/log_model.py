@@ -43,7 +43,10 @@ class LogModel:
 
     def on_flushed(self) -> None:
         """A batch that was refused as the last one, but had been written, may still be there behind the end."""
-        self.flushed = self.acknowledged
+        self.on_flushed_before(self.acknowledged)
+
+    def on_flushed_before(self, offset: int) -> None:
+        self.flushed = max(self.flushed, offset)
         self.doubtful = {base: data for base, data in self.doubtful.items() if base >= self.flushed}
 
     def on_truncating(self, offset: int) -> None:

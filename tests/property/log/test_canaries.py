@@ -16,7 +16,7 @@ from ottla.log import names
 from ottla.testing.memory_disk import MemoryDisk, MemoryFile
 
 # How many crashes it may take until one is noticed.
-SOON = 300
+SOON = 1_000
 
 
 class ForgetfulDisk:

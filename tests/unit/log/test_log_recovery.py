@@ -210,10 +210,11 @@ class TestDamage:
         """Cut exactly between two batches: only the next segment's name tells."""
         survivor = disk.survivor_of_kill()
         middle = log.segments[1]
-        cut = middle.position_of_end(middle.next_offset() - 1)
+        lost = middle.next_offset() - 1
+        cut = middle.position_of_end(lost)
         change(survivor, path_of(middle.base_offset, ".log"), lambda content: content.__delitem__(slice(cut, None)))
         recovered = open_log(survivor, ROLLING)
-        assert recovered.log_end_offset == middle.next_offset() - 1
+        assert recovered.log_end_offset == lost
         assert len(recovered.segments) == 2
 
     def test_gaps_are_nothing_special_in_a_compacted_topic(self, disk: MemoryDisk) -> None:

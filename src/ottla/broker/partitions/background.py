@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from ottla.base.ports import Timer
 from ottla.broker.context import Broker
-from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.flushing import flush, flush_rolled
 from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
@@ -90,6 +90,7 @@ class Background:
         if count:
             broker.partitions.has_news_for_checkpoints = True
             remove_later(broker, partition)
+            flush_rolled(broker, partition)
 
     # Flushing
 

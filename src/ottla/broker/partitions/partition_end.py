@@ -3,12 +3,12 @@
 Produce, the coordinators and the writer of markers append in two steps. `append` writes: a disk that fails is dealt
 with, the checkpoints have news, and the high watermark moves as far as it may. Then the appender takes its place among
 the requests that wait, if it has to, and calls `announce`: what waits at the partition's end looks again, and what has
-to be on the disk is sent there.
+to be on the disk, as a segment that is full by now, is sent there.
 """
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.flushing import flush, flush_rolled
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import Appended
@@ -52,3 +52,6 @@ def announce(broker: "Broker", partition: Partition) -> None:
         flush(broker, partition)
     elif partition.waiting:
         broker.partitions.purgatory.wake(partition)
+    log = partition.log
+    if log.recovery_point < log.segments[-1].base_offset:
+        flush_rolled(broker, partition)

@@ -11,6 +11,8 @@ from ottla.broker.partitions.partition import Partition
 if TYPE_CHECKING:
     from ottla.broker.context import Broker
 
+_WAIT_S = 0.1
+
 
 def remove_later(broker: "Broker", partition: Partition) -> None:
     """Segments have just been marked as deleted."""
@@ -27,12 +29,14 @@ def _remove(broker: "Broker", partition: Partition) -> None:
     partition.is_removing = True
     partition.begin_job()
 
-    def on_removed(_: None) -> None:
+    def on_removed(is_any_in_use: bool) -> None:
         partition.is_removing = False
         partition.end_job()
+        if is_any_in_use:
+            broker.timers.after(_WAIT_S, lambda: _remove(broker, partition))
 
     def on_failed(problem: Exception) -> None:
-        on_removed(None)
+        on_removed(False)
         if not isinstance(problem, OSError):
             raise problem
         broker.partitions.on_disk_error(partition.directory, problem)

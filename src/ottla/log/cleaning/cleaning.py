@@ -101,7 +101,7 @@ class _Cleaning:
             writer.flush()
             self._write_transaction_index(group[0], cleaned, transactions.take_needed())
             cleaned.become_inactive()
-            cleaned.flush(indexes=True)
+            cleaned.flush()
         finally:
             cleaned.release()
         self._keep_times(group[-1], cleaned)

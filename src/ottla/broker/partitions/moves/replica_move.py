@@ -22,7 +22,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from ottla.broker.partitions.flushing import flush
+from ottla.broker.partitions.flushing import flush_what_waits
 from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.moves.replica_copy import LAST_PART_BYTES, PROBLEMS, CannotRead, Copied, ReplicaCopy
 from ottla.broker.partitions.partition import Partition
@@ -219,8 +219,7 @@ class ReplicaMove:
             broker.workers.run(
                 partial(self._settle, current), lambda _: self._on_settled(), self._unsettled, key=LOG_DIRS
             )
-        if partition.held:
-            flush(broker, partition)
+        flush_what_waits(broker, partition)
 
     def _settle(self, old: PartitionLog) -> None:
         """On a disk thread: makes the two names last."""
@@ -279,8 +278,7 @@ class ReplicaMove:
         self.stage = Stage.ENDED
         self._broker.directory_assignments.forget(self.partition)
         self.partition.is_changing_log = False
-        if self.partition.held:
-            flush(self._broker, self.partition)
+        flush_what_waits(self._broker, self.partition)
         self._moves.on_ended(self)
         if self._is_busy:
             self._let_go = let_go
