@@ -19,8 +19,10 @@ from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.broker.partitions.replicas import Replicas
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
+from ottla.broker.transactions.coordinator_questions import CoordinatorQuestions
 from ottla.broker.transactions.producer_ids import ProducerIds
 from ottla.broker.transactions.transaction_coordinators import Transactions
+from ottla.broker.transactions.transaction_verification import Verifications
 from ottla.config.parse import Values
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -64,6 +66,8 @@ class Broker:
         self.peers: PeerChannel = peers or LocalPeers(self)
         self.metrics = metrics
         self.partitions = Partitions(self.metadata, logs, world)
+        questions = CoordinatorQuestions(self.metadata, self.peers, self.node_settings, world)
+        self.verifications = Verifications(questions, self.node_settings)
         self.coordinators = Coordinators(self)
         self.directory_assignments = DirectoryAssignments(self)
         self.replica_moves = ReplicaMoves(self)
@@ -71,7 +75,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.integer("max.incremental.fetch.session.cache.slots"), world.entropy.randrange
         )
-        self.producer_ids = ProducerIds(self)
+        self.producer_ids = ProducerIds(self.identity, controller)
         self.topic_creation = TopicCreation(self.node_settings, controller)
         self.cleaner: LogCleaner | None = None
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))

@@ -160,7 +160,7 @@ class Produce(Operation):
             self._begin(request)
         else:
             self._transactional = TransactionalBatches(
-                self._broker, request.transactional_id, self._context.api_version
+                self._broker.partitions, self._broker.verifications, request.transactional_id, self._context.api_version
             )
             self._transactional.ask(request, lambda: self._begin(request))
 

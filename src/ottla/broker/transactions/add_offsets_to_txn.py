@@ -5,7 +5,8 @@ not ask; their TxnOffsetCommit does it.
 """
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.context import Broker
+from ottla.broker.coordination.coordinators import Groups
+from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -15,7 +16,11 @@ _OLDER = 0
 
 
 def handle_add_offsets_to_txn(
-    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest, respond: Respond
+    groups: Groups,
+    transactions: Transactions,
+    context: RequestContext,
+    request: AddOffsetsToTxnRequest,
+    respond: Respond,
 ) -> None:
     def answer(error: ErrorCode) -> None:
         if error is ErrorCode.PRODUCER_FENCED and context.api_version < _KNOWS_FENCED:
@@ -25,9 +30,8 @@ def handle_add_offsets_to_txn(
     if not request.transactional_id:
         answer(ErrorCode.INVALID_REQUEST)
         return
-    groups = broker.coordinators.groups
     partition = TopicPartition(groups.topic_name, groups.partition_for(request.group_id))
-    broker.coordinators.transactions.submit(
+    transactions.submit(
         request.transactional_id,
         lambda machine, now_ms: machine.add_partitions(
             request.transactional_id, request.producer_id, request.producer_epoch, [partition], _OLDER, now_ms

@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.context import Broker
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.transactions.coordinator_questions import Answered, Producer
+from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -33,10 +34,14 @@ CLIENT_VERSION: Final = 2
 
 
 def handle_add_partitions_to_txn(
-    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest, respond: Respond
+    transactions: Transactions,
+    metadata: ClusterMetadata,
+    context: RequestContext,
+    request: AddPartitionsToTxnRequest,
+    respond: Respond,
 ) -> None:
     if context.api_version >= _FOR_BROKERS:
-        _answer_broker(broker, request, respond)
+        _answer_broker(transactions, metadata, request, respond)
         return
     transaction = _Transaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -53,10 +58,12 @@ def handle_add_partitions_to_txn(
             }
         respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(transaction.topics, errors)))
 
-    _add(broker, transaction, _OLDER, answer)
+    _add(transactions, metadata, transaction, _OLDER, answer)
 
 
-def _answer_broker(broker: Broker, request: AddPartitionsToTxnRequest, respond: Respond) -> None:
+def _answer_broker(
+    transactions: Transactions, metadata: ClusterMetadata, request: AddPartitionsToTxnRequest, respond: Respond
+) -> None:
     response = AddPartitionsToTxnResponse()
     remaining = len(request.transactions)
     if not remaining:
@@ -70,12 +77,18 @@ def _answer_broker(broker: Broker, request: AddPartitionsToTxnRequest, respond: 
             respond(response)
 
     for one in request.transactions:
-        _add(broker, one, CLIENT_VERSION, partial(answer, one))
+        _add(transactions, metadata, one, CLIENT_VERSION, partial(answer, one))
 
 
-def _add(broker: Broker, transaction: _Transaction, client_version: int, then: Answered) -> None:
+def _add(
+    transactions: Transactions,
+    metadata: ClusterMetadata,
+    transaction: _Transaction,
+    client_version: int,
+    then: Answered,
+) -> None:
     partitions = [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
-    unknown = [name for name in partitions if not broker.metadata.knows(*name)]
+    unknown = [name for name in partitions if not metadata.knows(*name)]
     if unknown:
         errors = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
         then(errors | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
@@ -85,13 +98,13 @@ def _add(broker: Broker, transaction: _Transaction, client_version: int, then: A
         return
     producer = Producer(transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
     if transaction.verify_only:
-        _verify(broker, producer, partitions, then)
+        _verify(transactions, producer, partitions, then)
         return
 
     def answered(error: ErrorCode) -> None:
         then(dict.fromkeys(partitions, error))
 
-    broker.coordinators.transactions.submit(
+    transactions.submit(
         producer.transactional_id,
         lambda machine, now_ms: machine.add_partitions(*producer, partitions, client_version, now_ms),
         answered,
@@ -99,14 +112,14 @@ def _add(broker: Broker, transaction: _Transaction, client_version: int, then: A
     )
 
 
-def _verify(broker: Broker, producer: Producer, partitions: list[TopicPartition], then: Answered) -> None:
+def _verify(transactions: Transactions, producer: Producer, partitions: list[TopicPartition], then: Answered) -> None:
     def answered(verified: "Verified") -> None:
         if verified.error:
             then(dict.fromkeys(partitions, verified.error))
         else:
             then(dict.fromkeys(verified.missing, ErrorCode.TRANSACTION_ABORTABLE))
 
-    broker.coordinators.transactions.query(
+    transactions.query(
         producer.transactional_id,
         lambda machine, _now_ms: machine.verify_partitions(*producer, partitions),
         answered,

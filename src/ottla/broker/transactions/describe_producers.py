@@ -1,6 +1,6 @@
 """DescribeProducers, version 0: the producers that a partition remembers (KIP-664)."""
 
-from ottla.broker.context import Broker
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.log.producer_state import Producer
 from ottla.machines.metadata.topic_names import name_problem
 from ottla.runtime.request import RequestContext, Respond
@@ -12,14 +12,14 @@ _Answer = DescribeProducersResponse.PartitionResponse
 
 
 def handle_describe_producers(
-    broker: Broker, _context: RequestContext, request: DescribeProducersRequest, respond: Respond
+    partitions: Partitions, _context: RequestContext, request: DescribeProducersRequest, respond: Respond
 ) -> None:
     respond(
         DescribeProducersResponse(
             topics=[
                 DescribeProducersResponse.TopicResponse(
                     name=topic.name,
-                    partitions=[_answer(broker, topic.name, index) for index in topic.partition_indexes],
+                    partitions=[_answer(partitions, topic.name, index) for index in topic.partition_indexes],
                 )
                 for topic in request.topics
             ]
@@ -27,15 +27,15 @@ def handle_describe_producers(
     )
 
 
-def _answer(broker: Broker, topic: str, index: int) -> DescribeProducersResponse.PartitionResponse:
+def _answer(partitions: Partitions, topic: str, index: int) -> DescribeProducersResponse.PartitionResponse:
     problem = name_problem(topic)
     if problem is not None:
         return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-    partition = broker.partitions.get((topic, index))
+    partition = partitions.get((topic, index))
     if partition is None:
-        known = topic in broker.image.topics.by_name
+        known = topic in partitions.metadata.image.topics.by_name
         message = None if known else f"There is no topic {topic}."
-        return _refused(index, broker.partitions.find_error(topic, index), message)
+        return _refused(index, partitions.find_error(topic, index), message)
     return _Answer(partition_index=index, active_producers=[_described(one) for one in partition.log.producers])
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from ottla.broker.context import Broker
+from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.machines.transaction.transaction import Transaction
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -14,7 +14,7 @@ _Topic = DescribeTransactionsResponse.TopicData
 
 
 def handle_describe_transactions(
-    broker: Broker, _context: RequestContext, request: DescribeTransactionsRequest, respond: Respond
+    transactions: Transactions, _context: RequestContext, request: DescribeTransactionsRequest, respond: Respond
 ) -> None:
     asked = request.transactional_ids
     states: dict[int, DescribeTransactionsResponse.TransactionState] = {}
@@ -27,14 +27,16 @@ def handle_describe_transactions(
     if not asked:
         respond(DescribeTransactionsResponse())
     for place, name in enumerate(asked):
-        _describe(broker, name, partial(answer, place))
+        _describe(transactions, name, partial(answer, place))
 
 
-def _describe(broker: Broker, name: str, then: Callable[[DescribeTransactionsResponse.TransactionState], None]) -> None:
+def _describe(
+    transactions: Transactions, name: str, then: Callable[[DescribeTransactionsResponse.TransactionState], None]
+) -> None:
     if not name:
         then(_State(transactional_id=name, error_code=ErrorCode.INVALID_REQUEST))
         return
-    broker.coordinators.transactions.query(
+    transactions.query(
         name,
         lambda machine, _now_ms: machine.transactions.get(name),
         lambda found: then(_described(name, found)),

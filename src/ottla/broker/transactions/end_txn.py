@@ -3,7 +3,7 @@
 Version 5 is the newer protocol (KIP-890): the reply has the producer id and epoch for the next transaction.
 """
 
-from ottla.broker.context import Broker
+from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.machines.transaction.replies import ProducerReply
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -14,7 +14,9 @@ _BUMPS_EPOCH = 5
 _OLDER, _NEWER = 0, 2
 
 
-def handle_end_txn(broker: Broker, context: RequestContext, request: EndTxnRequest, respond: Respond) -> None:
+def handle_end_txn(
+    transactions: Transactions, context: RequestContext, request: EndTxnRequest, respond: Respond
+) -> None:
     def answer(reply: ProducerReply) -> None:
         error = reply.error
         if error is ErrorCode.PRODUCER_FENCED and context.api_version < _KNOWS_FENCED:
@@ -24,7 +26,7 @@ def handle_end_txn(broker: Broker, context: RequestContext, request: EndTxnReque
     if not request.transactional_id:
         answer(ProducerReply(ErrorCode.INVALID_REQUEST))
         return
-    broker.coordinators.transactions.submit(
+    transactions.submit(
         request.transactional_id,
         lambda machine, now_ms: machine.end(
             request.transactional_id,

@@ -4,7 +4,8 @@ A producer without a transactional id gets an id that nobody has had. One with i
 coordinator, which fences whoever had that transactional id before.
 """
 
-from ottla.broker.context import Broker
+from ottla.broker.transactions.producer_ids import ProducerIds
+from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.machines.transaction.initialising import Expected
 from ottla.machines.transaction.replies import ProducerReply
 from ottla.runtime.request import RequestContext, Respond
@@ -16,7 +17,11 @@ _KNOWS_FENCED = 4
 
 
 def handle_init_producer_id(
-    broker: Broker, context: RequestContext, request: InitProducerIdRequest, respond: Respond
+    transactions: Transactions,
+    producer_ids: ProducerIds,
+    context: RequestContext,
+    request: InitProducerIdRequest,
+    respond: Respond,
 ) -> None:
     def answer(reply: ProducerReply) -> None:
         error = reply.error
@@ -29,13 +34,12 @@ def handle_init_producer_id(
     if (request.producer_id == _NONE) != (request.producer_epoch == _NONE) or request.transactional_id == "":
         answer(ProducerReply(ErrorCode.INVALID_REQUEST))
     elif request.transactional_id is None:
-        broker.producer_ids.take(
+        producer_ids.take(
             lambda error, producer_id: answer(ProducerReply(error) if error else ProducerReply(error, producer_id, 0))
         )
     else:
         name = request.transactional_id
         expected = None if request.producer_id == _NONE else Expected(request.producer_id, request.producer_epoch)
-        transactions = broker.coordinators.transactions
         transactions.when_id_is_at_hand(
             name,
             lambda: transactions.submit(

@@ -3,11 +3,12 @@
 Ids can be as long as a request and there can be many, so a pattern is matched on a worker.
 """
 
-from ottla.broker.context import Broker
+from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.machines.patterns import ClientPattern, InvalidPattern
 from ottla.machines.transaction.listing import TransactionFilter
 from ottla.machines.transaction.states import BY_PUBLIC_NAME
 from ottla.runtime.request import RequestContext, Respond
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ListTransactionsRequest, ListTransactionsResponse
 
@@ -15,13 +16,16 @@ _State = ListTransactionsResponse.TransactionState
 
 
 def handle_list_transactions(
-    broker: Broker, _context: RequestContext, request: ListTransactionsRequest, respond: Respond
+    transactions: Transactions,
+    world: World,
+    _context: RequestContext,
+    request: ListTransactionsRequest,
+    respond: Respond,
 ) -> None:
-    transactions = broker.coordinators.transactions
     if transactions.is_loading:
         respond(ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
         return
-    asked, pattern, now_ms = _filter(request), request.transactional_id_pattern, broker.clock.now_ms()
+    asked, pattern, now_ms = _filter(request), request.transactional_id_pattern, world.clock.now_ms()
     listed = [
         _State(transactional_id=name, producer_id=one.producer_id, transaction_state=one.state.public_name)
         for led in transactions.active
@@ -36,7 +40,7 @@ def handle_list_transactions(
         respond(ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=matching))
 
     if pattern:
-        broker.workers.run(lambda: _matching(pattern, listed), answer, key=_matching)
+        world.workers.run(lambda: _matching(pattern, listed), answer, key=_matching)
     else:
         answer(listed)
 

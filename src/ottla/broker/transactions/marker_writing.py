@@ -103,7 +103,7 @@ class _Writing(Operation):
         appended = append(self._broker, partition, data, AppendOrigin.COORDINATOR)
         if appended.error:
             return appended.error
-        self._broker.coordinators.transactions.verifications.revoke(name, self._marker.producer_id)
+        self._broker.verifications.revoke(name, self._marker.producer_id)
         grown.append(partition)
         if partition.log.high_watermark > appended.last_offset:
             return ErrorCode.NONE
@@ -139,7 +139,7 @@ class _Writing(Operation):
         if partition is None or coordinated is None:
             self._on_group(name, error or ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
-        self._broker.coordinators.transactions.verifications.revoke(name, self._marker.producer_id)
+        self._broker.verifications.revoke(name, self._marker.producer_id)
         coordinated.end_transaction(
             TransactionStamp(self._marker.producer_id, self._marker.producer_epoch),
             EndTransactionMarker(self._marker.committed, self._marker.coordinator_epoch),

@@ -6,22 +6,20 @@ when the node stops is lost, which is what ids of 64 bits are for. Requests that
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from ottla.runtime.channels import ask_as_node
+from ottla.broker.cluster.node_identity import NodeIdentity
+from ottla.runtime.channels import ControllerChannel, ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.context import Broker
 
 Taken = Callable[[ErrorCode, int], None]
 """An id, or why there is none."""
 
 
 class ProducerIds:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, identity: NodeIdentity, controller: ControllerChannel) -> None:
+        self._identity = identity
+        self._controller = controller
         self._next = 0
         self._end = 0
         self._is_asking = False
@@ -39,10 +37,8 @@ class ProducerIds:
 
     def _ask(self) -> None:
         self._is_asking = True
-        request = AllocateProducerIdsRequest(
-            broker_id=self._broker.identity.node_id, broker_epoch=self._broker.identity.broker_epoch
-        )
-        ask_as_node(self._broker.controller, request, self._on_block, self._on_error)
+        request = AllocateProducerIdsRequest(broker_id=self._identity.node_id, broker_epoch=self._identity.broker_epoch)
+        ask_as_node(self._controller, request, self._on_block, self._on_error)
 
     def _on_block(self, block: AllocateProducerIdsResponse) -> None:
         if block.error_code:

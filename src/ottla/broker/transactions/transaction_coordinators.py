@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ottla.broker.coordination.coordinated_partition import State
 from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.broker.transactions.transaction_markers import TransactionMarkers
-from ottla.broker.transactions.transaction_verification import Verifications
 from ottla.machines.metadata.image.features import TRANSACTION_VERSION
 from ottla.machines.transaction.settings import TransactionSettings
 from ottla.wire.errors import ErrorCode
@@ -25,7 +24,7 @@ _NONE = -1
 
 
 class Transactions(TopicCoordinator["TransactionCoordinator"]):
-    """`submit` and `query` take a transactional id. `verifications` are of partitions that are led here."""
+    """`submit` and `query` take a transactional id."""
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(
@@ -37,7 +36,6 @@ class Transactions(TopicCoordinator["TransactionCoordinator"]):
             commit_timeout_ms=broker.config.integer("request.timeout.ms"),
         )
         self.settings = TransactionSettings()
-        self.verifications = Verifications()
         self.markers = TransactionMarkers(broker, self)
         self._spare_id = _NONE
         self._is_taking = False

@@ -16,7 +16,9 @@ from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from ottla.broker.admin.settings.node_settings import NodeSettings
     from ottla.broker.partitions.partition import Partition
+    from ottla.broker.transactions.coordinator_questions import CoordinatorQuestions
 
 # What a client may not know from a Produce is told as something that it tries again after.
 _TRY_AGAIN = frozenset(
@@ -50,13 +52,20 @@ class Guard:
 
 
 class Verifications:
-    """The guards of a broker, by partition and producer id."""
+    """The guards of a broker, by partition and producer id; `questions` go to the coordinators."""
 
-    def __init__(self) -> None:
+    def __init__(self, questions: "CoordinatorQuestions", node_settings: "NodeSettings") -> None:
+        self.questions = questions
+        self._node_settings = node_settings
         self._guards: dict[tuple[TopicPartition, int], Guard] = {}
 
     def __len__(self) -> int:
         return len(self._guards)
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether clients that add their partitions themselves are checked (KIP-890)."""
+        return self._node_settings.effective.flag("transaction.partition.verification.enable")
 
     def begin_batch(self, partition: "Partition", header: BatchHeader) -> Guard | ErrorCode:
         """As `begin`. A batch that was taken before is only going to be acknowledged again."""

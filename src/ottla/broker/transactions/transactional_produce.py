@@ -10,12 +10,13 @@ from typing import Final
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer
-from ottla.broker.context import Broker
 from ottla.broker.data.batch_checks import keep_records
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.transactions.coordinator_questions import Producer, add, verify
+from ottla.broker.transactions.coordinator_questions import Producer
 from ottla.broker.transactions.transaction_verification import (
     Guard,
+    Verifications,
     as_told_to_a_producer,
     check_guarded,
     has_open_transaction,
@@ -33,14 +34,27 @@ _KNOWS_ABORTABLE: Final = 11
 class TransactionalBatches:
     """See the module. `ask` first; then `check` for each batch, in the same turn of the loop."""
 
-    __slots__ = ("_adds_partitions", "_broker", "_errors", "_guards", "_is_checked", "_is_mixed", "_name", "_version")
+    __slots__ = (
+        "_adds_partitions",
+        "_errors",
+        "_guards",
+        "_is_checked",
+        "_is_mixed",
+        "_name",
+        "_partitions",
+        "_verifications",
+        "_version",
+    )
 
-    def __init__(self, broker: Broker, transactional_id: str, version: int) -> None:
-        self._broker = broker
+    def __init__(
+        self, partitions: Partitions, verifications: Verifications, transactional_id: str, version: int
+    ) -> None:
+        self._partitions = partitions
+        self._verifications = verifications
         self._name = transactional_id
         self._version = version
         self._adds_partitions = version >= _ADDS_PARTITIONS
-        self._is_checked = self._adds_partitions or broker.config.flag("transaction.partition.verification.enable")
+        self._is_checked = self._adds_partitions or verifications.is_enabled
         self._is_mixed = False
         self._guards: dict[TopicPartition, Guard] = {}
         self._errors: dict[TopicPartition, ErrorCode] = {}
@@ -61,20 +75,21 @@ class TransactionalBatches:
             self._errors.update(errors)
             self._finish(then)
 
-        ask = add if self._adds_partitions else verify
-        ask(self._broker, Producer(self._name, producer_id, epoch), self._guards, answered)
+        questions = self._verifications.questions
+        ask = questions.add if self._adds_partitions else questions.verify
+        ask(Producer(self._name, producer_id, epoch), self._guards, answered)
         if not is_answered:
             keep_records(request)
 
     def _look(self, request: ProduceRequest) -> set[tuple[int, int]]:
         """Begins to verify what has to be, and returns who wrote."""
-        broker = self._broker
+        partitions = self._partitions
         producers = set[tuple[int, int]]()
         for topic in request.topic_data:
-            name = broker.metadata.topic_name(topic.topic_id) if self._version >= _USES_TOPIC_IDS else topic.name
+            name = partitions.metadata.topic_name(topic.topic_id) if self._version >= _USES_TOPIC_IDS else topic.name
             for one in topic.partition_data:
                 header = _transactional_header(one.records)  # type: ignore[arg-type]
-                partition = broker.partitions.get((name or "", one.index))
+                partition = partitions.get((name or "", one.index))
                 if header is None:
                     continue
                 producers.add((header.producer_id, header.producer_epoch))
@@ -83,7 +98,7 @@ class TransactionalBatches:
         return producers
 
     def _begin(self, partition: Partition, header: BatchHeader) -> None:
-        begun = self._broker.coordinators.transactions.verifications.begin_batch(partition, header)
+        begun = self._verifications.begin_batch(partition, header)
         if isinstance(begun, Guard):
             self._guards[partition.name] = begun
         elif begun:
@@ -94,7 +109,7 @@ class TransactionalBatches:
             then()
         finally:
             for guard in self._guards.values():
-                self._broker.coordinators.transactions.verifications.release(guard)
+                self._verifications.release(guard)
 
     def check(self, partition: Partition, header: BatchHeader) -> ErrorCode:
         """Why a batch cannot be appended, if it cannot."""

@@ -5,9 +5,10 @@ told its coordinator of it (AddOffsetsToTxn), which is looked up; from version 5
 """
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.context import Broker
-from ottla.broker.transactions.coordinator_questions import Producer, add, verify
-from ottla.broker.transactions.transaction_verification import Guard
+from ottla.broker.coordination.coordinators import Groups
+from ottla.broker.partitions.held_partitions import Partitions
+from ottla.broker.transactions.coordinator_questions import Producer
+from ottla.broker.transactions.transaction_verification import Guard, Verifications
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
@@ -23,16 +24,31 @@ _AnsweredPartition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
 
 
 def handle_txn_offset_commit(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest, respond: Respond
+    groups: Groups,
+    partitions: Partitions,
+    verifications: Verifications,
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    respond: Respond,
 ) -> None:
-    _Commit(broker, context.api_version, request, respond).begin()
+    _Commit(groups, partitions, verifications, context.api_version, request, respond).begin()
 
 
 class _Commit:
     """One request. `_refused` are partitions that the cluster does not have; the rest is committed together."""
 
-    def __init__(self, broker: Broker, version: int, request: TxnOffsetCommitRequest, respond: Respond) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        groups: Groups,
+        partitions: Partitions,
+        verifications: Verifications,
+        version: int,
+        request: TxnOffsetCommitRequest,
+        respond: Respond,
+    ) -> None:
+        self._groups = groups
+        self._partitions = partitions
+        self._verifications = verifications
         self._version = version
         self._request = request
         self._respond = respond
@@ -40,34 +56,33 @@ class _Commit:
         self._guard: Guard | None = None
 
     def begin(self) -> None:
-        request, broker = self._request, self._broker
+        request, groups, verifications = self._request, self._groups, self._verifications
         request.topics = [known for topic in request.topics if (known := self._known(topic)).partitions]
         if not request.topics:
             self._reply(TxnOffsetCommitResponse())
             return
-        groups = broker.coordinators.groups
         name = TopicPartition(groups.topic_name, groups.partition_for(request.group_id))
-        partition = broker.partitions.get(name)
+        partition = self._partitions.get(name)
         adds = self._version >= _ADDS_PARTITIONS
-        is_checked = adds or broker.config.flag("transaction.partition.verification.enable")
+        is_checked = adds or verifications.is_enabled
         if partition is None or partition.state is None or not is_checked:
             self._commit()
             return
-        verifications = broker.coordinators.transactions.verifications
         begun = verifications.begin(partition, request.producer_id, request.producer_epoch)
         if not isinstance(begun, Guard):
             self._fail(begun) if begun else self._commit()
             return
         self._guard = begun
         producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch)
-        (add if adds else verify)(broker, producer, [name], self._on_answer)
+        ask = verifications.questions.add if adds else verifications.questions.verify
+        ask(producer, [name], self._on_answer)
 
     def _known(self, topic: _Topic) -> _Topic:
         """What of a topic the cluster has; the rest is refused."""
         there: list[_Partition] = []
         missing: list[_Partition] = []
         for partition in topic.partitions:
-            is_there = self._broker.metadata.knows(topic.name, partition.partition_index)
+            is_there = self._partitions.metadata.knows(topic.name, partition.partition_index)
             (there if is_there else missing).append(partition)
         if missing:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -77,7 +92,7 @@ class _Commit:
     def _on_answer(self, errors: dict[TopicPartition, ErrorCode]) -> None:
         guard = self._guard
         assert guard is not None
-        self._broker.coordinators.transactions.verifications.release(guard)
+        self._verifications.release(guard)
         if errors:
             (error,) = errors.values()
             self._fail(self._as_told(error))
@@ -95,7 +110,7 @@ class _Commit:
 
     def _commit(self) -> None:
         request = self._request
-        self._broker.coordinators.groups.submit(
+        self._groups.submit(
             request.group_id,
             lambda machine, now_ms: machine.commit_offsets_in_transaction(request, now_ms, api_version=self._version),
             lambda outcome: self._fail(outcome) if isinstance(outcome, ErrorCode) else self._reply(outcome),

@@ -196,7 +196,7 @@ def test_two_producers_in_one_request_are_refused() -> None:
     request.topic_data[0].partition_data += another.topic_data[0].partition_data
     (topic,) = node.send(request, 12).responses
     assert {one.error_code for one in topic.partition_responses} == {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
-    assert len(node.broker.coordinators.transactions.verifications) == 0
+    assert len(node.broker.verifications) == 0
 
 
 # Time
