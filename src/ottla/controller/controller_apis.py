@@ -75,6 +75,20 @@ def find_answer(api_key: int) -> Answer:
     return answer
 
 
+def dispatcher(server: ControllerServer) -> Handler:
+    """The function that the server of a node calls with every request, if the node is a controller alone."""
+    handlers: dict[tuple[int, int], Handler] = {}
+
+    def handle(context: RequestContext, message: Message, respond: Respond) -> None:
+        key = context.api_key, context.api_version
+        handler = handlers.get(key)
+        if handler is None:
+            handler = handlers[key] = find_handler(server, *key)
+        handler(context, message, respond)
+
+    return handle
+
+
 def find_handler(server: ControllerServer, api_key: int, version: int) -> Handler:
     """The handler of a connection's requests. Raises `RefusedRequest` for what is not served."""
     if api_key not in SERVED or version not in api(api_key).stable_versions:

@@ -1,15 +1,16 @@
-"""One node, wired together: directories, metadata, partitions, connections.
+"""One node, wired together: directories, metadata, a controller, a broker (`broker_server`), connections.
 
 How it comes up, in this order:
 
 1. The directories are found to be this node's (or formatted, where nobody configured anything), and locked.
 2. The listeners are bound, so that the node can say where it is; nothing is answered yet.
 3. The metadata log is loaded, and this node, the only voter, takes the lead.
-4. The logs are opened, on a worker: after a crash that is when they are recovered.
-5. The broker takes up its partitions, registers with the controller and is unfenced. Requests are answered.
+4. The broker opens its logs, takes up its partitions and joins the cluster. A node that is a controller alone
+   (`process.roles`) has none.
+5. Requests are answered.
 
-It goes down in the other order: no more connections, waiting requests answered, what the broker led given up, logs
-closed, the metadata log closed, and last the markers of a clean stop.
+It goes down in the other order: no more connections, waiting requests answered, what the broker led given up, the
+metadata log closed, the broker's logs closed, and last the markers of a clean stop.
 """
 
 import logging
@@ -17,27 +18,22 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from ottla.base.errors import StorageError
-from ottla.base.ids import TopicPartition, random_uuid
 from ottla.base.ports import Lock
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.api_versions import handle_unsupported
 from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
-from ottla.broker.partitions.background import Background
-from ottla.broker.partitions.cleaning.cleaner import LogCleaner
 from ottla.config.parse import Values
+from ottla.controller.controller_apis import dispatcher as controllers_dispatcher
 from ottla.controller.controller_apis import find_handler
 from ottla.controller.controller_server import ControllerServer
 from ottla.log.directory import lock_directory
-from ottla.log.log_config import LogConfig
-from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.controller.controller import Controller
+from ottla.node.broker_server import BrokerServer
 from ottla.node.config import NodeConfig
 from ottla.node.connection_limits import connection_limits, protected_listeners
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata_quorum import open_metadata
-from ottla.node.registration import Membership
 from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
@@ -57,7 +53,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Node:
-    """A broker and controller in one process. `failed` is told when it cannot go on.
+    """A controller and, where it is asked for, a broker in one process. `failed` is told when it cannot go on.
 
     `start` and `stop` are run as a `Procedure`. What is in `also_close` goes down with the connections.
     """
@@ -72,12 +68,12 @@ class Node:
         self._workers = world.workers
         self._timers = world.timers
         self._requests = RequestMetrics(world.timers.now_s)
-        self._logs: LogDirs | None = None
+        self._cluster_id = ""
+        self._broker_server: BrokerServer | None = None
         self._metadata_lock: Lock | None = None
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
         self._endpoints: list[Endpoint] = []
-        self.broker: Broker | None = None
 
     # Coming up
 
@@ -87,35 +83,36 @@ class Node:
         for warning in config.warnings:
             _log.warning("%s", warning)
         storage = find_storage(self._world, config, may_format=self._may_format)
-        randbytes = self._world.entropy.randbytes
-        self._logs = LogDirs(
-            self._world.disk,
-            [path for path in config.log_dirs if path not in storage.failed],
-            self._world.clock,
-            config_of=self._log_config_of,
-            producer_expiration_ms=config.values.integer("producer.id.expiration.ms"),
-            unique_name=lambda: randbytes(16).hex(),
-        )
-        self._logs.offline.update(storage.failed)
-        if config.metadata_log_dir not in config.log_dirs:
+        self._cluster_id = storage.cluster_id
+        if config.is_broker:
+            self._broker_server = BrokerServer(self._world, config, storage, failed=self._on_broker_failed)
+        if not config.is_broker or config.metadata_log_dir not in config.log_dirs:
             self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
         self._bind()
-        self._metadata = await self._on_worker(partial(self._open_metadata, storage))
-        await wait_until(self._metadata.start)
-        controller = self._make_controller(storage)
-        self.broker = self._make_broker(storage, controller)
-        await self._on_worker(partial(self._logs.open_all, self._on_opened))
-        self._report_directories()
-        self.broker.identity.directory_ids = {path: storage.directory_ids[path] for path in self._logs.online}
-        await self._join(self.broker)
-        self._server.handle = dispatcher(self.broker, partial(find_handler, controller))
+        metadata = await wait_for(partial(self._workers.run, partial(self._open_metadata, storage)))
+        self._metadata = metadata
+        await wait_until(metadata.start)
+        controller = self._make_controller(metadata)
+        if self._broker_server is not None:
+            broker = await self._broker_server.start(metadata, controller, self._endpoints_of_broker())
+            self._server.handle = dispatcher(broker, partial(find_handler, controller))
+        else:
+            self._follow_settings(metadata, controller.node_settings)
+            self._server.handle = controllers_dispatcher(controller)
         self._server.start_accepting()
-        self._background = Background(self.broker)
-        self._background.start()
-        self.broker.cleaner = LogCleaner(self.broker)
-        self.broker.cleaner.start()
-        self._timers.every(_METADATA_MAINTENANCE_S, self._metadata.maintain)
+        if self._broker_server is not None:
+            self._broker_server.start_background()
+        self._timers.every(_METADATA_MAINTENANCE_S, metadata.maintain)
+
+    @property
+    def broker(self) -> Broker | None:
+        """None on a node that is a controller alone, and before the metadata is loaded."""
+        return self._broker_server.broker if self._broker_server is not None else None
+
+    def _endpoints_of_broker(self) -> list[Endpoint]:
+        listeners = zip(self._endpoints, self.config.listeners, strict=True)
+        return [endpoint for endpoint, listener in listeners if not listener.for_controllers]
 
     def _make_server(self) -> Server:
         config = self.config
@@ -145,88 +142,35 @@ class Node:
                 raise OSError(problem.errno, f"cannot listen on {listener}: {problem.strerror}") from problem
         self._endpoints = advertised(self.config.values, bound, self._world.host_names)
 
-    def _log_config_of(self, topic: str) -> LogConfig:
-        """Recovery goes by a topic's settings: whether it is compacted tells what a gap in its log means."""
-        assert self.broker is not None, "logs are opened when the metadata is known"
-        return self.broker.metadata.topic_settings(topic).log
-
-    def _on_opened(self, partition: TopicPartition, count: int, total: int) -> None:
-        if count % 1000 == 0 or count == total:
-            _log.info("opened %s of %s partitions (%s)", f"{count:,}", f"{total:,}", partition)
-
-    def _report_directories(self) -> None:
-        assert self._logs is not None
-        for directory in self._logs.online.values():
-            for warning in directory.warnings:
-                _log.warning("%s", warning)
-        for path, problem in self._logs.offline.items():
-            _log.error("%s is offline: %s", path, problem)
-        if self.config.metadata_log_dir in self._logs.offline or not self._logs.online:
-            path, problem = next(iter(self._logs.offline.items()))
-            raise StorageError(f"{path} cannot be used: {problem}")
-
     def _open_metadata(self, storage: Storage) -> MetadataLog[Controller]:
         return open_metadata(self.config, storage, self._endpoints, world=self._world, failed=self._on_metadata_failed)
 
-    def _make_controller(self, storage: Storage) -> ControllerServer:
-        assert self._metadata is not None
+    def _make_controller(self, metadata: MetadataLog[Controller]) -> ControllerServer:
+        node_settings = NodeSettings(self.config.node_id, self.config.values)
+        node_settings.watch(self._on_settings)
         return ControllerServer(
             node_id=self.config.node_id,
-            cluster_id=storage.cluster_id,
-            node_settings=NodeSettings(self.config.node_id, self.config.values),
-            image=self._metadata.image,
-            log=self._metadata,
-            quorum=RaftQuorum(self._metadata.raft),
+            cluster_id=self._cluster_id,
+            node_settings=node_settings,
+            image=metadata.image,
+            log=metadata,
+            quorum=RaftQuorum(metadata.raft),
             world=self._world,
         )
 
-    def _make_broker(self, storage: Storage, controller: ControllerServer) -> Broker:
-        assert self._metadata is not None
-        assert self._logs is not None
-        broker = Broker(
-            node_id=self.config.node_id,
-            cluster_id=storage.cluster_id,
-            config=self.config.values,
-            image=self._metadata.image,
-            logs=self._logs,
-            world=self._world,
-            controller=controller,
-            directory_ids={path: storage.directory_ids[path] for path in self._logs.online},
-            node_settings=controller.node_settings,
-        )
-        broker.node_settings.watch(self._on_settings)
-        broker.node_settings.apply(self._metadata.image.configs)
-        broker.metadata.quorum = controller.quorum
-        broker.at_end_of_turn = self._world.network.at_end_of_turn
-        self._metadata.listen(broker.on_metadata)
-        return broker
-
-    async def _join(self, broker: Broker) -> None:
-        assert self._metadata is not None
-        assert self._logs is not None
-        metadata = self._metadata
-        epochs = {directory.broker_epoch for directory in self._logs.online.values() if directory.was_clean}
-        self._membership = Membership(
-            broker,
-            [
-                endpoint
-                for endpoint, listener in zip(self._endpoints, self.config.listeners, strict=True)
-                if not listener.for_controllers
-            ],
-            incarnation_id=random_uuid(self._world.entropy.randbytes),
-            previous_broker_epoch=epochs.pop() if len(epochs) == 1 else -1,
-            committed_offset=lambda: metadata.committed_offset,
-        )
-        broker.partitions.on_directory_failed = self._on_directory_failed
-        broker.start()
-        await wait_for(self._membership.join)
+    def _follow_settings(self, metadata: MetadataLog[Controller], node_settings: NodeSettings) -> None:
+        """What a broker does on a node that has one: settings that are given at run time count (KIP-226)."""
+        configs = metadata.image.configs
+        node_settings.apply(configs)
+        metadata.listen(lambda delta: node_settings.on_metadata(configs, delta))
 
     def metrics_page(self) -> Iterable[str]:
         """The metrics as they are now, piece by piece."""
-        from ottla.node.metrics.node_metrics import metrics_page
+        from ottla.node.metrics.node_metrics import controller_metrics_page, metrics_page
 
-        assert self.broker is not None
         assert self._metadata is not None
+        if self.broker is None:
+            return controller_metrics_page(self._metadata.image, self._requests, self._metadata)
         return metrics_page(self.broker, self._requests, self._metadata)
 
     def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
@@ -248,12 +192,12 @@ class Node:
 
     def summary(self) -> dict[str, str]:
         """What a person wants to know once the node is up."""
-        assert self.broker is not None
-        first = next(endpoint for endpoint in self._endpoints if endpoint.listener == self.config.inter_broker_listener)
+        named = {endpoint.listener: endpoint for endpoint in self._endpoints}
+        first = named.get(self.config.inter_broker_listener) or self._endpoints[0]
         shown = {
             "address": f"{first.host}:{first.port}",
             "data": ", ".join(self.config.log_dirs),
-            "cluster": self.broker.identity.cluster_id,
+            "cluster": self._cluster_id,
             "node": str(self.config.node_id),
         }
         if self.metrics_address:
@@ -271,40 +215,31 @@ class Node:
         _log.critical("stopping: %s", problem)
         self._failed()
 
-    def _on_directory_failed(self, path: str, problem: OSError) -> None:
-        assert self._logs is not None
-        if path == self.config.metadata_log_dir or not self._logs.online:
-            _log.critical("stopping: %s has failed: %s", path, problem)
-            self._failed()
-        else:
-            self._membership.on_directory_failed(path)
+    def _on_broker_failed(self, problem: str) -> None:
+        _log.critical("stopping: %s", problem)
+        self._failed()
 
     # Going down
 
     async def stop(self) -> None:
         """A clean stop: what was acknowledged is on the disk, and the next start has nothing to recover."""
-        assert self.broker is not None
         assert self._server is not None
-        assert self._logs is not None
         assert self._metadata is not None
         _log.info("stopping")
         self._server.stop_listening()
-        self._background.stop()
-        if self.broker.cleaner is not None:
-            self.broker.cleaner.stop()
-        self.broker.replica_moves.stop()
-        self.broker.coordinators.close()
-        self.broker.partitions.purgatory.release_all()
+        if self._broker_server is not None:
+            self._broker_server.stop_serving()
         await self._drain()
-        await wait_until(self._membership.leave)
+        if self._broker_server is not None:
+            await self._broker_server.leave()
         self._server.close()
         self._close_others()
         self._timers.close()
         await wait_until(self._workers.when_idle)
         await wait_until(self._metadata.stop)
         self._metadata = None
-        await self._on_worker(partial(self._logs.close, self.broker.identity.broker_epoch))
-        self._logs = None
+        if self._broker_server is not None:
+            await self._broker_server.close()
 
     async def _drain(self) -> None:
         """Gives replies that are on their way a moment to leave."""
@@ -317,20 +252,15 @@ class Node:
     def abandon(self) -> None:
         """Lets go of everything at once, after a clean stop or instead of one. Writes nothing."""
         self._timers.close()
-        if self.broker is not None and self.broker.cleaner is not None:
-            self.broker.cleaner.stop()
         if self._server is not None:
             self._server.close()
         self._world.network.close()
         self._close_others()
-        if self._logs is not None:
-            self._logs.abandon()
+        if self._broker_server is not None:
+            self._broker_server.abandon()
         if self._metadata_lock is not None:
             self._metadata_lock.release()
         self._workers.close()
-
-    async def _on_worker(self, function: Callable[[], ResultT]) -> ResultT:
-        return await wait_for(partial(self._workers.run, function))
 
     def _close_others(self) -> None:
         while self.also_close:

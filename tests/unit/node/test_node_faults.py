@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ottla.node.node import Node
+from ottla.node.broker_server import BrokerServer
 
 EIO = OSError(errno.EIO, "Input/output error")
 
@@ -17,11 +17,11 @@ EIO = OSError(errno.EIO, "Input/output error")
 )
 def test_a_node_stops_without_the_directory_of_its_metadata_and_without_any(failed, left, is_the_end):
     events: list[str] = []
-    node = SimpleNamespace(
+    server = SimpleNamespace(
         _logs=SimpleNamespace(online=left),
-        config=SimpleNamespace(metadata_log_dir="/metadata"),
-        _failed=lambda: events.append("stopped"),
+        _config=SimpleNamespace(metadata_log_dir="/metadata"),
+        _failed=lambda _problem: events.append("stopped"),
         _membership=SimpleNamespace(on_directory_failed=events.append),
     )
-    Node._on_directory_failed(node, failed, EIO)  # type: ignore[arg-type]
+    BrokerServer._on_directory_failed(server, failed, EIO)  # type: ignore[arg-type]
     assert events == (["stopped"] if is_the_end else [failed])

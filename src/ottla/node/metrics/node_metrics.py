@@ -73,6 +73,17 @@ def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataPro
     yield page.take()
 
 
+def controller_metrics_page(
+    image: MetadataImage, requests: RequestMetrics, metadata: MetadataProgress
+) -> Iterator[str]:
+    """Of a node that is a controller alone."""
+    page = Exposition()
+    _add_requests(page, requests)
+    _add_controller(page, image, metadata)
+    _add_process(page)
+    yield page.take()
+
+
 def _add_traffic(page: Exposition, broker: Broker) -> None:
     total = broker.partitions.traffic.total
     for counter, name in _OF_TOPICS.items():

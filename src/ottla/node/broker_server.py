@@ -1,0 +1,158 @@
+"""The broker's side of a node: log directories, partitions, its place in the cluster, its work in the background.
+
+How it comes up, once the metadata is there: the logs are opened, on a worker (after a crash that is when they are
+recovered); the broker takes up its partitions, registers with the controller and is unfenced. It goes down in the other
+order, and leaves the markers of a clean stop last.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ottla.base.errors import StorageError
+from ottla.base.ids import TopicPartition, random_uuid
+from ottla.broker.context import Broker
+from ottla.broker.partitions.background import Background
+from ottla.broker.partitions.cleaning.cleaner import LogCleaner
+from ottla.controller.controller_server import ControllerServer
+from ottla.log.log_config import LogConfig
+from ottla.log.log_dirs import LogDirs
+from ottla.machines.metadata.controller.controller import Controller
+from ottla.node.config import NodeConfig
+from ottla.node.listeners import Endpoint
+from ottla.node.registration import Membership
+from ottla.node.storage.meta_properties import Storage
+from ottla.runtime.metadata.metadata_log import MetadataLog
+from ottla.runtime.procedure import wait_for, wait_until
+from ottla.runtime.world import World
+
+_log = logging.getLogger(__name__)
+
+
+class BrokerServer:
+    """Locks the directories when it is made. `failed` is told why the broker cannot go on."""
+
+    def __init__(self, world: World, config: NodeConfig, storage: Storage, *, failed: Callable[[str], None]) -> None:
+        randbytes = world.entropy.randbytes
+        self._world = world
+        self._config = config
+        self._storage = storage
+        self._failed = failed
+        self._logs: LogDirs | None = LogDirs(
+            world.disk,
+            [path for path in config.log_dirs if path not in storage.failed],
+            world.clock,
+            config_of=self._log_config_of,
+            producer_expiration_ms=config.values.integer("producer.id.expiration.ms"),
+            unique_name=lambda: randbytes(16).hex(),
+        )
+        self._logs.offline.update(storage.failed)
+        self.broker: Broker | None = None
+
+    # Coming up
+
+    async def start(
+        self, metadata: MetadataLog[Controller], controller: ControllerServer, endpoints: Sequence[Endpoint]
+    ) -> Broker:
+        """Comes back when clients may be sent here. Raises `StorageError` when the disks or the controller say no."""
+        assert self._logs is not None
+        broker = self.broker = self._make_broker(metadata, controller)
+        await wait_for(partial(self._world.workers.run, partial(self._logs.open_all, self._on_opened)))
+        self._report_directories()
+        broker.identity.directory_ids = {path: self._storage.directory_ids[path] for path in self._logs.online}
+        epochs = {directory.broker_epoch for directory in self._logs.online.values() if directory.was_clean}
+        self._membership = Membership(
+            broker,
+            endpoints,
+            incarnation_id=random_uuid(self._world.entropy.randbytes),
+            previous_broker_epoch=epochs.pop() if len(epochs) == 1 else -1,
+            committed_offset=lambda: metadata.committed_offset,
+        )
+        broker.partitions.on_directory_failed = self._on_directory_failed
+        broker.start()
+        await wait_for(self._membership.join)
+        return broker
+
+    def _make_broker(self, metadata: MetadataLog[Controller], controller: ControllerServer) -> Broker:
+        assert self._logs is not None
+        broker = Broker(
+            node_id=self._config.node_id,
+            cluster_id=self._storage.cluster_id,
+            config=self._config.values,
+            image=metadata.image,
+            logs=self._logs,
+            world=self._world,
+            controller=controller,
+            directory_ids={path: self._storage.directory_ids[path] for path in self._logs.online},
+            node_settings=controller.node_settings,
+        )
+        broker.node_settings.apply(metadata.image.configs)
+        broker.metadata.quorum = controller.quorum
+        broker.at_end_of_turn = self._world.network.at_end_of_turn
+        metadata.listen(broker.on_metadata)
+        return broker
+
+    def _log_config_of(self, topic: str) -> LogConfig:
+        """Recovery goes by a topic's settings: whether it is compacted tells what a gap in its log means."""
+        assert self.broker is not None, "logs are opened when the metadata is known"
+        return self.broker.metadata.topic_settings(topic).log
+
+    def _on_opened(self, partition: TopicPartition, count: int, total: int) -> None:
+        if count % 1000 == 0 or count == total:
+            _log.info("opened %s of %s partitions (%s)", f"{count:,}", f"{total:,}", partition)
+
+    def _report_directories(self) -> None:
+        assert self._logs is not None
+        for directory in self._logs.online.values():
+            for warning in directory.warnings:
+                _log.warning("%s", warning)
+        for path, problem in self._logs.offline.items():
+            _log.error("%s is offline: %s", path, problem)
+        if self._config.metadata_log_dir in self._logs.offline or not self._logs.online:
+            path, problem = next(iter(self._logs.offline.items()))
+            raise StorageError(f"{path} cannot be used: {problem}")
+
+    def start_background(self) -> None:
+        """Requests are answered by now."""
+        assert self.broker is not None
+        self._background = Background(self.broker)
+        self._background.start()
+        self.broker.cleaner = LogCleaner(self.broker)
+        self.broker.cleaner.start()
+
+    def _on_directory_failed(self, path: str, problem: OSError) -> None:
+        assert self._logs is not None
+        if path == self._config.metadata_log_dir or not self._logs.online:
+            self._failed(f"{path} has failed: {problem}")
+        else:
+            self._membership.on_directory_failed(path)
+
+    # Going down
+
+    def stop_serving(self) -> None:
+        """Answers the requests that wait, and begins nothing new."""
+        assert self.broker is not None
+        self._background.stop()
+        if self.broker.cleaner is not None:
+            self.broker.cleaner.stop()
+        self.broker.replica_moves.stop()
+        self.broker.coordinators.close()
+        self.broker.partitions.purgatory.release_all()
+
+    async def leave(self) -> None:
+        """The controller has moved what this broker led."""
+        await wait_until(self._membership.leave)
+
+    async def close(self) -> None:
+        """The logs, with the markers of a clean stop. Nothing works on them any more."""
+        assert self._logs is not None
+        assert self.broker is not None
+        logs, self._logs = self._logs, None
+        await wait_for(partial(self._world.workers.run, partial(logs.close, self.broker.identity.broker_epoch)))
+
+    def abandon(self) -> None:
+        """Lets go of everything at once. Writes nothing."""
+        if self.broker is not None and self.broker.cleaner is not None:
+            self.broker.cleaner.stop()
+        if self._logs is not None:
+            self._logs.abandon()
