@@ -75,7 +75,7 @@ class Workers(Protocol):
     ) -> None:
         """Has `function` done, and what it returns or raises told to `then` or `failed` on the node's one thread.
 
-        Without `failed`, an exception is a fault that stops the node.
+        Without `failed`, an exception is raised there.
         """
         ...
 

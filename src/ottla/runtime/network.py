@@ -176,15 +176,24 @@ class LoopNetwork:
     def _end_turn(self) -> None:
         endings, self._endings = self._endings, []
         if len(endings) == 1:
-            endings[0]()
+            self._call(endings[0])
             return
         ends_s = monotonic() + _TURN_S
         for place, ending in enumerate(endings):
-            ending()
+            self._call(ending)
             if monotonic() > ends_s and place + 1 < len(endings):
                 self._loop.call_soon(self._end_turn)
                 self._endings[:0] = endings[place + 1 :]
                 return
+
+    def _call(self, ending: Callable[[], None]) -> None:
+        """One that breaks must not keep the others from their end."""
+        try:
+            ending()
+        except Exception as problem:
+            self._loop.call_exception_handler(
+                {"message": "what comes at the end of a turn broke", "exception": problem}
+            )
 
     def close(self) -> None:
         """Sockets are closed by their owners."""

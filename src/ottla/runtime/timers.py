@@ -3,6 +3,8 @@
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 
+from ottla.runtime.attribution import attributed
+
 
 class Timer:
     """One that was set: it fires once, or again and again, until it is cancelled."""
@@ -39,7 +41,11 @@ class Timer:
 
 
 class Timers:
-    """Sets timers and remembers them. What a callback raises goes to the loop's exception handler."""
+    """Sets timers and remembers them.
+
+    One that is set `after` a while fires for the request that it was set for, if any: what it raises is that request's.
+    Else an exception goes to the loop's exception handler.
+    """
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self.loop = loop
@@ -53,7 +59,7 @@ class Timers:
         return self.loop.time()
 
     def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
-        timer = Timer(self, callback, None)
+        timer = Timer(self, attributed(callback), None)
         timer._arm(delay_s)
         return timer
 

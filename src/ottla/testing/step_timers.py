@@ -12,6 +12,7 @@ the order in which it was set.
 from collections.abc import Callable
 from heapq import heappop, heappush
 
+from ottla.runtime.attribution import attributed
 from ottla.testing.clock import FixedClock
 
 _US_PER_S = 1_000_000
@@ -85,7 +86,7 @@ class StepTimers:
         return len(self._set)
 
     def after(self, delay_s: float, callback: Callable[[], None]) -> StepTimer:
-        return self._add(StepTimer(self, callback, None), delay_s)
+        return self._add(StepTimer(self, attributed(callback), None), delay_s)
 
     def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> StepTimer:
         return self._add(StepTimer(self, callback, interval_s), interval_s if first_s is None else first_s)

@@ -134,6 +134,21 @@ def test_what_comes_at_the_end_is_bounded_in_time_too(network: LoopNetwork, monk
     assert len(endings) == 4
 
 
+def test_an_end_that_breaks_does_not_keep_the_others_from_theirs(network: LoopNetwork) -> None:
+    problems: list[object] = []
+    network._loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
+    events: list[str] = []
+
+    def breaks() -> None:
+        raise AssertionError("an invariant")
+
+    network.at_end_of_turn(breaks)
+    network.at_end_of_turn(lambda: events.append("the end"))
+    run_for(network, 2)
+    assert events == ["the end"]
+    assert [str(problem) for problem in problems] == ["an invariant"]
+
+
 def test_a_watcher_that_breaks_does_not_keep_the_others_from_their_turn(network: LoopNetwork) -> None:
     problems: list[object] = []
     network._loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))

@@ -7,6 +7,8 @@ from memory_server import Scene
 
 from ottla.runtime.attribution import attributed, current
 from ottla.runtime.request import RefusedRequest
+from ottla.testing.clock import FixedClock
+from ottla.testing.step_timers import StepTimers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     ApiVersionsRequest,
@@ -200,3 +202,22 @@ def test_a_refusal_hangs_up_without_being_a_fault(is_later: bool) -> None:
     assert client.end.is_closed
     assert not scene.metrics.faults
     assert scene.metrics.refused == {"RefusedRequest": 1}
+
+
+def test_a_timer_that_breaks_fails_the_request_that_set_it() -> None:
+    scene = Scene()
+    timers = StepTimers(FixedClock())
+
+    def handle(context, message, respond) -> None:
+        def later() -> None:
+            raise Bug("too late")
+
+        timers.after(1.0, later)
+
+    scene.handle = handle
+    client = scene.connect()
+    client.ask(JOIN)
+    timers.advance(1000)
+    scene.network.run()
+    assert [reply.error_code for _, reply in client.replies()] == [FAILED]
+    assert current() is None

@@ -38,6 +38,7 @@ from ottla.machines.coordinator_machine import (
 )
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.records.header import NO_SEQUENCE
+from ottla.runtime.attribution import current
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
@@ -197,7 +198,7 @@ class CoordinatedPartition(Generic[MachineT]):
             _log.exception("%s of %s cannot be read", subject or "something", self.partition.name)
             failed(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
-        self._log.tell_when_committed(Waiting(found, (), then, failed, subject))
+        self._log.tell_when_committed(Waiting(found, (), then, failed, subject, current()))
 
     def _refusal_of(self, subject: str | None) -> ErrorCode:
         if self.state is not State.ACTIVE:
@@ -229,7 +230,8 @@ class CoordinatedPartition(Generic[MachineT]):
             failed(error)
         else:
             self._timers.set(decision.timers)
-            self._log.tell_when_committed(Waiting(decision.reply, decision.answers, then, failed, subject))
+            waiting = Waiting(decision.reply, decision.answers, then, failed, subject, current())
+            self._log.tell_when_committed(waiting)
         if following is not None:
             self._carry_out(following, _nothing, _nothing, subject)
 
@@ -319,7 +321,7 @@ class CoordinatedPartition(Generic[MachineT]):
             failed(error)
             return
         self.machine.replay_end_of_transaction(stamp, committed=marker.committed)
-        self._log.tell_when_committed(Waiting(None, (), then, failed, None))
+        self._log.tell_when_committed(Waiting(None, (), then, failed, None, current()))
         self._log.announce()
 
 

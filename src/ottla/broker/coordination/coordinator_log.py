@@ -6,6 +6,7 @@ watermark has passed the batch. If that takes longer than `offsets.commit.timeou
 coordinator is not available: what it asked for may or may not have happened, and is safe to ask for again.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from ottla.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from ottla.broker.context import Broker
 
+_log = logging.getLogger(__name__)
 _PAUSE_AFTER_FAILURE_S = 1.0
 """For how long nothing is taken up after an append has failed: a full disk is not to cost a loading each time."""
 
@@ -133,7 +135,11 @@ class CoordinatorLog:
         batch, self._open = self._open, None
         if batch is None:
             return
-        error = self.append(batch.build()) if batch.record_count else ErrorCode.NONE
+        try:
+            error = self.append(batch.build()) if batch.record_count else ErrorCode.NONE
+        except Exception:
+            _log.exception("what was decided in %s could not be made into a batch", self.partition.name)
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error:
             self._failed_s = self._broker.timers.now_s()
             fail(batch.waiting, error)

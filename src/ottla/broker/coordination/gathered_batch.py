@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ottla.machines.coordinator_machine import Answer, CoordinatorRecord, TransactionStamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.header import HEADER_SIZE, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from ottla.runtime.attribution import Attributed
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import encode_key, encode_versioned
 
@@ -21,13 +22,14 @@ EncodedRecord = tuple[bytes, bytes | None]
 
 
 class Waiting(NamedTuple):
-    """A decision whose outcome is told once all that it has seen is committed."""
+    """A decision whose outcome is told once all that it has seen is committed, to the request that asked for it."""
 
     reply: Any
     answers: Sequence[Answer]
     then: Callable[[Any], None]
     failed: Callable[[ErrorCode], None]
     subject: str | None
+    request: Attributed | None
 
 
 def encoded(records: Iterable[CoordinatorRecord]) -> list[EncodedRecord]:

@@ -10,6 +10,7 @@ from typing import Any
 from ottla.base.ports import Timer as LoopTimer
 from ottla.base.ports import Timers
 from ottla.machines.coordinator_machine import CoordinatorDecision, Timer, TimerName
+from ottla.runtime.attribution import work_for
 
 Expire = Callable[[Any, int], CoordinatorDecision[Any]]
 
@@ -47,6 +48,9 @@ class NamedTimers:
 
     def _arm(self, armed: "_Armed", delay_s: float) -> None:
         armed.wakes_s = armed.due_s
+        work_for(None, self._set_loop_timer, armed, delay_s)  # It outlives the request that sets it.
+
+    def _set_loop_timer(self, armed: "_Armed", delay_s: float) -> None:
         armed.loop_timer = self._timers.after(max(delay_s, 0), armed)
 
     def wake(self, armed: "_Armed") -> None:

@@ -1,11 +1,12 @@
 """Decisions that are written and whose outcome waits for the high watermark."""
 
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ottla.broker.coordination.gathered_batch import Waiting
 from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.runtime.attribution import Attributed, work_for
 from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 
@@ -44,23 +45,22 @@ class Uncommitted(Operation):
 
 def give_out(waiting: Sequence[Waiting]) -> None:
     """Tells everybody what was decided. A client that cannot be told keeps no other from being told."""
-    for reply, answers, then, _, subject in waiting:
-        try:
-            then(reply)
-            for waiter, answer in answers:
-                if isinstance(answer, ErrorCode):
-                    waiter.failed(answer)
-                else:
-                    waiter.then(answer)
-        except Exception:
-            _log.exception("an answer about %s could not be given", subject)
+    for one in waiting:
+        _tell(one, one.request, one.then, one.reply)
+        for waiter, answer in one.answers:
+            _tell(one, None, waiter.failed if isinstance(answer, ErrorCode) else waiter.then, answer)
 
 
 def fail(waiting: Sequence[Waiting], error: ErrorCode) -> None:
-    for _, answers, _, failed, subject in waiting:
-        try:
-            failed(error)
-            for waiter, _ in answers:
-                waiter.failed(error)
-        except Exception:
-            _log.exception("a failure about %s could not be told", subject)
+    for one in waiting:
+        _tell(one, one.request, one.failed, error)
+        for waiter, _ in one.answers:
+            _tell(one, None, waiter.failed, error)
+
+
+def _tell(decision: Waiting, request: Attributed | None, callback: Callable[[Any], None], outcome: object) -> None:
+    """What goes wrong is the request's that is told; a waiter has its own request."""
+    try:
+        work_for(request, callback, outcome)
+    except Exception:
+        _log.exception("the outcome of a decision about %s could not be told", decision.subject)

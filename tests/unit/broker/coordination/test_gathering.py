@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from numbers_bench import Bench, Told, follower_fetched, of_two_replicas, record
 
+from ottla.broker.coordination.gathered_batch import GatheredBatch
+from ottla.broker.coordination.waiters import ParkedRequest
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, Timer, TransactionStamp
 from ottla.records.control import EndTransactionMarker
+from ottla.runtime.attribution import work_for
 from ottla.wire.errors import ErrorCode
 
 STAMP = TransactionStamp(7, 3)
@@ -245,3 +248,57 @@ def test_a_timer_whose_command_cannot_be_written_fires_again() -> None:
     assert (bench.made[0].fired, "timer" in bench.made[0].numbers) == (["timer"] * 2, True)
     bench.node.timers.advance(5000)
     assert len(bench.made[0].fired) == 2
+
+
+class Request:
+    """A client's request that the loop works for."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def fail(self, problem: Exception) -> None:
+        self.problems.append(str(problem))
+
+
+def breaks(_: object) -> None:
+    raise AssertionError("cannot be told")
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_an_outcome_that_cannot_be_told_fails_its_own_request_and_the_others_are_told(is_later: bool) -> None:
+    bench, turns = in_turns(**(of_two_replicas() if is_later else {}))
+    request, other = Request(), Request()
+
+    def ask() -> None:
+        bench.coordinator.submit("any key", lambda machine, _: machine.put("a", 1), breaks, breaks)
+
+    work_for(request, ask)
+    told = bench.put("b", 2)
+    work_for(other, lambda: bench.put("c", 3))
+    turns.end()
+    if is_later:
+        follower_fetched(bench)
+    assert request.problems == ["cannot be told"]
+    assert other.problems == []
+    assert told.replies == ["b: None -> 2"]
+
+
+def test_a_waiter_that_cannot_be_told_fails_the_request_that_was_parked() -> None:
+    bench, turns = in_turns()
+    parked, deciding = Request(), Request()
+    waiters: list[ParkedRequest] = []
+    work_for(parked, lambda: waiters.append(ParkedRequest(breaks, breaks)))  # type: ignore[arg-type]
+    answers = [Answer(waiters[0], "a reply")]
+    work_for(deciding, lambda: bench.put("a", 1, answers=answers))
+    turns.end()
+    assert (parked.problems, deciding.problems) == (["cannot be told"], [])
+
+
+def test_a_batch_that_cannot_be_made_is_an_append_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, turns = in_turns()
+    told = bench.put("a", 1)
+    monkeypatch.setattr(GatheredBatch, "build", breaks)
+    turns.end()
+    assert told.errors == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    monkeypatch.undo()
+    assert bench.made[-1].numbers == {}, "loaded anew, without what is not in the log"
