@@ -102,17 +102,17 @@ class StepPeers:
     played by the test: each request is given the next of `replies`, a message or an error.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._local = LocalPeers(broker)
+    def __init__(self) -> None:
+        self.local: LocalPeers | None = None
         self.asked: list[tuple[int, Any]] = []
         self.replies: list[Any] = []
 
     def ask(self, node_id: int, request: Message, version: int, then: Then, failed: Failed) -> None:
         request = over_the_wire(request, version)
         self.asked.append((node_id, request))
-        if node_id == self._broker.identity.node_id:
-            self._local.ask(node_id, request, version, lambda reply: then(over_the_wire(reply, version)), failed)
+        if node_id == NODE_ID:
+            assert self.local is not None
+            self.local.ask(node_id, request, version, lambda reply: then(over_the_wire(reply, version)), failed)
             return
         reply = self.replies.pop(0)
         if isinstance(reply, Message):
@@ -178,6 +178,7 @@ class TestNode:
         self.timers = StepTimers(self.clock)
         self.workers = StepWorkers()
         self.controller = StepController()
+        self.peers = StepPeers()
         self.config = broker_settings(**settings)
         topics = SettingsOfTopics(self.config)
         self.logs = LogDirs(
@@ -203,11 +204,11 @@ class TestNode:
                 make_cleaner=self.make_cleaner,
             ),
             controller=self.controller,
+            peers=self.peers,
             settings=topics,
             directory_ids=directory_ids,
         )
-        self.peers = StepPeers(self.broker)
-        self.broker.peers = self.peers
+        self.peers.local = LocalPeers(self.broker)
         self.broker.start()
         self._handle = dispatcher(self.broker)
         self.line = StepLine()
