@@ -27,10 +27,10 @@ decided about it any more until the partition is loaded anew. The others are ser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ottla.base.dataclass import dataclass
 from ottla.records.kernel import Record
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
+from ottla.wire.record_values import encode_key, encode_versioned
 
 ItemT = TypeVar("ItemT")
 ReplyT = TypeVar("ReplyT")
@@ -43,6 +43,9 @@ class CoordinatorRecord(NamedTuple):
     value: Message | None = None
     version: int = 0
     """The version that the value is written in."""
+
+
+EncodedRecord = tuple[bytes, bytes | None]
 
 
 class TransactionStamp(NamedTuple):
@@ -86,8 +89,7 @@ class Broken(NamedTuple):
     problem: Exception
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorDecision(Generic[ReplyT]):
+class CoordinatorDecision(NamedTuple, Generic[ReplyT]):
     """What a command leads to. Records that are `atomic` go into one batch; others into as many as they need.
 
     `followed_by` is a command that is carried out next, before any other, once the records have been replayed. If they
@@ -110,6 +112,11 @@ class CoordinatorMachine:
     def subject_of(self, key: Message) -> str | None:
         """The group or transactional id that records with this key are about; None if the kind is not known."""
         raise NotImplementedError
+
+    def encode(self, record: CoordinatorRecord) -> EncodedRecord:
+        """A record's key and value as the log has them. Raises if they have no form there."""
+        key, value, version = record
+        return encode_key(key), None if value is None else encode_versioned(value, version)
 
     def replay(self, key: Message, value: Message | None) -> None:
         """A record has been decided on, or is found in the log while loading."""

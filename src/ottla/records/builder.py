@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ottla.base.ports import Buffer
-from ottla.records.batch import write_header
+from ottla.records.batch import MAGIC, write_header
 from ottla.records.columns import Header
 from ottla.records.compression import compress
 from ottla.records.header import (
@@ -11,6 +11,7 @@ from ottla.records.header import (
     DELETE_HORIZON_FLAG,
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
+    LOG_OVERHEAD,
     NO_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -26,8 +27,11 @@ class BatchBuilder(RecordWriter):
     """One batch in the making. Appending is the kernel's own method: nothing is between it and its caller.
 
     `limit` is a producer's `batch.size`, counted before compression: `append` returns False, and adds nothing,
-    when the record would take the batch beyond it. A first record always fits. `size` is the batch so far.
+    when the record would take the batch beyond it. A first record always fits. `size` is the batch so far. `header` is
+    there once the batch is built, for an append that would read it again otherwise; it has no checksum.
     """
+
+    header: BatchHeader
 
     def __init__(
         self,
@@ -71,16 +75,17 @@ class BatchBuilder(RecordWriter):
                 compressed = compress(self.compression, records, self.level)
             batch = bytearray(HEADER_SIZE)
             batch += compressed
-        write_header(batch, self._header())
+        self.header = self._header(len(batch) - LOG_OVERHEAD)
+        write_header(batch, self.header)
         return batch
 
-    def _header(self) -> BatchHeader:
+    def _header(self, batch_length: int) -> BatchHeader:
         stamp = self.log_append_time_ms
         return BatchHeader(
             base_offset=self.base_offset,
-            batch_length=0,
+            batch_length=batch_length,
             partition_leader_epoch=self.leader_epoch,
-            magic=0,
+            magic=MAGIC,
             crc=0,
             attributes=self.compression | self._flags,
             last_offset_delta=self.last_offset_delta,

@@ -23,7 +23,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ottla.broker.coordination.coordinator_log import CoordinatorLog
-from ottla.broker.coordination.gathered_batch import Waiting, encoded, in_parts
+from ottla.broker.coordination.gathered_batch import Waiting, in_parts, size_of
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.named_timers import Expire, NamedTimers
 from ottla.broker.partitions.partition import Partition
@@ -171,13 +171,14 @@ class CoordinatedPartition(Generic[MachineT]):
         if error:
             failed(error)
             return
+        now_ms = self._broker.clock.now_ms()
         try:
-            decision = decide(self.machine, self._broker.clock.now_ms())
+            decision = decide(self.machine, now_ms)
         except Exception as problem:
             self.take_offline(subject, problem)
             failed(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
-        self._carry_out(decision, then, failed, subject)
+        self._carry_out(decision, then, failed, subject, now_ms)
         self._log.write_soon()
 
     def query(
@@ -216,31 +217,29 @@ class CoordinatedPartition(Generic[MachineT]):
         then: Callable[[ReplyT], None],
         failed: Callable[[ErrorCode], None],
         subject: str | None,
+        now_ms: int,
     ) -> None:
         for broken, problem in decision.broken:
             self.take_offline(broken, problem)
-        error = self._take_up(decision, subject) if decision.records else ErrorCode.NONE
+        error = self._take_up(decision, subject, now_ms) if decision.records else ErrorCode.NONE
         following: CoordinatorDecision[None] | None = None
         try:
-            following = self._following(decision, error)
+            if error and self.state is State.ACTIVE:
+                following = self.machine.on_refused(decision, error, now_ms)
+            elif not error and decision.followed_by is not None:
+                following = decision.followed_by(self.machine, now_ms)
         except Exception as problem:
             self.take_offline(subject, problem)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error:
             failed(error)
         else:
-            self._timers.set(decision.timers)
+            if decision.timers:
+                self._timers.set(decision.timers)
             waiting = Waiting(decision.reply, decision.answers, then, failed, subject, current())
             self._log.tell_when_committed(waiting)
         if following is not None:
-            self._carry_out(following, _nothing, _nothing, subject)
-
-    def _following(self, decision: CoordinatorDecision[Any], error: ErrorCode) -> CoordinatorDecision[None] | None:
-        if error:
-            is_here = self.state is State.ACTIVE
-            return self.machine.on_refused(decision, error, self._broker.clock.now_ms()) if is_here else None
-        follow = decision.followed_by
-        return None if follow is None else follow(self.machine, self._broker.clock.now_ms())
+            self._carry_out(following, _nothing, _nothing, subject, now_ms)
 
     def _on_timer(self, name: TimerName, expire: Expire) -> None:
         subject = name[1]
@@ -257,30 +256,36 @@ class CoordinatedPartition(Generic[MachineT]):
 
     # Records
 
-    def _take_up(self, decision: CoordinatorDecision[Any], subject: str | None) -> ErrorCode:
+    def _take_up(self, decision: CoordinatorDecision[Any], subject: str | None, now_ms: int) -> ErrorCode:
         """Replays the decision's records, and has them written with the others of this turn."""
         error = self._log.refusal
-        parts = [decision.records] if decision.atomic else in_parts(decision.records, self._log.max_batch_bytes)
-        for records in parts:
-            error = error or self._take_up_together(records, decision.transaction, subject)
+        if decision.atomic:
+            return error or self._take_up_together(decision.records, decision.transaction, subject, now_ms)
+        for records in in_parts(decision.records, self.machine.encode, self._log.max_batch_bytes):
+            error = error or self._take_up_together(records, decision.transaction, subject, now_ms)
         return error
 
     def _take_up_together(
-        self, records: Sequence[CoordinatorRecord], transaction: TransactionStamp | None, subject: str | None
+        self,
+        records: Sequence[CoordinatorRecord],
+        transaction: TransactionStamp | None,
+        subject: str | None,
+        now_ms: int,
     ) -> ErrorCode:
         try:
-            written = encoded(records)
+            written = list(map(self.machine.encode, records))
         except Exception:
             _log.exception("what was decided about %s has no form in the log", subject or self.partition.name)
             return ErrorCode.UNKNOWN_SERVER_ERROR
-        error = self._log.make_room(written, transaction)
+        size = size_of(written)
+        error = self._log.make_room(written, size, transaction, now_ms)
         if error or self.state is not State.ACTIVE:
             return error or self.refusal
         broken = self._replay(records, transaction)
         if broken:
             subject_of = self.machine.subject_of
             written = [one for one, (key, _, _) in zip(written, records, strict=True) if subject_of(key) not in broken]
-        self._log.add(written)
+        self._log.add(written, size, now_ms)
         return ErrorCode.UNKNOWN_SERVER_ERROR if subject is not None and subject in broken else ErrorCode.NONE
 
     def _replay(self, records: Sequence[CoordinatorRecord], transaction: TransactionStamp | None) -> set[str | None]:

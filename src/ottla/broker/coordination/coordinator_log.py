@@ -10,12 +10,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ottla.broker.coordination.gathered_batch import EncodedRecord, GatheredBatch, Waiting, size_of
+from ottla.broker.coordination.gathered_batch import GatheredBatch, Waiting
 from ottla.broker.coordination.uncommitted import Uncommitted, fail, give_out
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce, append
 from ottla.log.producer_state import AppendOrigin
-from ottla.machines.coordinator_machine import TransactionStamp
+from ottla.machines.coordinator_machine import EncodedRecord, TransactionStamp
+from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class CoordinatorLog:
         self._on_failed = on_failed
         self._open: GatheredBatch | None = None
         self._is_awaited = False
-        self._failed_s = float("-inf")
+        self._failed_s: float | None = None
 
     def close(self) -> None:
         """What is still open is not written. Whoever waits is sent to the next coordinator."""
@@ -76,10 +77,11 @@ class CoordinatorLog:
         """Why nothing can be written at the moment."""
         if self.partition.state is None:
             return ErrorCode.NOT_COORDINATOR
-        has_just_failed = self._broker.timers.now_s() - self._failed_s < _PAUSE_AFTER_FAILURE_S
-        if has_just_failed or not self._has_enough_replicas:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return ErrorCode.NONE
+        if self._failed_s is not None:
+            if self._broker.timers.now_s() - self._failed_s < _PAUSE_AFTER_FAILURE_S:
+                return ErrorCode.COORDINATOR_NOT_AVAILABLE
+            self._failed_s = None
+        return ErrorCode.NONE if self._has_enough_replicas else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     @property
     def _has_enough_replicas(self) -> bool:
@@ -90,9 +92,11 @@ class CoordinatorLog:
     def max_batch_bytes(self) -> int:
         return self.partition.settings.rules.max_message_bytes
 
-    def make_room(self, records: Sequence[EncodedRecord], transaction: TransactionStamp | None) -> ErrorCode:
+    def make_room(
+        self, records: Sequence[EncodedRecord], size: int, transaction: TransactionStamp | None, now_ms: int
+    ) -> ErrorCode:
         """Before `add`. May write what is open, if these do not go with it; that may fail, as `on_failed` is told."""
-        size, limit = size_of(records), self.max_batch_bytes
+        limit = self.max_batch_bytes
         batch = self._open
         if batch is not None:
             if batch.transaction == transaction and batch.has_room_for(size, limit):
@@ -102,8 +106,8 @@ class CoordinatorLog:
         if not batch.has_room_for(size, limit):
             # It may still fit: sizes are estimates, and the batch may be compressed.
             alone = self._begin_batch(transaction)
-            alone.add(records, self._broker.clock.now_ms())
-            if len(alone.build()) > limit:
+            alone.add(records, size, now_ms)
+            if len(alone.build()[0]) > limit:
                 return ErrorCode.MESSAGE_TOO_LARGE
         self._open = batch
         return ErrorCode.NONE
@@ -111,9 +115,9 @@ class CoordinatorLog:
     def _begin_batch(self, transaction: TransactionStamp | None) -> GatheredBatch:
         return GatheredBatch(transaction, base_sequence=self._base_sequence, compression=self._compression)
 
-    def add(self, records: Sequence[EncodedRecord]) -> None:
+    def add(self, records: Sequence[EncodedRecord], size: int, now_ms: int) -> None:
         assert self._open is not None, "room is made first"
-        self._open.add(records, self._broker.clock.now_ms())
+        self._open.add(records, size, now_ms)
 
     # Writing
 
@@ -136,7 +140,7 @@ class CoordinatorLog:
         if batch is None:
             return
         try:
-            error = self.append(batch.build()) if batch.record_count else ErrorCode.NONE
+            error = self.append(*batch.build()) if batch.record_count else ErrorCode.NONE
         except Exception:
             _log.exception("what was decided in %s could not be made into a batch", self.partition.name)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -148,14 +152,14 @@ class CoordinatorLog:
             self._when_committed(batch.waiting)
             self.announce()
 
-    def append(self, data: bytearray) -> ErrorCode:
+    def append(self, data: bytearray, header: BatchHeader | None = None) -> ErrorCode:
         """Appends a batch by itself. `announce` is to follow, after the appender has begun to wait."""
         partition = self.partition
         if partition.state is None:
             return ErrorCode.NOT_COORDINATOR
         if not self._has_enough_replicas:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        error = append(self._broker, partition, data, AppendOrigin.COORDINATOR).error
+        error = append(self._broker, partition, data, AppendOrigin.COORDINATOR, header).error
         if not error:
             partition.traffic.bytes_in += len(data)
         return _AS_COORDINATOR.get(error, error)

@@ -7,18 +7,15 @@ that a log cannot tell who wrote it. Records that are written in a transaction h
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ottla.machines.coordinator_machine import Answer, CoordinatorRecord, TransactionStamp
+from ottla.machines.coordinator_machine import Answer, CoordinatorRecord, EncodedRecord, TransactionStamp
 from ottla.records.builder import BatchBuilder
-from ottla.records.header import HEADER_SIZE, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from ottla.records.header import HEADER_SIZE, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, BatchHeader
 from ottla.runtime.attribution import Attributed
 from ottla.wire.errors import ErrorCode
-from ottla.wire.record_values import encode_key, encode_versioned
 
 _NOBODY = TransactionStamp(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 _RECORD_OVERHEAD = 32
 """More than a record has beside its key and value: six varints and an attributes byte."""
-
-EncodedRecord = tuple[bytes, bytes | None]
 
 
 class Waiting(NamedTuple):
@@ -32,23 +29,23 @@ class Waiting(NamedTuple):
     request: Attributed | None
 
 
-def encoded(records: Iterable[CoordinatorRecord]) -> list[EncodedRecord]:
-    return [
-        (encode_key(key), None if value is None else encode_versioned(value, version))
-        for key, value, version in records
-    ]
-
-
 def size_of(records: Iterable[EncodedRecord]) -> int:
     """At least what these take in a batch, before compression."""
-    return sum(len(key) + (len(value) if value is not None else 0) + _RECORD_OVERHEAD for key, value in records)
+    size = 0
+    for key, value in records:
+        size += len(key) + _RECORD_OVERHEAD
+        if value is not None:
+            size += len(value)
+    return size
 
 
-def in_parts(records: Sequence[CoordinatorRecord], limit: int) -> Iterator[Sequence[CoordinatorRecord]]:
+def in_parts(
+    records: Sequence[CoordinatorRecord], encode: Callable[[CoordinatorRecord], EncodedRecord], limit: int
+) -> Iterator[Sequence[CoordinatorRecord]]:
     """Divides records that need not stay together, so that each part fits into a batch, unless one alone does not."""
     first, size = 0, HEADER_SIZE
-    for index, record in enumerate(encoded(records)):
-        takes = size_of((record,))
+    for index, record in enumerate(records):
+        takes = size_of((encode(record),))
         if size + takes > limit and index > first:
             yield records[first:index]
             first, size = index, HEADER_SIZE
@@ -77,15 +74,17 @@ class GatheredBatch:
     def has_room_for(self, size: int, limit: int) -> bool:
         return self._size + size <= limit
 
-    def add(self, records: Sequence[EncodedRecord], now_ms: int) -> None:
+    def add(self, records: Sequence[EncodedRecord], size: int, now_ms: int) -> None:
+        """`size` is that of the records, as `size_of` says."""
         append = self._builder.append
         for key, value in records:
             append(now_ms, key, value)
-        self._size += size_of(records)
+        self._size += size
 
     @property
     def record_count(self) -> int:
         return self._builder.record_count
 
-    def build(self) -> bytearray:
-        return self._builder.build()
+    def build(self) -> tuple[bytearray, BatchHeader]:
+        data = self._builder.build()
+        return data, self._builder.header

@@ -1,7 +1,10 @@
 """Which partition of a coordinator's topic a group or a transactional id belongs to.
 
-Every node and every version of Kafka must agree, so it is Java's hash of a string: over UTF-16 units, in 32 bits.
+Every node and every version of Kafka must agree, so it is Java's hash of a string: over UTF-16 units, in 32 bits. The
+same few groups ask again and again, so their hashes are remembered.
 """
+
+from functools import lru_cache
 
 _INT32 = 0xFFFFFFFF
 _SIGN = 0x80000000
@@ -12,6 +15,7 @@ def partition_of(key: str, partition_count: int) -> int:
     return (0 if hashed == -_SIGN else abs(hashed)) % partition_count
 
 
+@lru_cache(maxsize=4096)
 def java_string_hash(text: str) -> int:
     hashed = 0
     if text.isascii():

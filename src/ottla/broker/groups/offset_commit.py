@@ -31,7 +31,8 @@ def handle_offset_commit(
     def reply(outcome: OffsetCommitResponse | ErrorCode) -> None:
         if isinstance(outcome, ErrorCode):
             outcome = OffsetCommitResponse(topics=[_answered(topic, outcome) for topic in taken])
-        respond(OffsetCommitResponse(topics=_joined(outcome.topics, refused, by_id=by_id)))
+        outcome.topics = _joined(outcome.topics, refused, by_id=by_id)
+        respond(outcome)
 
     if not taken:
         reply(ErrorCode.NONE)

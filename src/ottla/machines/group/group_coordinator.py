@@ -16,6 +16,7 @@ from ottla.machines.coordinator_machine import (
     CoordinatorDecision,
     CoordinatorMachine,
     CoordinatorRecord,
+    EncodedRecord,
     Timer,
     TransactionStamp,
     Waiter,
@@ -28,6 +29,7 @@ from ottla.machines.group.consumer.describing import described
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.replay import replay_consumer_record
 from ottla.machines.group.effects import Effects
+from ottla.machines.group.encoded_offsets import encoded_commit
 from ottla.machines.group.membership import Group, Membership, NewIds
 from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.settings import GroupSettings
@@ -73,6 +75,9 @@ class GroupCoordinator(CoordinatorMachine):
     def subject_of(self, key: Message) -> str | None:
         group_id = getattr(key, "group", None) or getattr(key, "group_id", None)
         return group_id if isinstance(group_id, str) else None
+
+    def encode(self, record: CoordinatorRecord) -> EncodedRecord:
+        return encoded_commit(record) or super().encode(record)
 
     def replay(self, key: Message, value: Message | None) -> None:
         match key, value:
@@ -160,7 +165,6 @@ class GroupCoordinator(CoordinatorMachine):
         self, request: OffsetCommitRequest, api_version: int, now_ms: int
     ) -> CoordinatorDecision[OffsetCommitResponse | ErrorCode]:
         group = self.groups.get(request.group_id)
-        effects = Effects()
         if group is None:
             error = self._check_commit_of_nobody(request.generation_id_or_member_epoch, api_version)
         else:
@@ -170,20 +174,27 @@ class GroupCoordinator(CoordinatorMachine):
                 request.generation_id_or_member_epoch,
                 is_transactional=False,
                 api_version=api_version,
-                partitions=[
+                partitions=(
                     (topic.topic_id, partition.partition_index)
                     for topic in request.topics
                     for partition in topic.partitions
-                ],
+                ),
             )
         if error:
             return CoordinatorDecision(error)
-        if isinstance(group, ClassicGroup) and group.state in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
-            member = group.members.get(request.member_id)
-            if member is not None:
-                self.members.rebalance.keep_session(group, member, effects)
         response, records = offset_commands.commit(request, self.settings, now_ms)
-        return CoordinatorDecision(response, records, timers=effects.timers)
+        return CoordinatorDecision(response, records, (), self._kept_session(group, request.member_id))
+
+    def _kept_session(self, group: Group | None, member_id: str) -> Sequence[Timer]:
+        """To a classic group a commit is a heartbeat as well."""
+        if not member_id or not isinstance(group, ClassicGroup):
+            return ()
+        member = group.members.get(member_id)
+        if member is None or group.state not in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
+            return ()
+        effects = Effects()
+        self.members.rebalance.keep_session(group, member, effects)
+        return effects.timers
 
     @staticmethod
     def _check_commit_of_nobody(generation: int, api_version: int) -> ErrorCode:

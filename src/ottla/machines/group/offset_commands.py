@@ -84,19 +84,16 @@ def _take(
     topic_id: Uuid = ZERO_UUID,
 ) -> Iterator[tuple[int, ErrorCode]]:
     """Writes the offsets of a group in a topic down, and tells of each partition what is wrong with it."""
+    longest = settings.offset_metadata_max_bytes
     for partition in asked:
         metadata = partition.committed_metadata or ""
-        error = _metadata_error(metadata, settings)
-        if not error:
-            offset, leader_epoch = partition.committed_offset, partition.committed_leader_epoch
-            committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expires_ms, topic_id)
-            records.append(offset_committed(*place, partition.partition_index, committed))
-        yield partition.partition_index, error
-
-
-def _metadata_error(metadata: str, settings: GroupSettings) -> ErrorCode:
-    is_long = len(metadata) > settings.offset_metadata_max_bytes
-    return ErrorCode.OFFSET_METADATA_TOO_LARGE if is_long else ErrorCode.NONE
+        if len(metadata) > longest:
+            yield partition.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE
+            continue
+        offset, leader_epoch = partition.committed_offset, partition.committed_leader_epoch
+        committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expires_ms, topic_id)
+        records.append(offset_committed(*place, partition.partition_index, committed))
+        yield partition.partition_index, ErrorCode.NONE
 
 
 # Fetching
