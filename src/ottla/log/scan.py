@@ -22,6 +22,8 @@ from ottla.records.batch import (
 
 _LENGTH = Struct(">i")
 _HEADER_WINDOW = 4096
+# From one entry of an index to the next it is mostly less.
+_FIND_WINDOW = 8192
 _WINDOW = 1 << 20
 _EXTENT = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
 _MIN_CURRENT_LENGTH = HEADER_SIZE - LOG_OVERHEAD
@@ -31,7 +33,7 @@ _MIN_LENGTH = 14
 
 def find_offset(file: File, position: int, end: int, offset: int) -> tuple[int, BatchHeader] | None:
     """Position and header of the first batch, from `position` to `end`, that ends at or after `offset`."""
-    window = file.read_at(position, min(_HEADER_WINDOW, end - position)) if position < end else b""
+    window = file.read_at(position, min(_FIND_WINDOW, end - position)) if position < end else b""
     at, last_whole = 0, len(window) - HEADER_SIZE
     while at <= last_whole:
         base_offset, length, magic, last_offset_delta = _EXTENT.unpack_from(window, at)

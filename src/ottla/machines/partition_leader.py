@@ -72,9 +72,10 @@ class LeaderState:
         assert end_offset >= self._local_end_offset, "a leader's log does not shrink"
         self._local_end_offset = end_offset
         if not self.followers:
-            moved = end_offset > self.high_watermark
-            self.high_watermark = max(end_offset, self.high_watermark)
-            return moved
+            if end_offset <= self.high_watermark:
+                return False
+            self.high_watermark = end_offset
+            return True
         return self._advance()
 
     def on_fetched(self, replica: int, offset: int, log_start_offset: int, now_ms: int) -> bool:
@@ -114,7 +115,8 @@ class LeaderState:
 
     def has_enough_replicas(self, min_insync_replicas: int) -> bool:
         """Whether a write with acks=all may be taken. A topic with fewer replicas than that needs all of them."""
-        return len(self.isr) >= min(min_insync_replicas, len(self.replicas))
+        in_sync = len(self.isr)
+        return in_sync >= min_insync_replicas or in_sync >= len(self.replicas)
 
     def acknowledgement(self, required_offset: int, min_insync_replicas: int) -> ErrorCode | None:
         """What a producer that waits for all is told about records that end before `required_offset`; None: wait."""

@@ -138,7 +138,7 @@ class Connection:
         except UnsupportedRequestError as problem:
             header, message = problem.header, None
         request = PendingRequest(self, header, session.active_s, message, size)
-        self._replies.add(request)
+        self._replies.append(request)
         server.received(size)
         WORK.request = request
         try:

@@ -6,7 +6,7 @@ the response to ApiVersions always has the oldest header: a client that asks doe
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -73,8 +73,10 @@ def decode_request(frame: Buffer) -> Request:
     decoders = _request_decoders.get(bytes(frame[:4])) or _find_request_decoders(frame)
     header, start = decoders[0](frame, 0)
     message, _ = decoders[1](frame, start)
-    return Request(header, message)
+    return _as_request((header, message))
 
+
+_as_request = partial(tuple.__new__, Request)  # half the time of its constructor
 
 _request_decoders: dict[bytes, tuple[Decoder, Decoder]] = {}
 """First four bytes of a frame (API key and version) to the decoders of header and message; only of those that exist."""

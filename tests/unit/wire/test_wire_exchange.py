@@ -101,7 +101,7 @@ def test_replies_leave_in_the_order_of_their_places() -> None:
     row: ReplyRow[Slot] = ReplyRow()
     first, second, third = Slot(), Slot(), Slot()
     for slot in (first, second, third):
-        row.add(slot)
+        row.append(slot)
     second.parts = ["b", "c"]
     assert (row.has_ready, row.take_ready()) == (False, [])
     first.parts = []

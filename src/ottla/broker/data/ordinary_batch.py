@@ -5,12 +5,12 @@ changed here: what is not ordinary (compressed, of a transaction, for several pa
 to refuse) takes the long way, which looks at everything again and has the words for a refusal.
 """
 
-from typing import NamedTuple
+from typing import TypeAlias
 
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.topic_names import INTERNAL
-from ottla.records.header import BatchHeader
+from ottla.records.header import BatchHeader, TimestampType
 from ottla.records.kernel import ordinary_header
 from ottla.wire.messages import ProduceRequest
 
@@ -18,12 +18,10 @@ USES_TOPIC_IDS = 13
 MAX_PLAIN_BYTES = 4 << 20
 _ALL, _LEADER = -1, 1
 _FOREVER = (1 << 63) - 1
+_CREATE_TIME = TimestampType.CREATE_TIME
 
 
-class OrdinaryBatch(NamedTuple):
-    partition: Partition
-    records: memoryview
-    header: BatchHeader
+OrdinaryBatch: TypeAlias = tuple[Partition, memoryview, BatchHeader]
 
 
 def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest) -> OrdinaryBatch | None:
@@ -38,17 +36,17 @@ def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest)
     records: memoryview | None = data.records  # type: ignore[assignment]
     name = topic.name if version < USES_TOPIC_IDS else partitions.metadata.topic_name(topic.topic_id)
     partition = partitions.get((name, data.index))  # type: ignore[arg-type]  # no partition has no name
-    if partition is None or partition.state is None or not records or name in INTERNAL:
+    if partition is None or not records or name in INTERNAL:
         return None
-    settings = partition.settings
+    state, settings = partition.state, partition.settings
+    if state is None or (acks == _ALL and not state.has_enough_replicas(settings.min_insync_replicas)):
+        return None
     rules = settings.rules
-    if not rules.take_batches_as_they_are or len(records) > MAX_PLAIN_BYTES:
-        return None
-    if acks == _ALL and not partition.state.has_enough_replicas(settings.min_insync_replicas):
+    if rules.compression or rules.timestamp_type is not _CREATE_TIME or len(records) > MAX_PLAIN_BYTES:
         return None
     now_ms = partitions.clock.now_ms()
     earliest, latest = now_ms - rules.timestamp_before_max_ms, min(now_ms + rules.timestamp_after_max_ms, _FOREVER)
     header = ordinary_header(records, rules.max_message_bytes, earliest, latest, rules.compacted)
     if header is None or header.attributes:
         return None
-    return OrdinaryBatch(partition, records, header)
+    return partition, records, header
