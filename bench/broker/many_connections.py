@@ -6,6 +6,7 @@ every core for its rate and a node of ours one, so the second tells more of what
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 
 from contenders import Contender
 from load import LARGE, LARGE_RECORDS, SMALL, SMALL_RECORDS, alternating
@@ -17,6 +18,8 @@ from wire_client import WireClient, produce_request
 WARM_UP_REQUESTS = 200_000
 MOST_BYTES = 256 << 20
 CPU_TARGET = 0.6
+
+_numbers = count()
 
 
 def warm_up_crowd(nodes: list[Contender]) -> None:
@@ -86,13 +89,14 @@ def _checked(
     node: Contender, *, batch: bytearray, records: int, connections: int, in_flight: int, seconds: float
 ) -> tuple[int, float]:
     """One round of producing to a topic of its own; raises unless every acknowledged record is there."""
+    topic = f"produce-crowd-{next(_numbers)}"  # A topic of the same name may still be on its way out.
     answered, took, end_offset = _produced(
-        node, "produce-crowd", batch, connections, in_flight, seconds, MOST_BYTES // len(batch)
+        node, topic, batch, connections, in_flight, seconds, MOST_BYTES // len(batch)
     )
     if end_offset != (answered + 1) * records:  # the first request told the size of the answers
         raise RuntimeError(f"{(answered + 1) * records} records were acknowledged, and {end_offset} are there")
     with WireClient(node.bootstrap) as client:
-        client.delete_topic("produce-crowd")
+        client.delete_topic(topic)
     return answered, took
 
 

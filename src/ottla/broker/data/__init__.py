@@ -1,6 +1,6 @@
 """Records in and out: what clients ask of the partitions that this node leads.
 
-    produce              batches into logs; batch_checks decides what a batch must be
+    produce              batches into logs; batch_checks decides what a batch must be, ordinary_batch at a glance
     fetch                bytes out of logs; fetch_reader reads one partition, fetch_sessions remembers what clients read
     list_offsets, offset_for_leader_epoch, delete_records
     leader_hints         where a leader is, for a client that asked the wrong node

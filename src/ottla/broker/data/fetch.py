@@ -8,6 +8,7 @@ the request waits at all of its partitions, and each append there makes it look 
 is read anew at the end.
 """
 
+from ottla.base.ids import ZERO_UUID
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
 from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted, wanted_partitions
@@ -96,6 +97,9 @@ class Fetch(Operation):
         self._available: dict[Partition, int] = {}
 
     def begin(self) -> None:
+        if self._max_wait_ms > 0 and self._min_bytes > 0 and self._is_at_the_end():
+            self._partitions.purgatory.hold(self, list(self._places), self._max_wait_ms)
+            return
         read, size, is_urgent = self._read_all()
         if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
             self._reply(read)
@@ -122,6 +126,25 @@ class Fetch(Operation):
         return read, size, is_urgent
 
     # Waiting
+
+    def _is_at_the_end(self) -> bool:
+        """Whether it is a consumer's that follows the end of one partition, where there is nothing new: most wait so.
+
+        It has found its place then, without anything having been read.
+        """
+        if len(self._wanted) != 1 or self._is_follower:
+            return False
+        wanted = self._wanted[0][1]
+        place = self._partitions.get((wanted.topic, wanted.index))  # type: ignore[arg-type]  # no partition has no name
+        if place is None or (place.topic_id != wanted.topic_id and wanted.topic_id != ZERO_UUID):
+            return False
+        if wanted.last_fetched_epoch >= 0 or place.check_leader(wanted.current_leader_epoch):
+            return False
+        if self._reader.end_of(place) != wanted.offset:
+            return False
+        self._places[place] = wanted
+        self._available[place] = 0
+        return True
 
     def _find_places(self, read: Read) -> bool:
         partitions = self._partitions

@@ -14,7 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from ottla.base.ports import Timer, Timers
+from ottla.base.ports import Timers
+from ottla.broker.partitions.deadlines import Deadlines
 from ottla.runtime.attribution import WORK, Attributed, current
 from ottla.runtime.request import ClientConnection
 
@@ -29,15 +30,15 @@ class Place(Protocol):
 
 
 class Operation(ABC):
-    """Something that waits. Its timer, its places and the request that it waits for are the purgatory's."""
+    """Something that waits. How long, at which places, and the request that it waits for are the purgatory's."""
 
-    __slots__ = ("client", "places", "request", "timer")
+    __slots__ = ("client", "places", "request", "wait_ms")
 
     def __init__(self, client: ClientConnection) -> None:
         self.client = client
         self.places: Sequence[Place] = ()
         self.request: Attributed | None = None
-        self.timer: Timer | None = None
+        self.wait_ms = 0
 
     @abstractmethod
     def is_done(self, place: Place) -> bool:
@@ -50,8 +51,8 @@ class Operation(ABC):
 
 class Purgatory:
     def __init__(self, timers: Timers) -> None:
-        self._timers = timers
         self._operations: dict[Operation, None] = {}
+        self._deadlines: Deadlines[Operation] = Deadlines(timers, self._complete)
 
     def __len__(self) -> int:
         return len(self._operations)
@@ -65,7 +66,8 @@ class Purgatory:
                 place.waiting = {}
             place.waiting[operation] = None
         self._operations[operation] = None
-        operation.timer = self._timers.after(min(wait_ms, MAX_WAIT_MS) / 1000, lambda: self._complete(operation))
+        operation.wait_ms = min(wait_ms, MAX_WAIT_MS)
+        self._deadlines.add(operation, operation.wait_ms)
 
     def wake(self, place: Place) -> None:
         """Something happened at `place`."""
@@ -115,9 +117,7 @@ class Purgatory:
     def _forget(self, operation: Operation) -> None:
         del self._operations[operation]
         self._leave(operation, operation.places)
-        if operation.timer is not None:
-            operation.timer.cancel()
-            operation.timer = None
+        self._deadlines.remove(operation, operation.wait_ms)
 
     @staticmethod
     def _leave(operation: Operation, places: Iterable[Place]) -> None:

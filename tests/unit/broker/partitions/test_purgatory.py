@@ -92,6 +92,55 @@ def test_the_longest_wait_is_a_day():
     assert wish.completed == 1
 
 
+def test_operations_of_one_wait_share_a_timer_and_each_completes_at_its_own_time():
+    waiting, timers = purgatory()
+    wishes = [Wish() for _ in range(4)]
+    places = [Place() for _ in wishes]
+    for wish, place in zip(wishes, places, strict=True):
+        waiting.hold(wish, [place], 1000)
+        timers.advance(100)
+    assert len(timers) == 1
+    waiting.wake(places[0])
+    timers.advance(650)  # 50 ms after the first would have been due
+    assert [wish.completed for wish in wishes] == [1, 0, 0, 0]
+    timers.advance(50)
+    assert [wish.completed for wish in wishes] == [1, 1, 0, 0]
+    timers.advance(99)
+    assert [wish.completed for wish in wishes] == [1, 1, 0, 0]
+    timers.advance(1)
+    assert [wish.completed for wish in wishes] == [1, 1, 1, 0]
+    timers.advance(100)
+    assert [wish.completed for wish in wishes] == [1, 1, 1, 1]
+    assert len(timers) == 0
+
+
+def test_a_shorter_wait_that_begins_later_may_be_over_first():
+    waiting, timers = purgatory()
+    long, short = Wish(), Wish()
+    waiting.hold(long, [Place()], 1000)
+    waiting.hold(short, [Place()], 200)
+    timers.advance(200)
+    assert (long.completed, short.completed, len(timers)) == (0, 1, 1)
+    timers.advance(800)
+    assert (long.completed, short.completed, len(timers)) == (1, 1, 0)
+
+
+def test_an_operation_whose_time_is_over_may_end_the_wait_of_the_next():
+    waiting, timers = purgatory()
+    place, second = Place(), Wish(wanted=1)
+
+    class First(Wish):
+        def complete(self) -> None:
+            super().complete()
+            waiting.wake(place)
+
+    first = First()
+    waiting.hold(first, [place], 1000)
+    waiting.hold(second, [place], 1000)
+    timers.advance(1000)
+    assert (first.completed, second.completed, len(waiting), len(timers)) == (1, 1, 0, 0)
+
+
 def test_the_operations_of_clients_that_have_gone_are_dropped():
     waiting, timers = purgatory()
     gone, here = Wish(), Wish()
