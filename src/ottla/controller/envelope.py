@@ -21,7 +21,7 @@ from ottla.wire.apis import ApiKey, api
 from ottla.wire.codec import decode
 from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
-from ottla.wire.frame import Request, UnsupportedRequestError, decode_request, encode_response
+from ottla.wire.frame import Request, decode_request, encode_response
 from ottla.wire.message import Message
 from ottla.wire.messages import DefaultPrincipalData, EnvelopeRequest, EnvelopeResponse
 
@@ -40,9 +40,10 @@ FORWARDABLE: Final = frozenset(
         ApiKey.UPDATE_FEATURES,
         ApiKey.UNREGISTER_BROKER,
         ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
     }
 )
-"""What a broker may pass on for its clients, as Kafka has it; nodes ask the rest for themselves."""
+"""What a broker may pass on, as Kafka 4.3.1 has it; nodes ask the rest for themselves."""
 
 _VERSION = Struct(">h")
 _SIZE_BYTES: Final = 4
@@ -81,12 +82,11 @@ def handle_envelope(
 
 
 def _opened(data: Buffer) -> Request:
+    """Bytes that are no request are, to Kafka, one of a version that it does not know."""
     try:
         opened = decode_request(data)
-    except UnsupportedRequestError:
-        raise _Refused(ErrorCode.UNSUPPORTED_VERSION) from None
     except RemoteProtocolError:
-        raise _Refused(ErrorCode.INVALID_REQUEST) from None
+        raise _Refused(ErrorCode.UNSUPPORTED_VERSION) from None
     key = opened.header.request_api_key
     if key not in FORWARDABLE:
         raise _Refused(ErrorCode.INVALID_REQUEST)
