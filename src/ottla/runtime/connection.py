@@ -151,7 +151,7 @@ class Connection:
         WORK.request = None
         if request.parts is None:
             request.keep_little()
-        if session.client.is_held or session.is_full(len(self._replies)) or server.is_full:
+        if server.is_full or session.client.is_held or session.is_full(len(self._replies)):
             self._pause_reading()
         elif server.answered_s - session.active_s > _STEP_S:
             self._pause_reading()
@@ -163,9 +163,11 @@ class Connection:
     def on_answered(self, request: PendingRequest) -> None:
         """The request has its reply."""
         self.server.answered(request)
+        unsent_bytes = 0
         for part in request.parts or ():
             if part.__class__ is not Region:
-                self.session.unsent_bytes += len(part)  # type: ignore[arg-type]
+                unsent_bytes += len(part)  # type: ignore[arg-type]
+        self.session.unsent_bytes += unsent_bytes
         if not self._is_corked and not self._is_to_send and self._replies.has_ready:
             self._send_later()
 

@@ -5,6 +5,7 @@ along the way goes to the `Traffic` it was given.
 """
 
 import logging
+from math import inf
 from typing import Protocol
 
 from ottla.base.dataclass import dataclass
@@ -106,6 +107,9 @@ class Server:
         self._waiting: list[_Listening] = []
         self._to_send: list[Connection] = []
         self._queued_bytes = 0
+        self._max_queued_bytes = self.limits.max_queued_bytes if self.limits.max_queued_bytes >= 0 else inf
+        self.is_full = False
+        """Whether more requests are waiting for their replies than `queued.max.request.bytes` allows."""
         self._next_id = 0
         idle_s = self.limits.max_idle_ms / 1000
         self._sweep = timers.every(min(idle_s / 4, 60), self._close_idle) if idle_s > 0 else None
@@ -193,24 +197,21 @@ class Server:
     # What connections report
 
     @property
-    def is_full(self) -> bool:
-        """Whether more requests are waiting for their replies than `queued.max.request.bytes` allows."""
-        return 0 <= self.limits.max_queued_bytes < self._queued_bytes
-
-    @property
     def unanswered(self) -> int:
         """How many requests wait for their replies."""
         return sum(connection.unanswered for connection in self.connections)
 
     def received(self, size: int) -> None:
         self._queued_bytes += size
+        if self._queued_bytes > self._max_queued_bytes:
+            self.is_full = True
 
     def answered(self, request: PendingRequest) -> None:
-        was_full = bool(self.paused) and self.is_full
         self._queued_bytes -= request.size
         self.answered_s = now_s = self.now_s()
         self._traffic.on_response(request, request.size, now_s - request.received_s)
-        if was_full and not self.is_full:
+        if self.is_full and self._queued_bytes <= self._max_queued_bytes:
+            self.is_full = False
             for connection in list(self.paused):
                 connection.maybe_resume()
 
