@@ -249,6 +249,11 @@ class OffsetIndex(_SparseIndex):
         entry = self._floor(offset - self._base_offset, 0)[1]
         return entry[1] if entry else 0
 
+    def offset_past(self, position: int) -> int | None:
+        """An offset that no batch before `position` in the file has; None if only the end of the segment is one."""
+        slot = self._floor_slot(position - 1, 1) + 1
+        return self.entry(slot)[0] if slot < len(self) else None
+
     def truncate_to(self, offset: int) -> None:
         """Drops the entries of `offset` and after."""
         self._keep(self._floor_slot(offset - self._base_offset - 1, 0) + 1)

@@ -11,7 +11,7 @@ from ottla.log.errors import OffsetOutOfRange
 from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.outcomes import FileSlice, TimestampAndOffset
 from ottla.log.producer_state import ProducerState
-from ottla.log.reading import aborted_transactions, first_at, latest, read
+from ottla.log.reading import aborted_transactions, first_at, latest, offset_past, read
 from ottla.log.segment import Segment
 from ottla.log.transaction_index import AbortedTransaction
 
@@ -52,6 +52,14 @@ class ReadableLog:
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
         return read(self.segments, self.log_end_offset, offset, max_bytes, upper_bound, min_one_batch=min_one_batch)
+
+    def aborted_in(self, from_offset: int, part: FileSlice, upper_bound: int) -> list[AbortedTransaction]:
+        """The aborted transactions that a reader of `part` must leave out, which was read from `from_offset` on.
+
+        As Kafka, they are told up to the next entry of the offset index: some may be just past the part.
+        """
+        past = offset_past(self.segments, self.log_end_offset, from_offset, part)
+        return self.aborted_transactions(from_offset, min(past, upper_bound))
 
     def aborted_transactions(self, from_offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """The aborted transactions that a reader of [from_offset, upper_bound) must leave out."""

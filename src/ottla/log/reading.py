@@ -48,6 +48,16 @@ def read(
     return NOTHING
 
 
+def offset_past(segments: Sequence[Segment], log_end_offset: int, offset: int, part: FileSlice) -> int:
+    """An offset that is after all in `part`, which was read from `offset` on, and mostly not far after it."""
+    for slot in range(slot_of(segments, offset), len(segments)):
+        segment = segments[slot]
+        if segment.file is part.file:
+            found = segment.offset_index.offset_past(part.position + part.size)
+            return end_of(segments, slot, log_end_offset) if found is None else found
+    return log_end_offset
+
+
 def aborted_transactions(segments: Sequence[Segment], from_offset: int, upper_bound: int) -> list[AbortedTransaction]:
     found: list[AbortedTransaction] = []
     for segment in segments[slot_of(segments, from_offset) :]:

@@ -7,6 +7,7 @@ Like the sparse indexes this one can be rebuilt from the log. So an entry that a
 now, and `write` is what insists.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
 from struct import Struct
@@ -18,6 +19,7 @@ from ottla.log.files import size_if_there, sync_file
 
 _ENTRY = Struct(">hqqqq")
 _VERSION = 0
+_READ_ENTRIES = 256
 
 
 class AbortedTransaction(NamedTuple):
@@ -37,7 +39,7 @@ def parse_entries(data: bytes, path: str) -> Iterator[AbortedTransaction]:
 
 
 class TransactionIndex:
-    """The `.txnindex` of one segment. Entries are few, so they are read from the file when asked for."""
+    """The `.txnindex` of one segment. Its entries are read from the file when they are asked for."""
 
     __slots__ = ("_disk", "_file", "_needs_trimming", "_path", "_size", "_unwritten")
 
@@ -56,15 +58,33 @@ class TransactionIndex:
         with suppress(OSError):
             self._write()
 
+    def __len__(self) -> int:
+        return (self._size + len(self._unwritten)) // _ENTRY.size
+
     def entries(self) -> list[AbortedTransaction]:
-        written = self._opened().read_at(0, self._size) if self._size else b""
-        return list(parse_entries(written + self._unwritten, self._path))
+        return self._read(0, len(self))
+
+    def _entries_from(self, slot: int) -> Iterator[AbortedTransaction]:
+        while some := self._read(slot, _READ_ENTRIES):
+            yield from some
+            slot += len(some)
+
+    def _read(self, slot: int, count: int) -> list[AbortedTransaction]:
+        """Up to so many entries from a slot on."""
+        start, end = slot * _ENTRY.size, (slot + count) * _ENTRY.size
+        written = self._opened().read_at(start, min(end, self._size) - start) if start < self._size else b""
+        unwritten = self._unwritten[max(start - self._size, 0) : max(end - self._size, 0)]
+        return list(parse_entries(written + unwritten, self._path))
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
-        """The aborted transactions that touch [fetch_offset, upper_bound), and whether later segments can have none."""
+        """The aborted transactions that touch [fetch_offset, upper_bound), and whether later segments can have none.
+
+        Entries come in the order of their markers, so that those of transactions that ended before are not even read.
+        """
         found = []
-        for aborted in self.entries():
-            if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_bound:
+        ended_before = bisect_left(range(len(self)), fetch_offset, key=lambda slot: self._read(slot, 1)[0].last_offset)
+        for aborted in self._entries_from(ended_before):
+            if aborted.first_offset < upper_bound:
                 found.append(aborted)
             if aborted.last_stable_offset >= upper_bound:
                 return found, True

@@ -12,6 +12,7 @@ from partition_logs import (
     at_offset,
     batch,
     bytes_of,
+    headers_in,
     in_transaction,
     marker,
     offsets_in,
@@ -228,6 +229,17 @@ class TestCommitted:
         self, aborted: PartitionLog, from_offset: int, upper_bound: int, producers: list[int]
     ) -> None:
         found = aborted.aborted_transactions(from_offset, upper_bound)
+        assert [transaction.producer_id for transaction in found] == producers
+
+    @pytest.mark.parametrize(
+        ("from_offset", "batches", "producers"), [(0, 1, [7]), (0, 2, [7, 8]), (3, 1, [8]), (4, 1, [8]), (6, 2, [])]
+    )
+    def test_those_in_a_part_that_was_read_reach_to_the_next_entry_of_the_index(
+        self, aborted: PartitionLog, from_offset: int, batches: int, producers: list[int]
+    ) -> None:
+        headers = [header for header in headers_in(aborted) if header.base_offset >= from_offset]
+        part = aborted.read(from_offset, sum(header.size for header in headers[:batches]), 8)
+        found = aborted.aborted_in(from_offset, part, 8)
         assert [transaction.producer_id for transaction in found] == producers
 
     def test_they_are_the_same_after_the_index_was_lost(self, aborted: PartitionLog) -> None:

@@ -98,7 +98,7 @@ class FetchReader:
         log = partition.log
         aborted = None
         if self._isolation_level:
-            aborted = self._aborted(partition, wanted) if len(records) else []
+            aborted = self._aborted(partition, wanted, records) if isinstance(records, FileSlice) and records else []
         return _PartitionData(
             partition_index=wanted.index,
             high_watermark=log.high_watermark,
@@ -122,11 +122,13 @@ class FetchReader:
             records=_NO_BYTES,
         )
 
-    def _aborted(self, partition: Partition, wanted: Wanted) -> list[FetchResponse.AbortedTransaction]:
-        """The aborted transactions from here on; the client ignores those beyond the records that it gets."""
+    def _aborted(
+        self, partition: Partition, wanted: Wanted, records: FileSlice
+    ) -> list[FetchResponse.AbortedTransaction]:
+        """The aborted transactions among the records; the client ignores those beyond what it gets."""
         return [
             FetchResponse.AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
-            for aborted in partition.log.aborted_transactions(wanted.offset, self.end_of(partition))
+            for aborted in partition.log.aborted_in(wanted.offset, records, self.end_of(partition))
         ]
 
     def _note_follower(self, partition: Partition, wanted: Wanted) -> ErrorCode:

@@ -17,6 +17,7 @@ from brokers import (
 from ottla.broker.partitions.partition import Partition
 from ottla.log.outcomes import FileSlice
 from ottla.log.producer_state import AppendOrigin
+from ottla.records.batch import complete_batches
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest
@@ -292,6 +293,22 @@ def test_read_uncommitted_reads_everything_and_hears_of_no_transactions(node):
     data = node.fetch()
     assert values_in(data)[-2:] == [b"open", b"plain"]
     assert data.aborted_transactions is None
+
+
+def test_read_committed_hears_of_the_aborted_transactions_in_what_it_is_sent_and_of_no_others():
+    """As with Kafka, up to the next entry of the offset index: there may be some just past what is sent."""
+    node = TestNode()
+    node.create_topic(index_interval_bytes="1")
+    append = node.partition().append
+    for sequence in range(100):
+        append(produced(7, sequence, b"aborted", transactional=True))
+        append(build_end_transaction_marker(EndTransactionMarker(False, 0), 7, 0, NOW_MS), AppendOrigin.COORDINATOR)
+    everything = node.fetch(isolation_level=1)
+    assert [one.first_offset for one in everything.aborted_transactions] == list(range(0, 200, 2))
+    some = node.fetch(100, isolation_level=1, partition_max_bytes=len(everything.records) // 20)
+    last = list(complete_batches(bytes(some.records)))[-1][1].last_offset
+    assert 105 <= last <= 110
+    assert [one.first_offset for one in some.aborted_transactions] == list(range(100, last + 1, 2))
 
 
 def test_read_committed_at_its_end_hears_of_no_aborted_transactions(node):
