@@ -15,7 +15,10 @@ MANY_PATHS = 256
 
 
 class OsFile:
-    """A descriptor. One that is pinned is closed with its last pin: a number reused meanwhile would be another file."""
+    """A descriptor. One that is pinned is closed with its last pin: a number reused meanwhile would be another file.
+
+    So is one that nobody has any more: two threads that open a file at the same time keep the one or the other.
+    """
 
     __slots__ = ("_fd", "_pins")
 
@@ -71,6 +74,10 @@ class OsFile:
 
     def close(self) -> None:
         self.unpin()
+
+    def __del__(self) -> None:
+        if self._fd != _CLOSED:
+            os.close(self._fd)
 
 
 class OsLock:

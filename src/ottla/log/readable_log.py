@@ -11,8 +11,9 @@ from ottla.log.errors import OffsetOutOfRange
 from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.outcomes import FileSlice, TimestampAndOffset
 from ottla.log.producer_state import ProducerState
-from ottla.log.reading import aborted_transactions, first_at, latest, offset_past, read
+from ottla.log.reading import aborted_transactions, offset_past, read
 from ottla.log.segment import Segment
+from ottla.log.time_lookup import TimeLookup
 from ottla.log.transaction_index import AbortedTransaction
 
 
@@ -67,13 +68,25 @@ class ReadableLog:
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """The first record at or after `timestamp` (offsetsForTimes)."""
-        return self._with_epoch(first_at(self.segments, timestamp, self.log_start_offset))
+        return self._look_up(timestamp)
 
     def offset_of_max_timestamp(self) -> TimestampAndOffset | None:
         """The first of the records with the largest timestamp (KIP-734)."""
-        return self._with_epoch(latest(self.segments, self.log_start_offset))
+        return self._look_up(None)
 
-    def _with_epoch(self, found: tuple[int, int] | None) -> TimestampAndOffset | None:
+    def _look_up(self, timestamp: int | None) -> TimestampAndOffset | None:
+        lookup = self.start_time_lookup(timestamp)
+        try:
+            return self.with_epoch(lookup.run())
+        finally:
+            lookup.end()
+
+    def start_time_lookup(self, timestamp: int | None) -> TimeLookup:
+        """A lookup of a timestamp, or of the largest one, that another thread can `run`. Its caller ends it."""
+        return TimeLookup(self.segments, self.log_start_offset, timestamp)
+
+    def with_epoch(self, found: tuple[int, int] | None) -> TimestampAndOffset | None:
+        """What a lookup has found, as the log's owner tells it."""
         return TimestampAndOffset(found[0], found[1], self.epochs.epoch_at(found[1])) if found else None
 
     # Watermarks

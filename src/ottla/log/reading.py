@@ -1,4 +1,4 @@
-"""Finding records across a row of segments: by offset, by time, and the aborted ones among them.
+"""Finding records across a row of segments: by offset, and the aborted ones among them.
 
 A segment ends where the next one begins, or, for compacted topics, some way before: offsets in between are nobody's,
 and a reader who asks for one is given what comes next.
@@ -66,21 +66,6 @@ def aborted_transactions(segments: Sequence[Segment], from_offset: int, upper_bo
         if complete:
             break
     return found
-
-
-def first_at(segments: Sequence[Segment], timestamp: int, from_offset: int) -> tuple[int, int] | None:
-    """Timestamp and offset of the first record that is not older than `timestamp`."""
-    for segment in segments:
-        if segment.largest_timestamp() >= timestamp:
-            return segment.find_timestamp(timestamp, from_offset)
-    return None
-
-
-def latest(segments: Sequence[Segment], from_offset: int) -> tuple[int, int] | None:
-    """The largest timestamp, and the offset of the first record that has it."""
-    newest = max(segments, key=lambda segment: segment.max_timestamp[0])
-    timestamp, _ = newest.max_timestamp
-    return newest.find_timestamp(timestamp, from_offset) if timestamp >= 0 else None
 
 
 def _base_offset(segment: Segment) -> int:

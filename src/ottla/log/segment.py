@@ -180,10 +180,13 @@ class Segment(SegmentFiles):
         """Position and header of the first batch that ends at or after `offset`."""
         return find_offset(self.file, self.offset_index.position_before(offset), self.size, offset)
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int] | None:
-        """Timestamp and offset of the first record at or after both `timestamp` and `from_offset`."""
+    def find_timestamp(self, timestamp: int, from_offset: int, end: int) -> tuple[int, int] | None:
+        """Timestamp and offset of the first record at or after both `timestamp` and `from_offset`, before `end`.
+
+        On any thread; `end` is a position in the file.
+        """
         start = self.offset_index.position_before(max(self.time_index.offset_before(timestamp), from_offset))
-        for position, header in scan_headers(self.file, start, self.size):
+        for position, header in scan_headers(self.file, start, end):
             if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
                 for record in read_records(self.file.read_at(position, header.size)):
                     if record.timestamp >= timestamp and record.offset >= from_offset:
@@ -210,9 +213,18 @@ class Segment(SegmentFiles):
             self._known_max_timestamp = self.time_index.last_entry
         return self._known_max_timestamp
 
+    @property
+    def known_max_timestamp(self) -> tuple[int, int] | None:
+        """The same, if it is known without asking the disk. It is as soon as something has been appended."""
+        return self._known_max_timestamp
+
     def largest_timestamp(self) -> int:
         """What retention by time goes by: the records' time, or the file's if they have none."""
-        timestamp, _ = self.max_timestamp
+        return self.newest_time(self.max_timestamp)
+
+    def newest_time(self, max_timestamp: tuple[int, int] | None) -> int:
+        """The same on any thread, which is given what was known and leaves that as it is."""
+        timestamp, _ = max_timestamp or self.time_index.last_entry
         return timestamp if timestamp >= 0 else self._disk.modified_ms(self.path(names.LOG))
 
     # Changing what is there

@@ -165,3 +165,13 @@ def test_a_log_lives_on_a_real_disk(disk: OsDisk, tmp_path: Path) -> None:
         assert append(log, batch(), batch()) == 2 * round_ + 1
         assert offsets_in(log.read(0, 1 << 20, log.log_end_offset)) == list(range(2 * round_ + 2))
         directory.close()
+
+
+def test_a_file_that_nobody_has_any_more_is_closed(tmp_path: Path) -> None:
+    """Two threads may open one at the same time, and only one of the two is kept."""
+    path = str(tmp_path / "file")
+    file = OsDisk().open(path, create=True)
+    descriptor = file.fileno()
+    del file
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)

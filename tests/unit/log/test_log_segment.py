@@ -118,7 +118,7 @@ class TestFinding:
     def test_a_timestamp_finds_the_first_record_that_is_not_older(
         self, segment: Segment, timestamp: int, found: int | None
     ) -> None:
-        answer = segment.find_timestamp(timestamp, 0)
+        answer = segment.find_timestamp(timestamp, 0, segment.size)
         assert (answer[1] if answer else None) == found
 
     def test_a_timestamp_is_looked_up_within_the_batch(self, disk: MemoryDisk) -> None:
@@ -127,9 +127,9 @@ class TestFinding:
             builder.append(timestamp, None, b"value")
         segment = new_segment(disk)
         put(segment, 100, builder.build())
-        assert segment.find_timestamp(30, 0) == (40, 101)
-        assert segment.find_timestamp(30, 102) == (50, 103)
-        assert segment.find_timestamp(50, 0) == (50, 103)
+        assert segment.find_timestamp(30, 0, segment.size) == (40, 101)
+        assert segment.find_timestamp(30, 102, segment.size) == (50, 103)
+        assert segment.find_timestamp(50, 0, segment.size) == (50, 103)
 
     def test_the_next_offset_follows_the_last_batch(self, disk: MemoryDisk, segment: Segment) -> None:
         assert segment.next_offset() == 105
