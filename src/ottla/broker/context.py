@@ -15,6 +15,7 @@ from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.broker.coordination.coordinators import Coordinators, Groups
 from ottla.broker.data.fetch_sessions import FetchSessions
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
+from ottla.broker.partitions.discarded_logs import DiscardedLogs
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.broker.partitions.replicas import Replicas
@@ -65,13 +66,14 @@ class Broker:
         self.controller = controller
         self.peers: PeerChannel = peers or LocalPeers(self)
         self.metrics = metrics
-        self.partitions = Partitions(self.metadata, logs, world)
+        self.partitions = Partitions(self.identity, self.node_settings, self.metadata, logs, world)
         questions = CoordinatorQuestions(self.metadata, self.peers, self.node_settings, world)
         self.verifications = Verifications(questions, self.node_settings)
         self.coordinators = Coordinators(self)
-        self.directory_assignments = DirectoryAssignments(self)
-        self.replica_moves = ReplicaMoves(self)
-        self.replicas = Replicas(self)
+        discarded_logs = DiscardedLogs(self.partitions)
+        self.directory_assignments = DirectoryAssignments(self.partitions, controller)
+        self.replica_moves = ReplicaMoves(self.partitions, discarded_logs, self.directory_assignments)
+        self.replicas = Replicas(self.partitions, discarded_logs, self.directory_assignments, self.replica_moves)
         self.fetch_sessions = FetchSessions(
             config.integer("max.incremental.fetch.session.cache.slots"), world.entropy.randrange
         )
@@ -79,7 +81,7 @@ class Broker:
         self.topic_creation = TopicCreation(self.node_settings, controller)
         self.cleaner: LogCleaner | None = None
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
-        self.partitions.when_gone = self.coordinators.on_leadership
+        self.partitions.on_leadership = self.coordinators.on_leadership
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
         self.at_end_of_turn: Callable[[Callable[[], None]], object] = _at_once
         """For the node: calls back when all requests that have come together are handled."""
@@ -89,6 +91,13 @@ class Broker:
         self.metadata.note_offset()
         self.node_settings.apply(self.image.configs)
         self.replicas.start()
+
+    def start_cleaner(self) -> None:
+        from ottla.broker.partitions.cleaning.cleaner import LogCleaner
+
+        self.cleaner = LogCleaner(self.partitions, self.replica_moves)
+        self.replica_moves.leave_alone = self.cleaner.leave_alone
+        self.cleaner.start()
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """`image` has been changed by committed records, and `delta` says where."""

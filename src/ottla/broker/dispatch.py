@@ -106,7 +106,7 @@ def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> H
     """
     of_controllers = frozenset(broker.config.list("controller.listener.names") if find_controllers else ())
     handlers: dict[tuple[str, int, int], Handler] = {}
-    in_making = broker.replicas.in_making
+    in_making = broker.partitions.in_making
 
     def handle(context: RequestContext, message: Message, respond: Respond) -> None:
         key = context.connection.listener, context.api_key, context.api_version
@@ -117,7 +117,7 @@ def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> H
             else:
                 handler = bind(find_handler(context.api_key, context.api_version), broker)
             handlers[key] = handler
-        if in_making and wait_for_logs(broker, context, message, respond, handler):
+        if in_making and wait_for_logs(broker.partitions, context, message, respond, handler):
             return
         handler(context, message, respond)
 

@@ -13,7 +13,6 @@ from ottla.base.errors import StorageError
 from ottla.base.ids import TopicPartition, random_uuid
 from ottla.broker.context import Broker
 from ottla.broker.partitions.background import Background
-from ottla.broker.partitions.cleaning.cleaner import LogCleaner
 from ottla.controller.controller_server import ControllerServer
 from ottla.log.log_config import LogConfig
 from ottla.log.log_dirs import LogDirs
@@ -115,10 +114,9 @@ class BrokerServer:
     def start_background(self) -> None:
         """Requests are answered by now."""
         assert self.broker is not None
-        self._background = Background(self.broker)
+        self._background = Background(self.broker.partitions)
         self._background.start()
-        self.broker.cleaner = LogCleaner(self.broker)
-        self.broker.cleaner.start()
+        self.broker.start_cleaner()
 
     def _on_directory_failed(self, path: str, problem: OSError) -> None:
         assert self._logs is not None

@@ -133,7 +133,7 @@ def a_page():
     traffic.of("deleted").bytes_in = 3
     traffic.forget("deleted")
     logs = SimpleNamespace(online={"/a": None}, offline={"/b": "gone"})
-    partitions = Partitions(SimpleNamespace(), logs, SimpleNamespace(timers=None, clock=None))
+    partitions = Partitions(None, None, None, logs, SimpleNamespace(timers=None, clock=None))
     for held in (
         partition(TopicPartition("orders", 0), min_insync_replicas=2),
         partition(TopicPartition("orders", 1), leads=False),

@@ -159,13 +159,13 @@ class CoordinatorLog:
             return ErrorCode.NOT_COORDINATOR
         if not self._has_enough_replicas:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        error = append(self._broker, partition, data, AppendOrigin.COORDINATOR, header).error
+        error = append(self._broker.partitions, partition, data, AppendOrigin.COORDINATOR, header).error
         if not error:
             partition.traffic.bytes_in += len(data)
         return _AS_COORDINATOR.get(error, error)
 
     def announce(self) -> None:
-        announce(self._broker, self.partition)
+        announce(self._broker.partitions, self.partition)
 
     # Waiting for the commit
 

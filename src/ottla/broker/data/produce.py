@@ -84,7 +84,7 @@ def _take_ordinary(
 ) -> None:
     """Appends the batch. If all goes as it mostly does the reply is made here, and otherwise by a `Produce`."""
     partition, records, header = ordinary
-    appended = append(broker, partition, records, AppendOrigin.CLIENT, header)
+    appended = append(broker.partitions, partition, records, AppendOrigin.CLIENT, header)
     traffic, log = partition.traffic, partition.log
     traffic.produce_requests += 1
     if appended.error or appended.repeated or log.high_watermark <= appended.last_offset:
@@ -106,7 +106,7 @@ def _take_ordinary(
             current_leader=_NO_HINT,
         )
         respond(ProduceResponse(responses=[_topic_response(request.topic_data[0], context.api_version, [answer])]))
-    announce(broker, partition)
+    announce(broker.partitions, partition)
 
 
 def _topic_response(
@@ -186,7 +186,7 @@ class Produce(Operation):
         else:
             self._reply()
         for partition in self._grown:
-            announce(self._broker, partition)
+            announce(self._broker.partitions, partition)
         if self._acks == _NONE and self._has_error:
             self.client.hang_up(
                 RefusedRequest("a produce request with acks=0 failed: nothing else can tell its client")
@@ -224,7 +224,7 @@ class Produce(Operation):
             error = self._check_transaction(partition, validated.header)
             if error:
                 return self._refuse(index, error)
-        appended = append(self._broker, partition, validated.data, header=validated.header)
+        appended = append(self._broker.partitions, partition, validated.data, header=validated.header)
         return self._answer(partition, validated, appended, now_ms if settings.stamps_records else -1)
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:

@@ -8,9 +8,8 @@ removed and checkpointed on disk threads. A round that is still under way when t
 from collections.abc import Callable, Iterator
 
 from ottla.base.ports import Timer
-from ottla.broker.context import Broker
 from ottla.broker.partitions.flushing import flush, flush_rolled
-from ottla.broker.partitions.held_partitions import LOG_DIRS
+from ottla.broker.partitions.held_partitions import LOG_DIRS, Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
 from ottla.log.directory import LogDirectory
@@ -25,20 +24,20 @@ _CLIENT_CHECK_MS = 10_000
 class Background:
     """Begins with `start`; `stop` lets go of the timers. What is on a disk thread by then still finishes."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._elapsed_s = broker.clock.elapsed_s
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+        self._elapsed_s = partitions.clock.elapsed_s
         self._timers: list[Timer] = []
         self._is_checkpointing = False
         self._retention: Iterator[Partition] | None = None
 
     def start(self) -> None:
-        config = self._broker.config
+        config = self._partitions.node_settings.effective
         self._every(config.integer("log.retention.check.interval.ms"), self.apply_retention)
         self._every(config.integer("log.flush.scheduler.interval.ms"), self.flush_due)
         self._every(self._checkpoint_interval_ms(), self.checkpoint)
         self._every(_PRODUCER_CHECK_MS, self.expire_producers)
-        self._every(_CLIENT_CHECK_MS, self._broker.partitions.purgatory.drop_closed)
+        self._every(_CLIENT_CHECK_MS, self._partitions.purgatory.drop_closed)
 
     def stop(self) -> None:
         for timer in self._timers:
@@ -48,11 +47,11 @@ class Background:
 
     def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
         if 0 < interval_ms < _NEVER:
-            self._timers.append(self._broker.timers.every(interval_ms / 1000, work))
+            self._timers.append(self._partitions.world.timers.every(interval_ms / 1000, work))
 
     def _checkpoint_interval_ms(self) -> int:
         """The three checkpoints are written together, as often as the one that is wanted most often."""
-        config = self._broker.config
+        config = self._partitions.node_settings.effective
         return min(
             config.integer("replica.high.watermark.checkpoint.interval.ms"),
             config.integer("log.flush.offset.checkpoint.interval.ms") or _NEVER,
@@ -64,7 +63,7 @@ class Background:
     def apply_retention(self) -> None:
         """Begins a round over all partitions, unless one is under way."""
         if self._retention is None:
-            self._retention = iter(list(self._broker.partitions.values()))
+            self._retention = iter(list(self._partitions.values()))
             self._go_on_with_retention()
 
     def _go_on_with_retention(self) -> None:
@@ -74,59 +73,61 @@ class Background:
         for partition in self._retention:
             self._retain(partition)
             if self._elapsed_s() >= stop_s:
-                self._broker.timers.after(0, self._go_on_with_retention)
+                self._partitions.world.timers.after(0, self._go_on_with_retention)
                 return
         self._retention = None
 
     def _retain(self, partition: Partition) -> None:
-        broker = self._broker
-        if broker.partitions.get(partition.name) is not partition or partition.is_removing:
+        partitions = self._partitions
+        if partitions.get(partition.name) is not partition or partition.is_removing:
             return
         try:
             count = partition.log.apply_retention()
         except STORAGE_PROBLEMS as problem:
-            broker.partitions.on_storage_problem(partition, problem)
+            partitions.on_storage_problem(partition, problem)
             return
         if count:
-            broker.partitions.has_news_for_checkpoints = True
-            remove_later(broker, partition)
-            flush_rolled(broker, partition)
+            partitions.has_news_for_checkpoints = True
+            remove_later(partitions, partition)
+            flush_rolled(partitions, partition)
 
     # Flushing
 
     def flush_due(self) -> None:
         """Flushes what has been waiting for `flush.ms`."""
-        now_ms = self._broker.clock.now_ms()
-        for partition in list(self._broker.partitions.values()):
+        now_ms = self._partitions.clock.now_ms()
+        for partition in list(self._partitions.values()):
             log = partition.log
             is_due = now_ms - partition.flushed_ms >= partition.settings.flush_ms
             if is_due and log.recovery_point < log.log_end_offset:
-                flush(self._broker, partition)
+                flush(self._partitions, partition)
 
     # Checkpoints
 
     def checkpoint(self) -> None:
         """Writes recovery points, log start offsets and high watermarks, if any has moved since the last time."""
-        broker = self._broker
-        if self._is_checkpointing or not broker.partitions.has_news_for_checkpoints:
+        partitions = self._partitions
+        if self._is_checkpointing or not partitions.has_news_for_checkpoints:
             return
         self._is_checkpointing = True
-        broker.partitions.has_news_for_checkpoints = False
-        directories = list(broker.partitions.logs.online.values())
-        broker.workers.run(lambda: _checkpoint(directories), self._on_checkpointed, key=LOG_DIRS)
+        partitions.has_news_for_checkpoints = False
+        directories = list(partitions.logs.online.values())
+        partitions.world.workers.run(lambda: _checkpoint(directories), self._on_checkpointed, key=LOG_DIRS)
 
     def _on_checkpointed(self, problems: dict[str, OSError]) -> None:
         self._is_checkpointing = False
         for path, problem in problems.items():
-            self._broker.partitions.has_news_for_checkpoints = True
-            self._broker.partitions.on_disk_error(path, problem)
+            self._partitions.has_news_for_checkpoints = True
+            self._partitions.on_disk_error(path, problem)
 
     # Producers
 
     def expire_producers(self) -> None:
         """Forgets producers that have been silent for `producer.id.expiration.ms`."""
-        silent_since_ms = self._broker.clock.now_ms() - self._broker.config.integer("producer.id.expiration.ms")
-        for partition in self._broker.partitions.values():
+        silent_since_ms = self._partitions.clock.now_ms() - self._partitions.node_settings.effective.integer(
+            "producer.id.expiration.ms"
+        )
+        for partition in self._partitions.values():
             if len(partition.log.producers):
                 partition.log.producers.expire(silent_since_ms)
 

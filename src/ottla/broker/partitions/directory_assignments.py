@@ -13,12 +13,12 @@ from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.image.partition_image import PartitionImage
-from ottla.runtime.channels import ask_as_node
+from ottla.runtime.channels import ControllerChannel, ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _COLLECT_S = 0.01
 _RETRY_S = 0.5
@@ -32,16 +32,17 @@ _Place: TypeAlias = tuple[Uuid, int]
 
 
 class DirectoryAssignments:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, partitions: "Partitions", controller: ControllerChannel) -> None:
+        self._partitions = partitions
+        self._controller = controller
         self._untold: dict[_Place, Uuid] = {}
         self._waiting: dict[_Place, Callable[[], None]] = {}
         self._timer: Timer | None = None
 
     def note(self, partition: Partition, image: PartitionImage) -> None:
         """Looks whether the metadata knows where a replica is."""
-        home = self._broker.identity.directory_ids.get(partition.directory)
-        if home is not None and image.directory(self._broker.identity.node_id) != home:
+        home = self._partitions.identity.directory_ids.get(partition.directory)
+        if home is not None and image.directory(self._partitions.identity.node_id) != home:
             self._note(partition, home)
 
     def assign(self, partition: Partition, directory_id: Uuid, then: Callable[[], None]) -> None:
@@ -55,7 +56,7 @@ class DirectoryAssignments:
 
     def revert(self, partition: Partition) -> None:
         """Tells that a replica stays where it is, whatever was told or is being told."""
-        home = self._broker.identity.directory_ids.get(partition.directory)
+        home = self._partitions.identity.directory_ids.get(partition.directory)
         if home is not None:
             self._note(partition, home)
 
@@ -65,16 +66,16 @@ class DirectoryAssignments:
 
     def _tell_in(self, delay_s: float) -> None:
         if self._timer is None and self._untold:
-            self._timer = self._broker.timers.after(delay_s, self._tell)
+            self._timer = self._partitions.world.timers.after(delay_s, self._tell)
 
     def _tell(self) -> None:
         self._timer = None
-        broker = self._broker
-        if broker.identity.broker_epoch < 0:
+        partitions = self._partitions
+        if partitions.identity.broker_epoch < 0:
             self._tell_in(_RETRY_S)  # Not registered yet: the controller would not know us.
             return
         told, self._untold = self._untold, {}
-        request = _request(told, broker.identity.node_id, broker.identity.broker_epoch)
+        request = _request(told, partitions.identity.node_id, partitions.identity.broker_epoch)
 
         def on_reply(reply: AssignReplicasToDirsResponse) -> None:
             if reply.error_code:
@@ -89,7 +90,7 @@ class DirectoryAssignments:
                 self._untold = told | self._untold
                 self._tell_in(_RETRY_S)
 
-        ask_as_node(broker.controller, request, on_reply, on_error)
+        ask_as_node(self._controller, request, on_reply, on_error)
 
     def _on_taken(self, places: Set[_Place]) -> None:
         for place in places:

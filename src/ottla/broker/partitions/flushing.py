@@ -18,92 +18,92 @@ from ottla.broker.partitions.partition import Partition
 from ottla.log.flush import Flush
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _TRY_AGAIN_S = 1.0
 
 
-def flush(broker: "Broker", partition: Partition) -> None:
+def flush(partitions: "Partitions", partition: Partition) -> None:
     """Begins to flush all of the log, unless a flush is under way.
 
     A partition that is changing to another log is flushed when it has.
     """
-    if not _must_wait(broker, partition):
-        _start(broker, partition, partition.log.start_flush)
+    if not _must_wait(partitions, partition):
+        _start(partitions, partition, partition.log.start_flush)
 
 
-def flush_rolled(broker: "Broker", partition: Partition) -> None:
+def flush_rolled(partitions: "Partitions", partition: Partition) -> None:
     """The same for the segments that are not active, if one of them is not flushed."""
-    if partition.log.has_unflushed_segments and not _must_wait(broker, partition):
-        _start(broker, partition, partition.log.start_flush_of_rolled)
+    if partition.log.has_unflushed_segments and not _must_wait(partitions, partition):
+        _start(partitions, partition, partition.log.start_flush_of_rolled)
 
 
-def flush_what_waits(broker: "Broker", partition: Partition) -> None:
+def flush_what_waits(partitions: "Partitions", partition: Partition) -> None:
     """After something that flushes had to wait for."""
     if partition.held:
-        flush(broker, partition)
+        flush(partitions, partition)
     else:
-        flush_rolled(broker, partition)
+        flush_rolled(partitions, partition)
 
 
-def _must_wait(broker: "Broker", partition: Partition) -> bool:
-    return partition.is_flushing or partition.is_changing_log or not broker.partitions.holds(partition)
+def _must_wait(partitions: "Partitions", partition: Partition) -> bool:
+    return partition.is_flushing or partition.is_changing_log or not partitions.holds(partition)
 
 
-def _start(broker: "Broker", partition: Partition, start: Callable[[], Flush]) -> None:
+def _start(partitions: "Partitions", partition: Partition, start: Callable[[], Flush]) -> None:
     partition.is_flushing = True
     try:
         work = start()
     except OSError as problem:
         if problem.errno in DISK_IS_FULL | OUT_OF_DESCRIPTORS:
-            _put_off(broker, partition, problem)
+            _put_off(partitions, partition, problem)
         else:
             partition.is_flushing = False
-            broker.partitions.fail_directory(partition.directory, problem)
+            partitions.fail_directory(partition.directory, problem)
         return
     partition.begin_job()
-    broker.workers.run(
+    partitions.world.workers.run(
         work.run,
-        lambda _: _on_flushed(broker, partition, work),
-        lambda problem: _on_failed(broker, partition, work, problem),
+        lambda _: _on_flushed(partitions, partition, work),
+        lambda problem: _on_failed(partitions, partition, work, problem),
     )
 
 
-def _on_flushed(broker: "Broker", partition: Partition, work: Flush) -> None:
+def _on_flushed(partitions: "Partitions", partition: Partition, work: Flush) -> None:
     partition.is_flushing = False
     partition.log.finish_flush(work)
-    partition.flushed_ms = broker.clock.now_ms()
-    broker.partitions.has_news_for_checkpoints = True
+    partition.flushed_ms = partitions.clock.now_ms()
+    partitions.has_news_for_checkpoints = True
     partition.end_job()
-    if not broker.partitions.holds(partition):
+    if not partitions.holds(partition):
         return  # Deleted, or its directory failed, meanwhile.
     partition.on_flushed(work.end_offset)
-    broker.partitions.purgatory.wake(partition)
-    flush_what_waits(broker, partition)
+    partitions.purgatory.wake(partition)
+    flush_what_waits(partitions, partition)
 
 
-def _on_failed(broker: "Broker", partition: Partition, work: Flush, problem: Exception) -> None:
+def _on_failed(partitions: "Partitions", partition: Partition, work: Flush, problem: Exception) -> None:
     """Nothing of what was to be flushed is known to be safe: a disk that fails here is not asked again."""
     partition.is_flushing = False
     work.end()
     partition.end_job()
     if not isinstance(problem, OSError):
         raise problem
-    if not broker.partitions.holds(partition):
+    if not partitions.holds(partition):
         return
     if problem.errno in OUT_OF_DESCRIPTORS:
-        _put_off(broker, partition, problem)
+        _put_off(partitions, partition, problem)
     else:
-        broker.partitions.fail_directory(partition.directory, problem)
+        partitions.fail_directory(partition.directory, problem)
 
 
-def _put_off(broker: "Broker", partition: Partition, problem: OSError) -> None:
+def _put_off(partitions: "Partitions", partition: Partition, problem: OSError) -> None:
     """No other flush of the partition begins before it is tried again."""
-    broker.partitions.on_disk_error(partition.directory, problem)
+    partitions.on_disk_error(partition.directory, problem)
     partition.is_flushing = True
 
     def try_again() -> None:
         partition.is_flushing = False
-        flush_what_waits(broker, partition)
+        flush_what_waits(partitions, partition)
 
-    broker.timers.after(_TRY_AGAIN_S, try_again)
+    partitions.world.timers.after(_TRY_AGAIN_S, try_again)

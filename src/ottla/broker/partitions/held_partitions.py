@@ -1,7 +1,7 @@
 """The partitions that this node holds, the requests that wait for them, and what a failing disk does to them.
 
 A disk that fails takes its directory away: the partitions in it are offline until the node starts anew, the requests
-that wait for them are answered, and everybody who follows a partition (`when_gone`) is told. Other directories go on.
+that wait for them are answered, and the coordinators are told (`on_leadership`). Other directories go on.
 """
 
 import logging
@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable
 from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
 
 from ottla.base.ids import TopicPartition
+from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Purgatory
 from ottla.broker.partitions.traffic import Traffic
@@ -33,18 +35,29 @@ class Partitions(dict[tuple[str, int], Partition]):
     of the directories tell has changed since they were written.
     """
 
-    def __init__(self, metadata: ClusterMetadata, logs: LogDirs, world: World) -> None:
+    def __init__(
+        self,
+        identity: NodeIdentity,
+        node_settings: NodeSettings,
+        metadata: ClusterMetadata,
+        logs: LogDirs,
+        world: World,
+    ) -> None:
         super().__init__()
         self.logs = logs
         self.world = world
         self.clock = world.clock
+        self.identity = identity
+        self.node_settings = node_settings
         self.metadata = metadata
         self.offline: set[tuple[str, int]] = set()
+        self.in_making: dict[tuple[str, int], list[Callable[[tuple[str, int]], None]]] = {}
+        """Partitions that the metadata gives to this node and whose logs are not there yet, and who waits for each."""
         self.purgatory = Purgatory(world.timers)
         self.traffic = Traffic()
         self.has_news_for_checkpoints = True
-        self.when_gone: Callable[[Partition], None] = _nobody_is_told
-        """For the coordinators, whose state is in partitions."""
+        self.on_leadership: Callable[[Partition], None] = _nobody_is_told
+        """For the coordinators, whose state is in partitions: one has a new leader, or is gone."""
         self.when_directory_fails: Callable[[str], None] = _nobody_is_told
         """For moves to and from the directory."""
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
@@ -123,7 +136,7 @@ class Partitions(dict[tuple[str, int], Partition]):
             if partition is not None:
                 partition.state = None
                 self.purgatory.release(partition)
-                self.when_gone(partition)
+                self.on_leadership(partition)
 
 
 def _nobody_is_told(*_what: object) -> None:

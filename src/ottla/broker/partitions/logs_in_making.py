@@ -16,7 +16,7 @@ from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _MOST_MS: Final = 5_000
 _FIRST_PRODUCE_WITH_IDS: Final = 13
@@ -27,16 +27,16 @@ Names = Iterator[tuple[str | None, Iterable[int]]]
 
 
 def wait_for_logs(
-    broker: "Broker", context: RequestContext, request: Message, respond: Respond, handler: Handler
+    partitions: "Partitions", context: RequestContext, request: Message, respond: Respond, handler: Handler
 ) -> bool:
     """Whether `request` has to wait. Then `handler` is called when the logs are there, or its time is up."""
     names_in = _NAMES.get(context.api_key)
     if names_in is None:
         return False
-    in_making = broker.replicas.in_making
+    in_making = partitions.in_making
     names = {
         (topic, index)
-        for topic, indexes in names_in(broker, context.api_version, request)
+        for topic, indexes in names_in(partitions, context.api_version, request)
         for index in indexes
         if topic is not None and (topic, index) in in_making
     }
@@ -46,7 +46,7 @@ def wait_for_logs(
         from ottla.broker.data.batch_checks import keep_records
 
         keep_records(request)  # type: ignore[arg-type]
-    _Waiting(broker, names, context, lambda: handler(context, request, respond)).begin(_timeout_ms(request))
+    _Waiting(partitions, names, context, lambda: handler(context, request, respond)).begin(_timeout_ms(request))
     return True
 
 
@@ -57,12 +57,12 @@ def _timeout_ms(request: Any) -> int:
 class _Waiting:
     """One request. `_names` are the partitions that are still being made."""
 
-    __slots__ = ("_broker", "_context", "_go_on", "_names", "_timer")
+    __slots__ = ("_context", "_go_on", "_names", "_partitions", "_timer")
 
     def __init__(
-        self, broker: "Broker", names: set[tuple[str, int]], context: RequestContext, go_on: Callable[[], None]
+        self, partitions: "Partitions", names: set[tuple[str, int]], context: RequestContext, go_on: Callable[[], None]
     ) -> None:
-        self._broker = broker
+        self._partitions = partitions
         self._names = names
         self._context = context
         self._go_on: Callable[..., None] | None = attributed(go_on)
@@ -70,9 +70,9 @@ class _Waiting:
 
     def begin(self, timeout_ms: int) -> None:
         self._context.connection.hold()
-        self._timer = self._broker.timers.after(timeout_ms / 1000, self._resume)
+        self._timer = self._partitions.world.timers.after(timeout_ms / 1000, self._resume)
         for name in self._names:
-            self._broker.replicas.in_making[name].append(self._on_made)
+            self._partitions.in_making[name].append(self._on_made)
 
     def _on_made(self, name: tuple[str, int]) -> None:
         self._names.discard(name)
@@ -94,36 +94,36 @@ class _Waiting:
                 client.release()
 
 
-def _in_produce(broker: "Broker", version: int, request: Any) -> Names:
+def _in_produce(partitions: "Partitions", version: int, request: Any) -> Names:
     for topic in request.topic_data:
         by_id = version >= _FIRST_PRODUCE_WITH_IDS
-        name = broker.metadata.topic_name(topic.topic_id) if by_id else topic.name
+        name = partitions.metadata.topic_name(topic.topic_id) if by_id else topic.name
         yield name, (one.index for one in topic.partition_data)
 
 
-def _in_fetch(broker: "Broker", version: int, request: Any) -> Names:
+def _in_fetch(partitions: "Partitions", version: int, request: Any) -> Names:
     for topic in request.topics:
         by_id = version >= _FIRST_FETCH_WITH_IDS
-        name = broker.metadata.topic_name(topic.topic_id) if by_id else topic.topic
+        name = partitions.metadata.topic_name(topic.topic_id) if by_id else topic.topic
         yield name, (one.partition for one in topic.partitions)
 
 
-def _in_topics(_broker: "Broker", _version: int, request: Any) -> Names:
+def _in_topics(_partitions: "Partitions", _version: int, request: Any) -> Names:
     for topic in request.topics:
         yield topic.name, (one.partition_index for one in topic.partitions)
 
 
-def _in_epochs(_broker: "Broker", _version: int, request: Any) -> Names:
+def _in_epochs(_partitions: "Partitions", _version: int, request: Any) -> Names:
     for topic in request.topics:
         yield topic.topic, (one.partition for one in topic.partitions)
 
 
-def _in_producers(_broker: "Broker", _version: int, request: Any) -> Names:
+def _in_producers(_partitions: "Partitions", _version: int, request: Any) -> Names:
     for topic in request.topics:
         yield topic.name, topic.partition_indexes
 
 
-_NAMES: Final[dict[int, Callable[["Broker", int, Any], Names]]] = {
+_NAMES: Final[dict[int, Callable[["Partitions", int, Any], Names]]] = {
     ApiKey.PRODUCE: _in_produce,
     ApiKey.FETCH: _in_fetch,
     ApiKey.LIST_OFFSETS: _in_topics,

@@ -17,13 +17,13 @@ from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _DISK_FAILED = Appended(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def append(
-    broker: "Broker",
+    partitions: "Partitions",
     partition: Partition,
     data: bytearray | memoryview,
     origin: AppendOrigin = AppendOrigin.CLIENT,
@@ -36,22 +36,22 @@ def append(
     try:
         appended = partition.append(data, origin, header)
     except STORAGE_PROBLEMS as problem:
-        broker.partitions.on_storage_problem(partition, problem)
+        partitions.on_storage_problem(partition, problem)
         return _DISK_FAILED
     except Exception as problem:
-        broker.partitions.on_broken(partition, problem)
+        partitions.on_broken(partition, problem)
         return _DISK_FAILED
     if not (appended.error or appended.repeated):
-        broker.partitions.has_news_for_checkpoints = True
+        partitions.has_news_for_checkpoints = True
     return appended
 
 
-def announce(broker: "Broker", partition: Partition) -> None:
+def announce(partitions: "Partitions", partition: Partition) -> None:
     """Something has been appended. What must be on the disk first moves no high watermark before that."""
     if partition.held:
-        flush(broker, partition)
+        flush(partitions, partition)
     elif partition.waiting:
-        broker.partitions.purgatory.wake(partition)
+        partitions.purgatory.wake(partition)
     log = partition.log
     if log.recovery_point < log.segments[-1].base_offset:
-        flush_rolled(broker, partition)
+        flush_rolled(partitions, partition)

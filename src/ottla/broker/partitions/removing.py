@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 from ottla.broker.partitions.partition import Partition
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _WAIT_S = 0.1
 
 
-def remove_later(broker: "Broker", partition: Partition) -> None:
+def remove_later(partitions: "Partitions", partition: Partition) -> None:
     """Segments have just been marked as deleted."""
     delay_s = partition.settings.log.file_delete_delay_ms / 1000
-    broker.timers.after(delay_s, lambda: _remove(broker, partition))
+    partitions.world.timers.after(delay_s, lambda: _remove(partitions, partition))
 
 
-def _remove(broker: "Broker", partition: Partition) -> None:
-    if broker.partitions.get(partition.name) is not partition:
+def _remove(partitions: "Partitions", partition: Partition) -> None:
+    if partitions.get(partition.name) is not partition:
         return  # The whole directory is on its way out.
     if partition.is_removing:
-        remove_later(broker, partition)
+        remove_later(partitions, partition)
         return
     partition.is_removing = True
     partition.begin_job()
@@ -33,12 +33,12 @@ def _remove(broker: "Broker", partition: Partition) -> None:
         partition.is_removing = False
         partition.end_job()
         if is_any_in_use:
-            broker.timers.after(_WAIT_S, lambda: _remove(broker, partition))
+            partitions.world.timers.after(_WAIT_S, lambda: _remove(partitions, partition))
 
     def on_failed(problem: Exception) -> None:
         on_removed(False)
         if not isinstance(problem, OSError):
             raise problem
-        broker.partitions.on_disk_error(partition.directory, problem)
+        partitions.on_disk_error(partition.directory, problem)
 
-    broker.workers.run(partition.log.remove_deleted, on_removed, on_failed)
+    partitions.world.workers.run(partition.log.remove_deleted, on_removed, on_failed)

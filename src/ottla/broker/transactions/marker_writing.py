@@ -85,7 +85,7 @@ class _Writing(Operation):
             timeout_ms = self._broker.config.integer("request.timeout.ms")
             self._broker.partitions.purgatory.hold(self, list(self._awaited), timeout_ms)
         for partition in grown:
-            announce(self._broker, partition)
+            announce(self._broker.partitions, partition)
         self._is_everywhere = True
         self._tell_if_done()
 
@@ -100,7 +100,7 @@ class _Writing(Operation):
         data = build_end_transaction_marker(
             marker, self._marker.producer_id, self._marker.producer_epoch, self._broker.clock.now_ms()
         )
-        appended = append(self._broker, partition, data, AppendOrigin.COORDINATOR)
+        appended = append(self._broker.partitions, partition, data, AppendOrigin.COORDINATOR)
         if appended.error:
             return appended.error
         self._broker.verifications.revoke(name, self._marker.producer_id)

@@ -97,7 +97,7 @@ def test_the_new_start_survives_a_restart(node):
     from ottla.broker.partitions.background import Background
 
     delete(node, 2)
-    Background(node.broker).checkpoint()
+    Background(node.broker.partitions).checkpoint()
     node.logs.close()
     again = TestNode(node.disk, node.image)
     assert again.partition().log.log_start_offset == 2

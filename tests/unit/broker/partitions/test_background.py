@@ -15,7 +15,7 @@ DAY_MS = 24 * 60 * MINUTE_MS
 
 
 def start(node: TestNode) -> Background:
-    background = Background(node.broker)
+    background = Background(node.broker.partitions)
     background.start()
     return background
 
@@ -51,7 +51,7 @@ def test_segments_beyond_retention_bytes_go():
     node = TestNode()
     node.create_topic(retention_bytes=str(len(batch(b"a"))))
     rolled(node, b"a", b"b", b"c")
-    Background(node.broker).apply_retention()
+    Background(node.broker.partitions).apply_retention()
     assert values_in(node.fetch(2)) == [b"c"]
     assert node.fetch(1).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -64,7 +64,7 @@ def test_retention_lets_requests_in_between():
     node.clock.advance(DAY_MS)
     seconds = iter(range(100))
     node.clock.elapsed_s = lambda: float(next(seconds))  # every look takes a second
-    background = Background(node.broker)
+    background = Background(node.broker.partitions)
     background.apply_retention()
     starts = [node.partition(index=index).log.log_start_offset for index in range(5)]
     assert starts == [1, 0, 0, 0, 0]
@@ -78,7 +78,7 @@ def test_a_reader_that_holds_a_part_of_a_deleted_segment_can_finish():
     rolled(node, b"a")
     part = node.partition().log.read(0, 1 << 20, 1)
     node.clock.advance(DAY_MS)
-    Background(node.broker).apply_retention()
+    Background(node.broker.partitions).apply_retention()
     assert part.read() == part.file.read_at(0, part.size)
 
 
@@ -89,7 +89,7 @@ def test_a_disk_that_fails_during_retention_goes_offline():
     rolled(node, b"a")
     node.clock.advance(DAY_MS)
     disk.fail_from(disk.calls + 1, errno.EIO)
-    Background(node.broker).apply_retention()
+    Background(node.broker.partitions).apply_retention()
     assert node.fetch().error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
@@ -144,7 +144,7 @@ def test_a_full_disk_does_not_take_the_directory_away_and_the_checkpoint_is_trie
     disk = MemoryDisk()
     node = TestNode(disk)
     node.create_topic()
-    background = Background(node.broker)
+    background = Background(node.broker.partitions)
     node.produce(batch())
     disk.fail_from(disk.calls + 1, errno.ENOSPC)
     background.checkpoint()
@@ -160,7 +160,7 @@ def test_a_full_disk_does_not_take_the_directory_away_and_the_checkpoint_is_trie
 def test_a_producer_that_has_been_silent_for_a_day_is_forgotten():
     node = TestNode(producer_id_expiration_ms=str(DAY_MS))
     node.create_topic()
-    background = Background(node.broker)
+    background = Background(node.broker.partitions)
     node.produce(produced(7, 0, timestamp=NOW_MS))
     node.clock.advance(DAY_MS - 1)
     background.expire_producers()

@@ -40,11 +40,11 @@ def test_an_append_moves_the_high_watermark_and_its_announcement_wakes_who_waits
     node.broker.partitions.has_news_for_checkpoints = False
     waiting = Waiting(node)
     node.broker.partitions.purgatory.hold(waiting, [partition], 1000)
-    assert append(node.broker, partition, bytearray(batch(b"one")), origin).base_offset == 0
+    assert append(node.broker.partitions, partition, bytearray(batch(b"one")), origin).base_offset == 0
     assert partition.log.high_watermark == 1
     assert node.broker.partitions.has_news_for_checkpoints
     assert waiting.looked == []
-    announce(node.broker, partition)
+    announce(node.broker.partitions, partition)
     assert waiting.looked == [1]
 
 
@@ -54,9 +54,9 @@ def test_what_has_to_be_on_the_disk_first_is_announced_to_the_disk():
     partition = node.broker.partitions["orders", 0]
     waiting = Waiting(node)
     node.broker.partitions.purgatory.hold(waiting, [partition], 1000)
-    append(node.broker, partition, bytearray(batch(b"one")))
+    append(node.broker.partitions, partition, bytearray(batch(b"one")))
     assert partition.log.high_watermark == 0
-    announce(node.broker, partition)
+    announce(node.broker.partitions, partition)
     assert (partition.log.recovery_point, partition.log.high_watermark) == (1, 1)
     assert waiting.looked == [1]
 
@@ -65,7 +65,7 @@ def test_a_disk_that_fails_is_dealt_with_and_told_as_an_error(node):
     assert isinstance(node.disk, MemoryDisk)
     partition = node.broker.partitions["orders", 0]
     node.disk.fail_next("write", errno.EIO)
-    assert append(node.broker, partition, bytearray(batch(b"one"))).error is ErrorCode.KAFKA_STORAGE_ERROR
+    assert append(node.broker.partitions, partition, bytearray(batch(b"one"))).error is ErrorCode.KAFKA_STORAGE_ERROR
     assert node.logs.online == {}
 
 

@@ -25,7 +25,8 @@ from ottla.log.errors import CorruptFile
 from ottla.records.header import CorruptBatch
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
+    from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 
 _log = logging.getLogger(__name__)
 
@@ -39,15 +40,16 @@ _SEED_BYTES = 16
 class LogCleaner:
     """Begins with `start`, if `log.cleaner.enable` is on. The figures are for the metrics."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, partitions: "Partitions", replica_moves: "ReplicaMoves") -> None:
+        self._replica_moves = replica_moves
         self.max_dirty_ratio = 0.0
         self.max_overdue_ms = 0
-        self.last_look_ms = broker.clock.now_ms()
+        self.last_look_ms = partitions.clock.now_ms()
         self.last_stats = CleaningStats()
-        self._broker = broker
-        self._make_runner = broker.world.make_cleaner
-        self._elapsed_s = broker.clock.elapsed_s
-        self._randbytes = broker.entropy.randbytes
+        self._partitions = partitions
+        self._make_runner = partitions.world.make_cleaner
+        self._elapsed_s = partitions.clock.elapsed_s
+        self._randbytes = partitions.world.entropy.randbytes
         self._tasks: dict[TopicPartition, CleaningTask] = {}
         self._idle: list[Runner] = []
         self._uncleanable: dict[TopicPartition, Partition] = {}
@@ -57,7 +59,7 @@ class LogCleaner:
         self._timer: Timer | None = None
 
     def start(self) -> None:
-        if self._broker.config.flag("log.cleaner.enable"):
+        if self._partitions.node_settings.effective.flag("log.cleaner.enable"):
             self._rest()
 
     def stop(self) -> None:
@@ -74,7 +76,7 @@ class LogCleaner:
     @property
     def uncleanable(self) -> list[Partition]:
         """Partitions that are skipped. One that was deleted meanwhile, or made again, is not among them."""
-        partitions = self._broker.partitions
+        partitions = self._partitions
         self._uncleanable = {name: one for name, one in self._uncleanable.items() if partitions.get(name) is one}
         return list(self._uncleanable.values())
 
@@ -91,8 +93,8 @@ class LogCleaner:
     # Looking
 
     def _rest(self) -> None:
-        rest_s = max(self._broker.config.integer("log.cleaner.backoff.ms") / 1000, _LEAST_REST_S)
-        self._timer = self._broker.timers.after(rest_s, self._on_rested)
+        rest_s = max(self._partitions.node_settings.effective.integer("log.cleaner.backoff.ms") / 1000, _LEAST_REST_S)
+        self._timer = self._partitions.world.timers.after(rest_s, self._on_rested)
 
     def _on_rested(self) -> None:
         self._rest()
@@ -103,13 +105,13 @@ class LogCleaner:
     def look(self) -> None:
         """Begins a round over all partitions, unless one is under way or nobody is free to clean."""
         if self._round is None and len(self._tasks) < self._threads() and self._timer is not None:
-            self.last_look_ms = self._broker.clock.now_ms()
+            self.last_look_ms = self._partitions.clock.now_ms()
             self.max_dirty_ratio, self.max_overdue_ms, self._best = 0.0, 0, None
-            self._round = iter(list(self._broker.partitions.values()))
+            self._round = iter(list(self._partitions.values()))
             self._go_on()
 
     def _threads(self) -> int:
-        return max(self._broker.config.integer("log.cleaner.threads"), 1)
+        return max(self._partitions.node_settings.effective.integer("log.cleaner.threads"), 1)
 
     def _go_on(self) -> None:
         if self._round is None:
@@ -118,7 +120,7 @@ class LogCleaner:
         for partition in self._round:
             self._consider(partition)
             if self._elapsed_s() >= stop_s:
-                self._broker.timers.after(0, self._go_on)
+                self._partitions.world.timers.after(0, self._go_on)
                 return
         self._round = None
         if self._best is None:
@@ -130,7 +132,7 @@ class LogCleaner:
         config = partition.log.config
         if not config.is_compacted or partition.name in self._tasks or partition.name in self._uncleanable:
             return
-        if self._broker.replica_moves.is_moving(partition.name):
+        if self._replica_moves.is_moving(partition.name):
             return
         part = self._cleanable(partition)
         if part is None or part.clean_bytes + part.cleanable_bytes == 0:
@@ -142,14 +144,14 @@ class LogCleaner:
 
     def _cleanable(self, partition: Partition) -> Cleanable | None:
         """None for a partition whose log cannot be looked at."""
-        broker = self._broker
-        directory = broker.partitions.logs.online.get(partition.directory)
-        if directory is None or broker.partitions.get(partition.name) is not partition:
+        partitions = self._partitions
+        directory = partitions.logs.online.get(partition.directory)
+        if directory is None or partitions.get(partition.name) is not partition:
             return None
         try:
-            return cleanable(partition.log, directory.cleaner_offset(partition.name), broker.clock.now_ms())
+            return cleanable(partition.log, directory.cleaner_offset(partition.name), partitions.clock.now_ms())
         except OSError as problem:
-            broker.partitions.on_disk_error(partition.directory, problem)
+            partitions.on_disk_error(partition.directory, problem)
         except (CorruptFile, CorruptBatch) as problem:
             self._give_up_on(partition, str(problem))
         return None
@@ -157,14 +159,14 @@ class LogCleaner:
     # Cleaning
 
     def _clean(self, partition: Partition, part: Cleanable) -> None:
-        if self._broker.partitions.get(partition.name) is not partition:
+        if self._partitions.get(partition.name) is not partition:
             return  # Gone while the others were looked at.
-        if self._broker.replica_moves.is_moving(partition.name):
+        if self._replica_moves.is_moving(partition.name):
             return
         _log.info("cleaning %s: %.1f of %.1f MB are dirty", partition.name, *_megabytes(part))
         runner = self._idle.pop() if self._idle else self._make_runner()
         task = CleaningTask(
-            self._broker, partition, runner, self._limits(), self._randbytes(_SEED_BYTES), self._on_ended
+            self._partitions, partition, runner, self._limits(), self._randbytes(_SEED_BYTES), self._on_ended
         )
         self._tasks[partition.name] = task
         task.start()
@@ -172,7 +174,7 @@ class LogCleaner:
 
     def _limits(self) -> CleanerLimits:
         """Those of all cleanings, shared among as many as there may be."""
-        config, threads = self._broker.config, self._threads()
+        config, threads = self._partitions.node_settings.effective, self._threads()
         return CleanerLimits(
             map_bytes=config.integer("log.cleaner.dedupe.buffer.size") // threads,
             map_load_factor=config.number("log.cleaner.io.buffer.load.factor"),
@@ -196,7 +198,7 @@ class LogCleaner:
             self._give_up_on(partition, reason)
         if task.done is not None:
             self._report(partition, task.done.stats)
-        self._broker.timers.after(0, self.look)
+        self._partitions.world.timers.after(0, self.look)
 
     def _give_up_on(self, partition: Partition, reason: str) -> None:
         _log.warning("%s cannot be cleaned, and is left as it is: %s", partition.name, reason)

@@ -30,7 +30,7 @@ from ottla.log.cleaning.runner import Runner
 from ottla.log.directory import LogDirectory
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _WAIT_S = 0.02
 
@@ -49,7 +49,7 @@ class CleaningTask:
 
     def __init__(
         self,
-        broker: "Broker",
+        partitions: "Partitions",
         partition: Partition,
         runner: Runner,
         limits: CleanerLimits,
@@ -59,7 +59,7 @@ class CleaningTask:
         self.partition = partition
         self.runner = runner
         self.done: CleaningDone | None = None
-        self._broker = broker
+        self._partitions = partitions
         self._limits = limits
         self._seed = seed
         self._on_ended = on_ended
@@ -85,10 +85,10 @@ class CleaningTask:
 
     def _directory(self) -> LogDirectory | None:
         """The partition's directory, as long as the partition is served from it."""
-        broker, partition = self._broker, self.partition
-        if self._has_ended or broker.partitions.get(partition.name) is not partition:
+        partitions, partition = self._partitions, self.partition
+        if self._has_ended or partitions.get(partition.name) is not partition:
             return None
-        return broker.partitions.logs.online.get(partition.directory)
+        return partitions.logs.online.get(partition.directory)
 
     # 1. Durable
 
@@ -98,12 +98,12 @@ class CleaningTask:
             self.give_up_if_gone()
             return
         log, name = self.partition.log, self.partition.name
-        wanted = cleanable(log, directory.cleaner_offset(name), self._broker.clock.now_ms()).end_offset
+        wanted = cleanable(log, directory.cleaner_offset(name), self._partitions.clock.now_ms()).end_offset
         if log.recovery_point < wanted:
-            flush(self._broker, self.partition)
-            self._broker.timers.after(_WAIT_S, self._make_durable)
+            flush(self._partitions, self.partition)
+            self._partitions.world.timers.after(_WAIT_S, self._make_durable)
         elif directory.saved_recovery_point(name) < wanted:
-            self._broker.workers.run(
+            self._partitions.world.workers.run(
                 directory.checkpoint, lambda _: self._begin(), partial(self._on_problem, "its checkpoint"), key=LOG_DIRS
             )
         else:
@@ -116,7 +116,7 @@ class CleaningTask:
         if directory is None:
             self.give_up_if_gone()
             return
-        log, name, now_ms = self.partition.log, self.partition.name, self._broker.clock.now_ms()
+        log, name, now_ms = self.partition.log, self.partition.name, self._partitions.clock.now_ms()
         part = cleanable(log, directory.cleaner_offset(name), now_ms, directory.saved_recovery_point(name))
         if part.cleanable_bytes == 0:
             self._end(Outcome.GIVEN_UP, "there is nothing left to clean")
@@ -138,7 +138,7 @@ class CleaningTask:
 
     def _on_failed(self, failed: CleaningFailed) -> None:
         if failed.errno and not (failed.errno == ENOENT and self._has_changed()):
-            self._broker.partitions.on_disk_error(self.partition.directory, OSError(failed.errno, failed.reason))
+            self._partitions.on_disk_error(self.partition.directory, OSError(failed.errno, failed.reason))
             self._end(Outcome.GIVEN_UP, failed.reason)
         elif failed.errno:
             self._end(Outcome.GIVEN_UP, "its log has changed")
@@ -161,7 +161,7 @@ class CleaningTask:
                 self._save(self.done)
             return
         if self.partition.is_removing:
-            self._broker.timers.after(_WAIT_S, self._swap_next)
+            self._partitions.world.timers.after(_WAIT_S, self._swap_next)
             return
         if self._directory() is None:
             self.give_up_if_gone()
@@ -176,16 +176,16 @@ class CleaningTask:
             return
         self._is_swapping = True
         self.partition.begin_job()
-        self._broker.workers.run(
+        self._partitions.world.workers.run(
             replacement.run, lambda _: self._on_durable(replacement), partial(self._on_swap_failed, replacement)
         )
 
     def _on_durable(self, replacement: Replacement) -> None:
         self._is_swapping = False
-        broker, partition = self._broker, self.partition
+        partitions, partition = self._partitions, self.partition
         was_swapped = False
         try:
-            if broker.partitions.get(partition.name) is partition:  # Else its files go, or are not to be touched.
+            if partitions.get(partition.name) is partition:  # Else its files go, or are not to be touched.
                 was_swapped = partition.log.finish_replacement(replacement)
         except OSError as problem:
             partition.end_job()
@@ -193,7 +193,7 @@ class CleaningTask:
             return
         partition.end_job()
         if was_swapped:
-            remove_later(broker, partition)
+            remove_later(partitions, partition)
             self._swap_next()
         else:
             self._end(Outcome.GIVEN_UP, "its log has changed")
@@ -210,7 +210,7 @@ class CleaningTask:
         if directory is None:
             self.give_up_if_gone()
             return
-        self._broker.workers.run(
+        self._partitions.world.workers.run(
             partial(self._save_offset, directory, done.clean_offset),
             lambda _: self._end(Outcome.CLEANED, ""),
             partial(self._on_problem, "its checkpoint"),
@@ -228,7 +228,7 @@ class CleaningTask:
         """Half of a swap is not something to go on with, whatever the reason: the directory is."""
         if not isinstance(problem, OSError):
             raise problem
-        self._broker.partitions.fail_directory(self.partition.directory, problem)
+        self._partitions.fail_directory(self.partition.directory, problem)
         self._end(Outcome.GIVEN_UP, f"the disk failed at {where}: {problem}")
 
     def _end(self, outcome: Outcome, reason: str) -> None:
@@ -244,8 +244,8 @@ class CleaningTask:
         if self._directory() is None:
             return  # Its directory is on its way out, or is not to be touched.
         self.partition.begin_job()
-        self._broker.workers.run(
-            partial(remove_unfinished, self._broker.disk, self.partition.log.directory),
+        self._partitions.world.workers.run(
+            partial(remove_unfinished, self._partitions.world.disk, self.partition.log.directory),
             lambda _: self.partition.end_job(),
             lambda _: self.partition.end_job(),  # The next cleaning tries again.
         )

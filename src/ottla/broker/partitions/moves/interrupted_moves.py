@@ -27,28 +27,33 @@ from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image.directory_ids import MIGRATING, UNASSIGNED
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.discarded_logs import DiscardedLogs
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _log = logging.getLogger(__name__)
 
 
-def settle_interrupted_moves(broker: "Broker") -> list[tuple[TopicPartition, LogDirectory]]:
+def settle_interrupted_moves(
+    partitions: "Partitions", discarded_logs: "DiscardedLogs"
+) -> list[tuple[TopicPartition, LogDirectory]]:
     """Returns the moves that are to go on: the partition and the directory it is on its way to."""
-    for name, directories in broker.partitions.logs.doubles().items():
-        _settle_double(broker, name, directories)
+    for name, directories in partitions.logs.doubles().items():
+        _settle_double(partitions, discarded_logs, name, directories)
     to_go_on: list[tuple[TopicPartition, LogDirectory]] = []
-    for directory in list(broker.partitions.logs.online.values()):
+    for directory in list(partitions.logs.online.values()):
         for name, future in list(directory.futures.logs.items()):
             try:
-                if _settle_future(broker, name, future, directory):
+                if _settle_future(partitions, name, future, directory):
                     to_go_on.append((name, directory))
             except OSError as problem:
-                broker.partitions.on_disk_error(directory.path, problem)
+                partitions.on_disk_error(directory.path, problem)
     return to_go_on
 
 
-def _settle_double(broker: "Broker", name: TopicPartition, directories: list[LogDirectory]) -> None:
-    topic, home = broker.image.topics.by_name.get(name.topic), _home_of(broker, name)
+def _settle_double(
+    partitions: "Partitions", discarded_logs: "DiscardedLogs", name: TopicPartition, directories: list[LogDirectory]
+) -> None:
+    topic, home = partitions.metadata.image.topics.by_name.get(name.topic), _home_of(partitions, name)
     directories = [one for one in directories if topic and one.topic_ids.get(name, topic.id) == topic.id]
     if len(directories) < 2:
         return  # The others are of a topic that had this name before.
@@ -56,32 +61,38 @@ def _settle_double(broker: "Broker", name: TopicPartition, directories: list[Log
         raise CorruptFile(f"{name} is in {' and in '.join(directory.path for directory in directories)}")
     for directory in directories:
         if directory is not home:
-            _drop_old(broker, name, directory, home)
+            _drop_old(partitions, discarded_logs, name, directory, home)
 
 
-def _drop_old(broker: "Broker", name: TopicPartition, old: LogDirectory, home: LogDirectory) -> None:
+def _drop_old(
+    partitions: "Partitions",
+    discarded_logs: "DiscardedLogs",
+    name: TopicPartition,
+    old: LogDirectory,
+    home: LogDirectory,
+) -> None:
     if common_end(home.logs[name], old.logs[name]) < old.logs[name].log_end_offset:
-        broker.replicas.set_aside(old, name, old.logs[name])
+        discarded_logs.set_aside(old, name, old.logs[name])
         return
     _log.warning("%s was moving from %s to %s; the old one goes", name, old.path, home.path)
     follow_offsets(home.logs[name], old.logs[name])
-    _retire(broker, name, old, home)
+    _retire(partitions, name, old, home)
 
 
-def _settle_future(broker: "Broker", name: TopicPartition, future: PartitionLog, target: LogDirectory) -> bool:
+def _settle_future(partitions: "Partitions", name: TopicPartition, future: PartitionLog, target: LogDirectory) -> bool:
     """Returns whether the move is to go on."""
-    topic = broker.image.topics.by_name.get(name.topic)
+    topic = partitions.metadata.image.topics.by_name.get(name.topic)
     image = topic.partitions.get(name.partition) if topic else None
     is_ours = (
         topic
         and image
-        and broker.identity.node_id in image.replicas
+        and partitions.identity.node_id in image.replicas
         and target.topic_ids.get(name, topic.id) == topic.id
     )
-    source = next((one for one in broker.partitions.logs.online.values() if name in one.logs), None)
-    home = _home_of(broker, name)
-    is_lost = source is None and home is not target and _is_placed(broker, name) if is_ours else True
-    if is_ours and is_lost and broker.partitions.logs.offline:
+    source = next((one for one in partitions.logs.online.values() if name in one.logs), None)
+    home = _home_of(partitions, name)
+    is_lost = source is None and home is not target and _is_placed(partitions, name) if is_ours else True
+    if is_ours and is_lost and partitions.logs.offline:
         target.futures.close(name)
         return False
     if is_lost:
@@ -92,9 +103,9 @@ def _settle_future(broker: "Broker", name: TopicPartition, future: PartitionLog,
         if source is not None:
             follow_offsets(future, source.logs[name])
         target.promote(name)
-        broker.disk.sync_dir(target.path)
+        partitions.world.disk.sync_dir(target.path)
         if source is not None:
-            _retire(broker, name, source, target)
+            _retire(partitions, name, source, target)
         return False
     end_offset = common_end(future, source.logs[name])
     if end_offset < future.log_end_offset:
@@ -104,32 +115,32 @@ def _settle_future(broker: "Broker", name: TopicPartition, future: PartitionLog,
     return True
 
 
-def _retire(broker: "Broker", name: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
+def _retire(partitions: "Partitions", name: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
     try:
         clean_offset = source.cleaner_offset(name)
         if clean_offset is not None and target.cleaner_offset(name) is None:
             target.save_cleaner_offset(name, clean_offset)
         source.bury(source.retire(name))
     except OSError as problem:
-        broker.partitions.on_disk_error(source.path, problem)
+        partitions.on_disk_error(source.path, problem)
 
 
 def _set_aside(directory: LogDirectory, name: TopicPartition) -> str:
     return directory.futures.set_aside(name, names.STRAY_DIR)
 
 
-def _home_of(broker: "Broker", name: TopicPartition) -> LogDirectory | None:
+def _home_of(partitions: "Partitions", name: TopicPartition) -> LogDirectory | None:
     """The directory that the metadata names, if it is one that is online."""
-    topic = broker.image.topics.by_name.get(name.topic)
+    topic = partitions.metadata.image.topics.by_name.get(name.topic)
     image = topic.partitions.get(name.partition) if topic else None
-    wanted = image.directory(broker.identity.node_id) if image else None
+    wanted = image.directory(partitions.identity.node_id) if image else None
     return next(
-        (broker.partitions.logs.online.get(path) for path, id in broker.identity.directory_ids.items() if id == wanted),
+        (partitions.logs.online.get(path) for path, id in partitions.identity.directory_ids.items() if id == wanted),
         None,
     )
 
 
-def _is_placed(broker: "Broker", name: TopicPartition) -> bool:
+def _is_placed(partitions: "Partitions", name: TopicPartition) -> bool:
     """Whether the metadata has ever named a directory; clusters of before KIP-858 do not."""
-    image = broker.image.topics.by_name[name.topic].partitions[name.partition]
-    return image.directory(broker.identity.node_id) not in (UNASSIGNED, MIGRATING)
+    image = partitions.metadata.image.topics.by_name[name.topic].partitions[name.partition]
+    return image.directory(partitions.identity.node_id) not in (UNASSIGNED, MIGRATING)

@@ -10,7 +10,7 @@
    flushes of the original wait from the moment that is looked for.
 
 The metadata names the new directory before the swap, so that after a crash at any moment it tells which of the two logs
-is the partition's (`broker.interrupted_moves`).
+is the partition's (`interrupted_moves`).
 
 Only the loop's thread calls this. One disk job of a move is under way at a time, and counts as a job of the partition:
 the files of both logs stay until it is over. A move that has ended lets go of the future log after that.
@@ -31,7 +31,7 @@ from ottla.log.future_logs import start_of_copy, take_over
 from ottla.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
     from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 
 _log = logging.getLogger(__name__)
@@ -51,20 +51,20 @@ class ReplicaMove:
 
     def __init__(
         self,
-        broker: "Broker",
+        partitions: "Partitions",
         moves: "ReplicaMoves",
         partition: Partition,
         target: LogDirectory,
         future: PartitionLog | None = None,
     ) -> None:
         self.partition = partition
-        self.source = broker.partitions.logs.online[partition.directory]
+        self.source = partitions.logs.online[partition.directory]
         self.target = target
         self.stage = Stage.COPYING
         self.may_copy = False
-        self._broker = broker
+        self._partitions = partitions
         self._moves = moves
-        self._copy = ReplicaCopy(partition, future, broker.clock.thread_s) if future is not None else None
+        self._copy = ReplicaCopy(partition, future, partitions.clock.thread_s) if future is not None else None
         self._is_begun = future is not None
         self._is_busy = False
         self._let_go: Callable[[], None] | None = None
@@ -87,7 +87,7 @@ class ReplicaMove:
         self._run(lambda: self.target.begin_future(name, topic_id, start_offset), self._on_begun, key=LOG_DIRS)
 
     def _on_begun(self, future: PartitionLog) -> None:
-        self._copy = ReplicaCopy(self.partition, future, self._broker.clock.thread_s)
+        self._copy = ReplicaCopy(self.partition, future, self._partitions.clock.thread_s)
         if self.may_copy:
             self._go_on()
 
@@ -110,7 +110,7 @@ class ReplicaMove:
             self._go_on()
 
     def _go_on(self, delay_s: float = 0) -> None:
-        self._broker.timers.after(delay_s, self._step)
+        self._partitions.world.timers.after(delay_s, self._step)
 
     def _step(self) -> None:
         if self._is_busy or self.stage is Stage.ENDED or self._moves.is_stopped:
@@ -140,7 +140,7 @@ class ReplicaMove:
     def _on_copied(self, copied: Copied) -> None:
         assert self._copy is not None
         rest_s = self._copy.on_copied(copied, self._moves.part_bytes)
-        self._broker.partitions.has_news_for_checkpoints = True
+        self._partitions.has_news_for_checkpoints = True
         self._go_on(max(self._moves.wait_after(copied.size), rest_s))
 
     # 3. Written down
@@ -159,11 +159,11 @@ class ReplicaMove:
             self._run(lambda: target.save_cleaner_offset(name, offset), lambda _: self._ask(), key=LOG_DIRS)
 
     def _ask(self) -> None:
-        directory_id = self._broker.identity.directory_ids.get(self.target.path)
+        directory_id = self._partitions.identity.directory_ids.get(self.target.path)
         if directory_id is None:
             self._on_accepted()
         else:
-            self._broker.directory_assignments.assign(self.partition, directory_id, self._on_accepted)
+            self._moves.directory_assignments.assign(self.partition, directory_id, self._on_accepted)
 
     def _on_accepted(self) -> None:
         if self.stage is Stage.ASKING:
@@ -198,7 +198,7 @@ class ReplicaMove:
             self._on_problem(problem)
 
     def _swap(self, current: PartitionLog, future: PartitionLog) -> None:
-        broker, partition = self._broker, self.partition
+        partitions, partition = self._partitions, self.partition
         try:
             self.target.promote(partition.name)
         except OSError as problem:
@@ -213,24 +213,24 @@ class ReplicaMove:
             self.source.retire(partition.name)
         except OSError as problem:
             current.release()
-            broker.partitions.fail_directory(self.source.path, problem)
+            partitions.fail_directory(self.source.path, problem)
             self._moves.on_over(self)
         else:
-            broker.workers.run(
+            partitions.world.workers.run(
                 partial(self._settle, current), lambda _: self._on_settled(), self._unsettled, key=LOG_DIRS
             )
-        flush_what_waits(broker, partition)
+        flush_what_waits(partitions, partition)
 
     def _settle(self, old: PartitionLog) -> None:
         """On a disk thread: makes the two names last."""
-        self._broker.disk.sync_dir(self.target.path)
+        self._partitions.world.disk.sync_dir(self.target.path)
         try:
             self.source.bury(old)
         except OSError as problem:
             raise CannotRead(problem) from problem
 
     def _on_settled(self) -> None:
-        self._broker.partitions.has_news_for_checkpoints = True
+        self._partitions.has_news_for_checkpoints = True
         self._remove_later(self.source)
         self._moves.on_over(self)
 
@@ -243,7 +243,7 @@ class ReplicaMove:
     def cancel(self, *, keep_directory: bool = True) -> None:
         """The copy is thrown away. With `keep_directory` the metadata is made to name the current directory again."""
         if self.stage in (Stage.ASKING, Stage.ACCEPTED) and keep_directory:
-            self._broker.directory_assignments.revert(self.partition)
+            self._moves.directory_assignments.revert(self.partition)
         name, target = self.partition.name, self.target
         self._end(lambda: self._run_last(lambda: target.drop_future(name) if name in target.futures.logs else None))
 
@@ -263,22 +263,22 @@ class ReplicaMove:
         self._moves.on_over(self)
 
     def _run_last(self, work: Callable[[], None]) -> None:
-        self._broker.workers.run(work, lambda _: self._on_let_go(), self._unsettled, key=LOG_DIRS)
+        self._partitions.world.workers.run(work, lambda _: self._on_let_go(), self._unsettled, key=LOG_DIRS)
 
     def _on_let_go(self) -> None:
         self._remove_later(self.target)
         self._moves.on_over(self)
 
     def _remove_later(self, directory: LogDirectory) -> None:
-        self._broker.replicas.remove_later(directory, self.partition.settings.log.file_delete_delay_ms / 1000)
+        self._moves.discarded_logs.remove_later(directory, self.partition.settings.log.file_delete_delay_ms / 1000)
 
     def _end(self, let_go: Callable[[], None]) -> None:
         if self.stage is Stage.ENDED:
             return
         self.stage = Stage.ENDED
-        self._broker.directory_assignments.forget(self.partition)
+        self._moves.directory_assignments.forget(self.partition)
         self.partition.is_changing_log = False
-        flush_what_waits(self._broker, self.partition)
+        flush_what_waits(self._partitions, self.partition)
         self._moves.on_ended(self)
         if self._is_busy:
             self._let_go = let_go
@@ -315,7 +315,7 @@ class ReplicaMove:
             if on_over():
                 self._on_problem(problem)
 
-        self._broker.workers.run(work, on_done, on_failed, key=key)
+        self._partitions.world.workers.run(work, on_done, on_failed, key=key)
 
     def _on_problem(self, problem: Exception) -> None:
         """A disk that fails takes its directory away; a full one, or damage in the log, only ends the move."""
@@ -328,6 +328,6 @@ class ReplicaMove:
         if isinstance(problem, CannotRead):
             problem, blamed = problem.problem, self.source.path
         if isinstance(problem, OSError):
-            self._broker.partitions.on_disk_error(blamed, problem)
+            self._partitions.on_disk_error(blamed, problem)
         elif not isinstance(problem, PROBLEMS):
             raise problem

@@ -9,6 +9,7 @@ is in ends a move, asking for a third one begins another.
 A replica that does not exist yet will be made where it is asked to be.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ids import TopicPartition
@@ -18,7 +19,9 @@ from ottla.log.directory import LogDirectory
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.directory_assignments import DirectoryAssignments
+    from ottla.broker.partitions.discarded_logs import DiscardedLogs
+    from ottla.broker.partitions.held_partitions import Partitions
 
 RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _PART_BYTES = 1 << 20
@@ -29,10 +32,16 @@ _MOST_PREFERRED = 10_000  # Anybody may name topics that never come.
 class ReplicaMoves:
     """After `stop` nothing more is begun."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(
+        self, partitions: "Partitions", discarded_logs: "DiscardedLogs", directory_assignments: "DirectoryAssignments"
+    ) -> None:
         self.is_stopped = False
-        self._broker = broker
-        self._elapsed_s = broker.clock.elapsed_s
+        self.discarded_logs = discarded_logs
+        self.directory_assignments = directory_assignments
+        self.leave_alone: Callable[[TopicPartition], None] = _no_cleaner
+        """Tells the cleaner that a log is about to move."""
+        self._partitions = partitions
+        self._elapsed_s = partitions.clock.elapsed_s
         self._moves: dict[TopicPartition, ReplicaMove] = {}
         self._leaving: set[TopicPartition] = set()
         self._preferred: dict[TopicPartition, str] = {}
@@ -47,7 +56,7 @@ class ReplicaMoves:
 
     def ask(self, partition: Partition, path: str) -> ErrorCode:
         """Begins to move a replica to a directory that is online, unless it is there or on its way."""
-        broker, name = self._broker, partition.name
+        partitions, name = self._partitions, partition.name
         under_way = self._moves.get(name)
         if under_way is not None and under_way.target.path == path:
             return ErrorCode.NONE
@@ -55,10 +64,10 @@ class ReplicaMoves:
             under_way.cancel()
         if partition.directory == path:
             return ErrorCode.NONE
-        if broker.partitions.logs.offline:
+        if partitions.logs.offline:
             # A future log of this partition may be in a directory that cannot be looked into.
             return ErrorCode.KAFKA_STORAGE_ERROR
-        self._add(ReplicaMove(broker, self, partition, broker.partitions.logs.online[path]))
+        self._add(ReplicaMove(partitions, self, partition, partitions.logs.online[path]))
         return ErrorCode.NONE
 
     def prefer(self, name: TopicPartition, path: str) -> None:
@@ -73,7 +82,7 @@ class ReplicaMoves:
 
     def resume(self, partition: Partition, target: LogDirectory) -> None:
         """Goes on with a move that a stop has interrupted."""
-        self._add(ReplicaMove(self._broker, self, partition, target, target.futures.logs[partition.name]))
+        self._add(ReplicaMove(self._partitions, self, partition, target, target.futures.logs[partition.name]))
 
     def on_dropped(self, name: TopicPartition) -> None:
         """The replica is no longer this node's."""
@@ -96,8 +105,7 @@ class ReplicaMoves:
     def _add(self, move: ReplicaMove) -> None:
         name = move.partition.name
         self._moves[name] = move
-        if self._broker.cleaner is not None:
-            self._broker.cleaner.leave_alone(name)
+        self.leave_alone(name)
         self._start_some()
 
     def _start_some(self) -> None:
@@ -111,8 +119,8 @@ class ReplicaMoves:
             move.start_copying()
 
     def _threads(self) -> int:
-        threads = self._broker.config["num.replica.alter.log.dirs.threads"]
-        wanted = threads if isinstance(threads, int) else len(self._broker.partitions.logs.online)
+        threads = self._partitions.node_settings.effective["num.replica.alter.log.dirs.threads"]
+        wanted = threads if isinstance(threads, int) else len(self._partitions.logs.online)
         return max(min(wanted, _MOST_AT_A_TIME), 1)
 
     def on_ended(self, move: ReplicaMove) -> None:
@@ -144,6 +152,10 @@ class ReplicaMoves:
         return self._paid_until_s - now_s
 
     def _bytes_per_s(self) -> int | None:
-        configs = self._broker.image.configs
-        text = configs.of_broker(self._broker.identity.node_id).get(RATE) or configs.of_cluster().get(RATE)
+        configs = self._partitions.metadata.image.configs
+        text = configs.of_broker(self._partitions.identity.node_id).get(RATE) or configs.of_cluster().get(RATE)
         return int(text) if text is not None and text.isdecimal() else None
+
+
+def _no_cleaner(_name: TopicPartition) -> None:
+    """A node without one."""

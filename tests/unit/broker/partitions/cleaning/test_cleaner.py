@@ -7,7 +7,6 @@ from brokers import NOW_MS, TestNode
 from moving_nodes import move
 
 from ottla.broker.partitions.background import Background
-from ottla.broker.partitions.cleaning.cleaner import LogCleaner
 from ottla.log import names
 from ottla.log.checkpoint import read_offsets
 from ottla.log.cleaning.job import CleaningFailed
@@ -25,8 +24,8 @@ class Cleaned(TestNode):
         self.runners = []
         self.is_held = False
         super().__init__(**settings)
-        self.cleaner = LogCleaner(self.broker)
-        self.cleaner.start()
+        self.broker.start_cleaner()
+        self.cleaner = self.broker.cleaner
 
     def make_cleaner(self):
         runner = StepRunner(self.disk)
@@ -255,7 +254,7 @@ def test_segments_that_retention_took_meanwhile_are_not_brought_back(node):
     node.wait(BACKOFF_MS + 1000)
     [runner] = node.runners
     node.clock.advance(2 * DAY_MS)
-    Background(node.broker).apply_retention()
+    Background(node.broker.partitions).apply_retention()
     assert node.offsets()[0] == [2]
     runner.step()
     assert node.offsets()[0] == [2]
@@ -272,7 +271,7 @@ def test_a_swap_waits_for_the_disk_and_retention_may_come_in_between(node):
     node.runners[0].step()
     assert node.files(names.SWAP)
     node.clock.advance(2 * DAY_MS)
-    Background(node.broker).apply_retention()
+    Background(node.broker.partitions).apply_retention()
     node.workers.let_go()
     assert node.offsets()[0] == [2]
     assert node.files(names.SWAP) == []
@@ -306,7 +305,6 @@ def test_nothing_is_left_running_after_a_stop(node):
 
 def test_a_log_that_moves_to_another_directory_is_cleaned_when_it_is_there():
     node = Cleaned(log_dirs=("/one", "/two"))
-    node.broker.cleaner = node.cleaner
     compacted(node)
     for number in range(3):
         node.write((b"a", b"%d" % number))

@@ -64,7 +64,7 @@ def go_on(node: TestNode, writer: Writer) -> None:
     """Moves to the other directory, with records and checkpoints that are written on the way, and clears up."""
     path = {"/one": "/two", "/two": "/one"}[node.partition().directory]
     assert move(node, path) == ErrorCode.NONE
-    background = Background(node.broker)
+    background = Background(node.broker.partitions)
     for step in range(12):
         writer.write(node)
         node.timers.advance(1)

@@ -247,7 +247,7 @@ def test_retention_takes_segments_away_that_are_being_copied(node):
     node.produce(batch(b"10"))
     half_way(node)
     node.configure_topic("orders", retention_bytes="1")
-    Background(node.broker).apply_retention()
+    Background(node.broker.partitions).apply_retention()
     assert node.partition().log.log_start_offset == 10
     finish(node)
     node.timers.advance(FILE_DELETE_DELAY_MS)
