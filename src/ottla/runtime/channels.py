@@ -67,4 +67,9 @@ class PeerChannel(Protocol):
 
 def ask_as_node(channel: ControllerChannel, request: Message, then: Then, failed: Failed) -> None:
     """Asks the controller on the node's own behalf, in the newest version that this node knows."""
-    channel.ask(request, api(request._schema.api_key).stable_versions[-1], THIS_NODE, then, failed)
+    channel.ask(request, newest_version(request), THIS_NODE, then, failed)
+
+
+def newest_version(request: Message) -> int:
+    """The newest version of a request's API that this node knows."""
+    return api(request._schema.api_key).stable_versions[-1]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.config.parse import Values
-from ottla.runtime.channels import ControllerChannel, ask_as_node
+from ottla.runtime.channels import THIS_NODE, Caller, ControllerChannel, newest_version
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse
 
@@ -27,7 +27,8 @@ class TopicCreation:
         self._controller = controller
         self.in_flight: set[str] = set()
 
-    def create(self, names: Iterable[str]) -> None:
+    def create(self, names: Iterable[str], caller: Caller = THIS_NODE) -> None:
+        """`caller` is the client whose request mentions the topics, if it is not the node that needs them."""
         wanted = [name for name in names if name not in self.in_flight]
         if not wanted:
             return
@@ -47,7 +48,7 @@ class TopicCreation:
             _log.warning("%s: not created, as the controller cannot be asked: %s", ", ".join(wanted), error.name)
 
         self.in_flight.update(wanted)
-        ask_as_node(self._controller, request, decided, failed)
+        self._controller.ask(request, newest_version(request), caller, decided, failed)
 
 
 def creatable_topic(name: str, config: Values) -> CreatableTopic:

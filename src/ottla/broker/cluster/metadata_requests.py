@@ -19,6 +19,7 @@ from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.image.topics_image import TopicImage, TopicsImage
 from ottla.machines.metadata.topic_names import INTERNAL, name_problem
+from ottla.runtime.channels import Caller
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import MetadataRequest, MetadataResponse
@@ -47,7 +48,7 @@ def handle_metadata(
 
     def create(names: list[str]) -> None:
         if node_settings.effective["auto.create.topics.enable"]:
-            topic_creation.create(names)
+            topic_creation.create(names, Caller.of(context.connection))
 
     view = ClusterView(metadata.image, context.connection.listener)
     form = Form(

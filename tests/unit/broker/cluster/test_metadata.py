@@ -3,6 +3,8 @@
 import pytest
 from brokers import TestNode, topic_id_of
 
+from ottla.runtime.channels import Caller
+from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse, MetadataRequest, RegisterBrokerRecord
 
@@ -116,6 +118,14 @@ def test_a_missing_topic_is_created_once_while_the_client_is_told_to_ask_again()
     node.controller.let_go()
     node.create_topic("new")
     assert errors(node.send(names("new"), 12)) == {"new": ErrorCode.NONE}
+
+
+def test_a_topic_is_created_on_behalf_of_the_client_that_mentions_it():
+    node = node_with_topics()
+    node.client = ClientConnection(1, "PLAINTEXT", "10.1.2.3", principal="User:ann")
+    node.controller.replies.append(CreateTopicsResponse())
+    node.send(names("new"), 12)
+    assert node.controller.callers == [Caller("User:ann", "10.1.2.3")]
 
 
 def test_a_topic_whose_creation_failed_is_tried_again():
