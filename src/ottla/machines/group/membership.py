@@ -80,6 +80,7 @@ class Membership:
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             group.is_metadata_stale = group.are_regexes_stale = True
+            group.has_even_target = False
         elif group is not None and isinstance(value, GroupMetadataValue):
             self._groups[group_id] = self.rebalance.begin_anew(group, error, effects, now_ms)
 

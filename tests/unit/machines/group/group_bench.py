@@ -448,7 +448,7 @@ class Groups:
 def in_the_log(group: ClassicGroup | ConsumerGroup) -> Any:
     """What of a group is in its records; a simple one has none. Of a consumer group that is everything."""
     if isinstance(group, ConsumerGroup):
-        in_memory = ("hashed", "is_metadata_stale", "are_regexes_stale", "rejoining")
+        in_memory = ("has_even_target", "hashed", "is_metadata_stale", "are_regexes_stale", "rejoining")
         return {name: getattr(group, name) for name in group.__slots__ if name not in in_memory}
     if group.state is ClassicState.STABLE:
         return group.record({member.member_id: member.assignment for member in group.members.values()})

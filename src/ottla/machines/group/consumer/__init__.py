@@ -6,7 +6,7 @@
     protocol         heartbeats, leaving, falling silent (timers)
     turn             what a member's request leads to: everything that makes records
     reconciling      from what a member has to what it is to have, without taking anything from anybody
-    assignors        `uniform` and `range`
+    assignors        `uniform` and `range`; newcomers what `uniform` is for one more, at the price of its share
     subscriptions    what the members read, and whether it has changed (topic_hash)
     classic_members  members that speak the classic protocol, while a group is migrated
     records          the records themselves

@@ -153,4 +153,5 @@ def _target(places: Sequence[_Place]) -> Target:
     return {topic_id: frozenset(partitions) for topic_id, partitions in topics.items()}
 
 
-ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniformly, "range": assign_range}
+UNIFORM = "uniform"
+ASSIGNORS: Mapping[str, Assignor] = {UNIFORM: assign_uniformly, "range": assign_range}

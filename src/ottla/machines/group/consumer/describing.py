@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ottla.base.ids import Uuid
-from ottla.machines.group.consumer.group import ConsumerGroup
+from ottla.machines.group.consumer.group import ConsumerGroup, most_wanted
 from ottla.machines.group.consumer.member import ConsumerMember
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.messages import ConsumerGroupDescribeResponse
@@ -20,7 +20,7 @@ def described(group: ConsumerGroup, default_assignor: str, image: MetadataImage)
         group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=group.preferred_assignor(group.members.values()) or default_assignor,
+        assignor_name=most_wanted(group.assignors) or default_assignor,
         members=[_described(member, group, image) for member in group.members.values()],
     )
 

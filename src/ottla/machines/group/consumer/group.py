@@ -3,12 +3,13 @@
 `replay_…` alone changes it. Some things are not in the log. Two say that something is to be looked at again with the
 next heartbeat: `is_metadata_stale`, when topics may have changed, and `are_regexes_stale`, when some came or went; both
 are set again when what was found could not be written. `rejoining` are members that speak the classic protocol and have
-been told to join again: the time for that runs. `hashed` only saves work: the topics that the group read when their
-hash was last worked out, and the hash.
+been told to join again: the time for that runs. Two only save work. `hashed` are the topics that the group read when
+their hash was last worked out, and the hash. `has_even_target` says that the target was divided evenly among members
+that all read the same, so that a newcomer's share can be taken from it (`newcomers`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ottla.base.dataclass import replace
 from ottla.base.ids import Uuid
@@ -57,8 +58,10 @@ class ConsumerGroup:
         "are_regexes_stale",
         "assignment_epoch",
         "assignment_timestamp_ms",
+        "assignors",
         "epoch",
         "group_id",
+        "has_even_target",
         "hashed",
         "is_metadata_stale",
         "members",
@@ -68,6 +71,8 @@ class ConsumerGroup:
         "static_ids",
         "subscriptions",
         "target",
+        "target_sizes",
+        "target_topics",
     )
 
     def __init__(self, group_id: str) -> None:
@@ -79,7 +84,11 @@ class ConsumerGroup:
         self.members: dict[str, ConsumerMember] = {}
         self.static_ids: dict[str, str] = {}
         self.subscriptions: dict[Subscription, int] = {}
+        self.assignors: dict[str, int] = {}
         self.target: dict[str, Target] = {}
+        self.target_sizes: dict[int, dict[str, None]] = {}
+        self.target_topics: dict[Uuid, int] = {}
+        self.has_even_target = False
         self.regexes: dict[str, ResolvedRegex] = {}
         self.is_metadata_stale = True
         self.are_regexes_stale = True
@@ -117,10 +126,28 @@ class ConsumerGroup:
         self.assignment_timestamp_ms = value.assignment_timestamp
 
     def replay_target(self, member_id: str, value: ConsumerGroupTargetAssignmentMemberValue | None) -> None:
-        if value is None:
-            self.target.pop(member_id, None)
+        known = self.target.pop(member_id, None)
+        if known is not None:
+            self._count_target(member_id, known, -1)
+        if value is not None:
+            target = {topic.topic_id: frozenset(topic.partitions) for topic in value.topic_partitions}
+            self.target[member_id] = target
+            self._count_target(member_id, target, 1)
+
+    def _count_target(self, member_id: str, target: Target, by: int) -> None:
+        """Keeps up how many partitions members are to have, and how many of each topic are given out."""
+        size = 0
+        for topic_id, partitions in target.items():
+            size += len(partitions)
+            self.target_topics[topic_id] = self.target_topics.get(topic_id, 0) + by * len(partitions)
+            if not self.target_topics[topic_id]:
+                del self.target_topics[topic_id]
+        if by > 0:
+            self.target_sizes.setdefault(size, {})[member_id] = None
         else:
-            self.target[member_id] = {topic.topic_id: frozenset(topic.partitions) for topic in value.topic_partitions}
+            del self.target_sizes[size][member_id]
+            if not self.target_sizes[size]:
+                del self.target_sizes[size]
 
     def replay_current(self, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None) -> None:
         member = self.members.get(member_id)
@@ -149,8 +176,11 @@ class ConsumerGroup:
         known = self.members.get(member.member_id)
         self._disown(member.member_id)
         self.members[member.member_id] = member
+        gone = [known] if known is not None else []
         if known is None or known.subscription != member.subscription:
-            self.subscriptions = self.subscriptions_after([known] if known is not None else [], member)
+            self.subscriptions = self.subscriptions_after(gone, member)
+        if known is None or known.assignor != member.assignor:
+            self.assignors = self.assignors_after(gone, member)
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.member_id
         for place in member.partitions:
@@ -161,6 +191,7 @@ class ConsumerGroup:
         member = self.members.pop(member_id, None)
         if member is not None:
             self.subscriptions = self.subscriptions_after([member])
+            self.assignors = self.assignors_after([member])
         self.rejoining.discard(member_id)
         instance_id = member.instance_id if member is not None else None
         if instance_id is not None and self.static_ids.get(instance_id) == member_id:
@@ -227,14 +258,13 @@ class ConsumerGroup:
         self, gone: Iterable[ConsumerMember], joining: ConsumerMember | None = None
     ) -> dict[Subscription, int]:
         """How many have each subscription when these are gone, and this one is a member as it is now."""
-        counts = dict(self.subscriptions)
-        for member in gone:
-            counts[member.subscription] -= 1
-            if not counts[member.subscription]:
-                del counts[member.subscription]
-        if joining is not None:
-            counts[joining.subscription] = counts.get(joining.subscription, 0) + 1
-        return counts
+        left = [member.subscription for member in gone]
+        return _counts_after(self.subscriptions, left, joining.subscription if joining is not None else None)
+
+    def assignors_after(self, gone: Iterable[ConsumerMember], joining: ConsumerMember | None = None) -> dict[str, int]:
+        """The same of the assignors that members ask for. Most ask for none."""
+        left = [member.assignor for member in gone if member.assignor is not None]
+        return _counts_after(self.assignors, left, joining.assignor if joining is not None else None)
 
     def topics_of(
         self, subscription: Subscription, regexes: Mapping[str, ResolvedRegex] | None = None
@@ -251,14 +281,6 @@ class ConsumerGroup:
     def reads_any_of(self, topics: Iterable[str]) -> bool:
         names = set(topics)
         return any(not names.isdisjoint(self.topics_of(subscription)) for subscription in self.subscriptions)
-
-    def preferred_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
-        """The one that most members ask for; None if none asks."""
-        votes: dict[str, int] = {}
-        for member in members:
-            if member.assignor is not None:
-                votes[member.assignor] = votes.get(member.assignor, 0) + 1
-        return max(votes, key=lambda name: votes[name], default=None)
 
     def target_of(self, member_id: str) -> Target:
         return self.target.get(member_id, NO_TARGET)
@@ -310,6 +332,25 @@ class ConsumerGroup:
 
     def tombstones(self) -> Iterator[CoordinatorRecord]:
         return group_tombstones(self.group_id, self.members, self.regexes)
+
+
+KeyT = TypeVar("KeyT")
+
+
+def _counts_after(counts: Mapping[KeyT, int], gone: Iterable[KeyT], came: KeyT | None) -> dict[KeyT, int]:
+    after = dict(counts)
+    for key in gone:
+        after[key] -= 1
+        if not after[key]:
+            del after[key]
+    if came is not None:
+        after[came] = after.get(came, 0) + 1
+    return after
+
+
+def most_wanted(assignors: Mapping[str, int]) -> str | None:
+    """The assignor that most members ask for; None if none asks."""
+    return max(assignors, key=lambda name: assignors[name], default=None)
 
 
 def _state(number: int) -> MemberState:

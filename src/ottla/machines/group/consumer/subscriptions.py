@@ -39,6 +39,11 @@ class Subscriptions:
             group.hashed = topics, group_hash(self._image, topics)
         return group.hashed[1]
 
+    @property
+    def are_alike(self) -> bool:
+        """Whether all members read the same."""
+        return len(self._subscriptions) == 1
+
     def candidates(self, members: Mapping[str, ConsumerMember], target_ids: Mapping[str, str]) -> list[Candidate]:
         """The members as assignors see them; `target_ids` says under which id a member's target is found."""
         targets, topic_ids = self._group.target, self.topic_ids

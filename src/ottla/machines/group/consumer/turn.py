@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from ottla.base.ids import Uuid
 from ottla.machines.coordinator_machine import CoordinatorRecord
-from ottla.machines.group.consumer.assignors import ASSIGNORS
-from ottla.machines.group.consumer.group import ConsumerGroup
+from ottla.machines.group.consumer.assignors import ASSIGNORS, UNIFORM
+from ottla.machines.group.consumer.group import ConsumerGroup, most_wanted
 from ottla.machines.group.consumer.member import ConsumerMember, Target
+from ottla.machines.group.consumer.newcomers import with_newcomer
 from ottla.machines.group.consumer.reconciling import Owned, reconciled
 from ottla.machines.group.consumer.records import (
     current_written,
@@ -122,22 +123,43 @@ class Turn:
 
     def update_target(self) -> None:
         """The second step."""
-        group = self._group
+        group, updated = self._group, self.updated
         if self.epoch <= group.assignment_epoch or not self._may_assign():
             return
-        members = self._members()
-        candidates = self._subscriptions.candidates(members, self._target_ids)
-        topic_ids = frozenset[Uuid]().union(*{candidate.topics for candidate in candidates})
-        name = group.preferred_assignor(members.values()) or self._rules.settings.default_assignor
-        targets = ASSIGNORS[name](candidates, self._subscriptions.partition_counts(topic_ids))
-        for candidate in candidates:
-            member_id = candidate.member_id
-            target = targets[member_id]
-            # Most members of a large group keep what they had.
-            if (target is not candidate.target and target != candidate.target) or member_id not in group.target:
-                self._records.append(target_written(group.group_id, member_id, target))
+        changed = self._with_newcomer() if self._is_new else None
+        if changed is None:
+            changed = self._divided_anew()
+        for member_id, target in changed.items():
+            self._records.append(target_written(group.group_id, member_id, target))
         self._records.append(target_epoch_written(group.group_id, self.epoch, self._now_ms))
-        self._target_epoch, self._target = self.epoch, targets[self.updated.member_id]
+        self._target_epoch = self.epoch
+        self._target = changed.get(updated.member_id, self._target)
+
+    def _with_newcomer(self) -> dict[str, Target] | None:
+        if self._assignor != UNIFORM or not self._subscriptions.are_alike:
+            return None
+        counts = self._subscriptions.partition_counts(self._subscriptions.topic_ids(self.updated))
+        return with_newcomer(self._group, self.updated.member_id, counts)
+
+    def _divided_anew(self) -> dict[str, Target]:
+        """A target for everybody; of those, the ones that are other than before. Most of a large group are not."""
+        group = self._group
+        candidates = self._subscriptions.candidates(self._members(), self._target_ids)
+        topic_ids = frozenset[Uuid]().union(*{candidate.topics for candidate in candidates})
+        targets = ASSIGNORS[self._assignor](candidates, self._subscriptions.partition_counts(topic_ids))
+        group.has_even_target = self._assignor == UNIFORM and self._subscriptions.are_alike
+        changed: dict[str, Target] = {}
+        for candidate in candidates:
+            member_id, target = candidate.member_id, targets[candidate.member_id]
+            if (target is not candidate.target and target != candidate.target) or member_id not in group.target:
+                changed[member_id] = target
+        return changed
+
+    @property
+    def _assignor(self) -> str:
+        known = self._group.members.get(self._found.replaces or self.updated.member_id)
+        wanted = self._group.assignors_after([known] if known is not None else [], self.updated)
+        return most_wanted(wanted) or self._rules.settings.default_assignor
 
     def _members(self) -> Mapping[str, ConsumerMember]:
         """The group's, with this one as it is now."""
