@@ -63,7 +63,7 @@ def test_what_is_appended_meanwhile_is_not_looked_at(node):
 def test_files_that_retention_takes_out_of_the_log_stay_until_it_is_over(node):
     reply = ask(node, 100)
     node.configure_topic(retention_bytes="1")
-    Background(node.broker).apply_retention()
+    Background(node.broker.partitions).apply_retention()
     node.timers.advance(0)
     assert node.partition().log.log_start_offset == 3
     node.workers.step()
