@@ -9,5 +9,6 @@ step_workers             disk threads without threads
 step_cleaner             a cleaner without a process
 host_names               a resolver without a network
 step_world               all of these together, for a node or a part of one
+simulation               whole nodes in one thread, from a seed
 history                  batches as producers send them, from a seed
 """

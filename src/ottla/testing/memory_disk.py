@@ -202,6 +202,18 @@ class MemoryDisk:
         self._directory(path)
         return _SPACE
 
+    def files(self) -> dict[str, bytes]:
+        """Every file that is there now, by its path: for comparing disks."""
+        found: dict[str, bytes] = {}
+        directories = [("", self._root)]
+        for path, directory in directories:
+            for name, entry in sorted(directory.entries.items()):
+                if isinstance(entry, Directory):
+                    directories.append((f"{path}/{name}", entry))
+                else:
+                    found[f"{path}/{name}"] = bytes(entry.data)
+        return found
+
     def list_dir(self, path: str) -> list[str]:
         return sorted(self._directory(path).entries)
 

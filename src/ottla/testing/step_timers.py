@@ -11,6 +11,7 @@ the order in which it was set.
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf
 
 from ottla.runtime.attribution import attributed
 from ottla.testing.clock import FixedClock
@@ -34,21 +35,30 @@ class Agenda:
         due_us = self.clock.elapsed_us() + max(round(delay_s * _US_PER_S), 0)
         heappush(self._queue, (due_us, self._count, timer))
 
+    def call_at(self, due_us: int, callback: Callable[[], None]) -> None:
+        """For the test itself: no node's timer."""
+        StepTimers(self.clock, self).after((due_us - self.clock.elapsed_us()) / _US_PER_S, callback)
+
     def run_until(self, end_us: int) -> None:
         """Moves time to that moment, firing on the way what is due, in order."""
-        while self._queue and self._queue[0][0] <= end_us:
+        while self.next_us() <= end_us:
             self.fire_next()
         self.clock.advance_to(end_us)
 
+    def next_us(self) -> float:
+        """When the next timer that is set is due; infinity if there is none."""
+        while self._queue and not self._queue[0][2].is_set:
+            heappop(self._queue)
+        return self._queue[0][0] if self._queue else inf
+
     def fire_next(self) -> bool:
         """Moves time to the next timer that is set, and fires it. False if there is none."""
-        while self._queue:
-            due_us, _, timer = heappop(self._queue)
-            if timer.is_set:
-                self.clock.advance_to(due_us)
-                timer.fire()
-                return True
-        return False
+        if self.next_us() == inf:
+            return False
+        due_us, _, timer = heappop(self._queue)
+        self.clock.advance_to(due_us)
+        timer.fire()
+        return True
 
 
 class StepTimer:

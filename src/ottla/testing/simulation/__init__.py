@@ -1,0 +1,11 @@
+"""Whole nodes in one thread, from a seed: the production code, on a world that is made up.
+
+    simulation           nodes, time, and what happens next
+    simulated_node       one life of a node, from its start to a stop, a kill or a power cut
+    simulated_client     a client's connection to a node
+    simulated_workers    disk threads whose jobs take a while, and finish in an order that chance decides
+    simulated_cleaner    a cleaner that takes its steps one after the other
+    transcript           what went over the connections, to compare one run with another
+
+The same seed gives the same run, to the byte. Import from the modules.
+"""
