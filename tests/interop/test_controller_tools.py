@@ -82,3 +82,18 @@ def test_credentials_of_users_are_kept_and_shown(node: Doors) -> None:
     assert "producer_byte_rate=1000000" in shown
     run(*here, "--alter", *ALICE, "--delete-config", "SCRAM-SHA-256")
     assert "SCRAM" not in run(*here, "--describe", *ALICE)
+
+
+def test_a_node_that_is_a_controller_alone_answers_too() -> None:
+    (port,) = free_ports(1)
+    alone = f"127.0.0.1:{port}"
+    config = {
+        "process.roles": "controller",
+        "listeners": f"CONTROLLER://{alone}",
+        "controller.quorum.voters": f"1@{alone}",
+    }
+    with RunningNode(config=config, port=port):
+        listed = run("kafka-cluster", "list-endpoints", "--bootstrap-controller", alone)
+        assert listed.splitlines()[-1].split() == ["1", *alone.split(":"), "null", "controller"]
+        status = run("kafka-metadata-quorum", "--bootstrap-controller", alone, "describe", "--status")
+        assert f'[{{"id": 1, "endpoints": ["CONTROLLER://{alone}"]}}]' in status
