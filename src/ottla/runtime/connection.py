@@ -88,7 +88,7 @@ class Connection:
         except RemoteProtocolError as problem:
             self.hang_up(problem)
         except Exception as problem:
-            self._break(problem)
+            self.break_off(problem)
         self._end_step()
 
     def _receive_rest(self) -> None:
@@ -111,11 +111,11 @@ class Connection:
         except RemoteProtocolError as problem:
             self.hang_up(problem)
         except Exception as problem:
-            self._break(problem)
+            self.break_off(problem)
         self._watch()
         self._end_step()
 
-    def _break(self, problem: Exception) -> None:
+    def break_off(self, problem: Exception) -> None:
         """Something went wrong outside any request: there is nothing to answer with."""
         self.server.on_fault(self.session.client, problem)
         self.close()
@@ -216,10 +216,13 @@ class Connection:
 
     def on_writable(self) -> None:
         self._awaits_writable = False
-        self._send()
-        if not self._awaits_writable:
-            self._watch()
-        self._end_sending()
+        try:
+            self._send()
+            if not self._awaits_writable:
+                self._watch()
+            self._end_sending()
+        except Exception as problem:
+            self.break_off(problem)
 
     def _end_sending(self) -> None:
         if not self._is_reading:
@@ -255,9 +258,12 @@ class Connection:
             job.end()
             if self.session.client.is_open:
                 sent, buffered = self._outbox.sent, self._outbox.buffered
-                job.finish(result)
+                takes_more = job.finish(result)
                 self._note_sent(sent, buffered)
-                self._send()
+                if takes_more:
+                    self._send()
+                else:
+                    self._await_writable()
                 self._end_sending()
 
         def failed(_: Exception) -> None:

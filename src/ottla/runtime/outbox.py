@@ -219,12 +219,14 @@ class OnDiskThread:
     """Gets a region that is not in memory on its way. Making one raises `OSError` when there are no descriptors.
 
     `run` on a disk thread; then `finish` with what it returned, if the outbox is still wanted, and `end` in any case.
+    `finish` says whether the client takes more at once: if not, it has to be waited for, and the thread is not.
     """
 
-    __slots__ = ("_outbox", "end", "run")
+    __slots__ = ("_outbox", "_size", "end", "run")
 
     def __init__(self, outbox: Outbox, transport: Transport, region: Region) -> None:
         self._outbox = outbox
+        self._size = region.left
         self.run: Callable[[], int | bytes]
         self.end: Callable[[], None]
         if transport.can_send_files:
@@ -234,11 +236,12 @@ class OnDiskThread:
             region.file.pin()
             self.run, self.end = region.read, region.file.unpin
 
-    def finish(self, done: int | bytes) -> None:
+    def finish(self, done: int | bytes) -> bool:
         if isinstance(done, int):
             self._outbox._on_sent(done)
-        else:
-            self._outbox._put_read(done)
+            return done == self._size
+        self._outbox._put_read(done)
+        return True
 
 
 def _ended() -> OSError:

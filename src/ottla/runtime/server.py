@@ -224,7 +224,10 @@ class Server:
     def _send_all(self) -> None:
         to_send, self._to_send = self._to_send, []
         for connection in to_send:
-            connection.send_ready()
+            try:
+                connection.send_ready()
+            except Exception as problem:
+                connection.break_off(problem)
 
     def refused(self, client: ClientConnection, problem: Exception) -> None:
         self._traffic.on_refused(type(problem).__name__)

@@ -366,6 +366,34 @@ def test_a_file_stays_open_until_what_was_promised_of_it_is_sent_or_the_client_i
         file.size()
 
 
+def test_a_client_that_does_not_read_a_cold_file_keeps_no_thread_busy_and_is_closed_like_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "_NO_WAIT", 0)
+    monkeypatch.setattr(outbox, "_in_page_cache", lambda file, position, size: False)
+    (tmp_path / "segment").write_bytes(bytes(30 << 20))
+    file = OsDisk().open(str(tmp_path / "segment"))
+
+    async def test() -> None:
+        answering = Answering()
+
+        def handle(context: RequestContext, message: Message, respond: Respond) -> None:
+            partition = FetchResponse.PartitionData(records=FileSlice(file, 0, 30 << 20))
+            respond(FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])]))
+
+        answering.handle = handle  # type: ignore[method-assign]
+        async with serving(answering, Limits(max_idle_ms=400)) as (server, connect):
+            client = await connect()
+            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            client.writer.write(encode_request(FetchRequest(), 16, 3, None))
+            await until(lambda: any(c.is_stuck for c in server.connections))
+            await until(lambda: not server.connections)
+
+    run(test)
+    file.close()
+    assert file.fileno() < 0, "nobody holds it any more"
+
+
 def test_a_reply_that_waits_for_its_turn_keeps_its_file(tmp_path: Path) -> None:
     """The log may go while an earlier request of the same client is still waiting."""
     (tmp_path / "segment").write_bytes(b"records!")

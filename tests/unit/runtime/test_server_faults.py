@@ -221,3 +221,22 @@ def test_a_timer_that_breaks_fails_the_request_that_set_it() -> None:
     scene.network.run()
     assert [reply.error_code for _, reply in client.replies()] == [FAILED]
     assert current() is None
+
+
+def test_a_connection_that_breaks_while_it_sends_keeps_no_other_from_sending(monkeypatch) -> None:
+    scene = Scene()
+    broken, other = scene.connect(), scene.connect()
+    for client in (broken, other):
+        client.ask(METADATA)
+    first = next(iter(scene.server.connections))
+
+    def breaks(_: bytes) -> int:
+        raise Bug("in the transport")
+
+    monkeypatch.setattr(first._transport, "send", breaks)
+    for _, _, respond in scene.waiting:
+        respond(MetadataResponse())
+    scene.network.run()
+    assert broken.end.is_closed
+    assert len(other.replies()) == 1
+    assert scene.metrics.faults == {"connection": 1}

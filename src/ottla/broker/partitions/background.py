@@ -112,7 +112,15 @@ class Background:
         self._is_checkpointing = True
         partitions.has_news_for_checkpoints = False
         directories = list(partitions.logs.online.values())
-        partitions.world.workers.run(lambda: _checkpoint(directories), self._on_checkpointed, key=LOG_DIRS)
+        partitions.world.workers.run(
+            lambda: _checkpoint(directories), self._on_checkpointed, self._on_not_checkpointed, key=LOG_DIRS
+        )
+
+    def _on_not_checkpointed(self, problem: Exception) -> None:
+        """A fault of our own: it is told of on the loop, and the next time tries again."""
+        self._is_checkpointing = False
+        self._partitions.has_news_for_checkpoints = True
+        raise problem
 
     def _on_checkpointed(self, problems: dict[str, OSError]) -> None:
         self._is_checkpointing = False

@@ -265,7 +265,9 @@ class MetadataLog(Generic[ControllerT]):
 
     def _step(self, event: Event) -> None:
         """Performs what Raft orders, in order. After one that failed, no other is."""
-        for effect in self.raft.step(event):
+        effects: list[Effect] = []
+        self._guarded(lambda: effects.extend(self.raft.step(event)))
+        for effect in effects:
             if self._problem is None:
                 self._perform(effect)
 

@@ -7,6 +7,7 @@ from brokers import NOW_MS, TestNode, batch, fetch_request, produced, values_in
 
 from ottla.broker.partitions.background import Background
 from ottla.log.checkpoint import read_offsets
+from ottla.log.directory import LogDirectory
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
 
@@ -150,6 +151,23 @@ def test_a_full_disk_does_not_take_the_directory_away_and_the_checkpoint_is_trie
     background.checkpoint()
     assert node.produce(batch()).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     disk.repair()
+    background.checkpoint()
+    assert read_offsets(node.disk, "/data/replication-offset-checkpoint") == {("orders", 0): 1}
+
+
+def test_a_checkpoint_that_breaks_is_tried_again(monkeypatch):
+    node = TestNode()
+    node.create_topic()
+    background = Background(node.broker)
+    node.produce(batch(b"a"))
+
+    def breaks(_):
+        raise AssertionError("an invariant")
+
+    monkeypatch.setattr(LogDirectory, "checkpoint", breaks)
+    with pytest.raises(AssertionError):
+        background.checkpoint()
+    monkeypatch.undo()
     background.checkpoint()
     assert read_offsets(node.disk, "/data/replication-offset-checkpoint") == {("orders", 0): 1}
 
