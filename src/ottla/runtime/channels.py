@@ -48,7 +48,7 @@ class Caller(NamedTuple):
 
 
 THIS_NODE: Final = Caller("User:ANONYMOUS", "")
-"""A node on its own behalf. Over a connection it is whoever the connection authenticates."""
+"""A node on its own behalf. Over a connection the principal is the one that the connection was authenticated for."""
 
 
 class ControllerChannel(Protocol):

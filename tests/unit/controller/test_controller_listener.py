@@ -9,9 +9,11 @@ from brokers import NODE_ID, batch, produce_request
 from ottla.base.ids import Uuid
 from ottla.controller.controller_apis import ANSWERS, SERVED, find_handler
 from ottla.machines.metadata.controller.controller import DECISIONS
+from ottla.runtime.channels import THIS_NODE
 from ottla.runtime.request import ClientConnection, RefusedRequest
 from ottla.wire.apis import ApiKey, all_apis, api
 from ottla.wire.errors import ErrorCode
+from ottla.wire.frame import request_type, response_type
 from ottla.wire.messages import (
     AlterConfigsRequest,
     ApiVersionsRequest,
@@ -56,6 +58,19 @@ def outcomes(reply):
 def test_every_row_has_its_handler(key, node):
     for version in api(key).stable_versions:
         assert callable(find_handler(node.server, key, version))
+
+
+@pytest.mark.parametrize("key", ANSWERS, ids=lambda key: key.name.lower())
+def test_every_version_is_answered_on_the_listener_and_through_a_channel(key, node):
+    """Empty requests, most of which are refused: what counts is that there is a reply that can be sent."""
+    for version in api(key).stable_versions:
+        request = request_type(key)()
+        if hasattr(request, "timeout_ms"):
+            request.timeout_ms = 1000
+        assert isinstance(node.send(request, version), response_type(key))
+        replies = []
+        node.broker.controller.ask(request, version, THIS_NODE, replies.append, replies.append)
+        assert [type(reply) for reply in replies] == [response_type(key)]
 
 
 OF_RAFT = {ApiKey.FETCH, ApiKey.VOTE, ApiKey.BEGIN_QUORUM_EPOCH, ApiKey.END_QUORUM_EPOCH, ApiKey.FETCH_SNAPSHOT}
