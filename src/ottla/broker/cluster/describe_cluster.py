@@ -1,6 +1,6 @@
 """DescribeCluster 0-2: the brokers of the cluster, for admin clients (KIP-700).
 
-This listener is a broker's: who asks for the controllers (KIP-919) has come to the wrong door.
+This listener is a broker's: a client that asks for the controllers (KIP-919) has come to the wrong door.
 """
 
 from typing import Final
@@ -44,7 +44,7 @@ def handle_describe_cluster(
 def _brokers(
     image: MetadataImage, listener: str, *, with_fenced: bool
 ) -> list[DescribeClusterResponse.DescribeClusterBroker]:
-    """Fenced brokers on request (KIP-1073). Who does not have the listener is never shown."""
+    """Fenced brokers on request (KIP-1073). A broker without the listener is never shown."""
     described = []
     for member in sorted(image.brokers.by_id.values(), key=lambda member: member.id):
         endpoint = member.endpoint(listener)

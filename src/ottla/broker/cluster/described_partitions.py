@@ -1,7 +1,7 @@
 """The partitions of topics in the form in which Metadata sends them, kept until something about them changes.
 
 Making them is four times the work of encoding them, and the same for every client of a listener: without this a reply
-about 1,000 partitions takes 2.8 ms to make, with it 0.06 ms. Whoever gets them must not change them.
+about 1,000 partitions takes 2.8 ms to make, with it 0.06 ms. They are shared by replies, and never changed.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ Partitions = list[MetadataResponse.MetadataResponsePartition]
 
 
 class Form(NamedTuple):
-    """What makes the same partition look different: who can be reached, and what the version can say."""
+    """What makes the same partition look different: the brokers that can be reached, and what the version can say."""
 
     listener: str
     lists_gone_replicas: bool
@@ -26,7 +26,7 @@ class DescribedPartitions:
         self._by_form: dict[Form, dict[Uuid, Partitions]] = {}
 
     def of(self, form: Form) -> dict[Uuid, Partitions]:
-        """What is known of topics by id; for whoever finds nothing to put it there."""
+        """What is known of topics by id; the caller adds what it had to make."""
         return self._by_form.setdefault(form, {})
 
     def on_metadata(self, delta: MetadataDelta) -> None:

@@ -120,7 +120,7 @@ def _topics(
 
 
 def _by_id(known: dict[Uuid, TopicImage], ids: Iterable[Uuid], described: "_Described") -> Iterator[Topic]:
-    """Whoever names one topic by its id names all of them so. Unknown ones come first."""
+    """A client that names one topic by its id names all of them so. Unknown ones come first."""
     asked = dict.fromkeys(ids)
     for topic_id in asked:
         if topic_id not in known:

@@ -108,5 +108,5 @@ def _timestamp_of(partition: Partition, offset: int) -> int | None:
                 stamped = header.is_log_append_time or header.has_delete_horizon
                 return header.max_timestamp if stamped else header.base_timestamp
     except STORAGE_PROBLEMS:
-        return None  # Whoever reads the partition is told.
+        return None  # The consumer that reads the partition is told.
     return None

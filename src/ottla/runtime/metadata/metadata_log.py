@@ -291,7 +291,7 @@ class MetadataLog(Generic[ControllerT]):
         self._append(control_batch(control, self._clock.now_ms()), [], control)
 
     def _commit(self, offset: int) -> None:
-        """Makes everything before `offset` known: first to the image, then to the listeners, then to who asked."""
+        """Makes everything before `offset` known: first to the image, then to the listeners, then by the replies."""
         self._store.log.advance_high_watermark(offset)
         delta = MetadataDelta()
         if not self._guarded(lambda: self._replay_to(offset, delta)):

@@ -1,7 +1,7 @@
 """What a controller writes first when it becomes the leader.
 
 Into an empty log, the records that formatting left (`bootstrap.checkpoint`): the feature levels above all. A
-transaction that a controller before it began and did not end is aborted: whoever began it is gone.
+transaction that a controller before it began and did not end is aborted, as nobody is there to end it.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Partition changes that follow from brokers coming and going: who leads what they led, who takes part again."""
+"""Partition changes that follow from brokers coming and going: new leaders, and replicas that take part again."""
 
 from collections.abc import Iterable, Iterator
 
@@ -44,7 +44,7 @@ class ElectionRules:
 def change_of(
     context: ControllerContext, topic: str, topic_id: Uuid, partition_id: int, rules: ElectionRules | None = None
 ) -> PartitionChange:
-    """A change in the making, with who may lead as it is now."""
+    """A change in the making, with the brokers that may lead at this moment."""
     rules = ElectionRules(context) if rules is None else rules
     partition = context.image.topics.by_id[topic_id].partitions[partition_id]
     return PartitionChange(

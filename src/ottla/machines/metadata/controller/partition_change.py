@@ -1,8 +1,8 @@
 """How one partition follows a change of its ISR, replicas or brokers: who leads now, and the record that says so.
 
-Theory of operation. Whoever changes a partition states the ISR and replicas it should have; what follows from that is
-worked out here, always in this order: a reassignment whose new replicas are all in sync is completed; replicas that
-leave the ISR are kept as eligible leaders (KIP-966) while fewer than `min.insync.replicas` are left; a leader is
+Theory of operation. A decision that changes a partition states the ISR and replicas it should have; what follows from
+that is worked out here, always in this order: a reassignment whose new replicas are all in sync is completed; replicas
+that leave the ISR are kept as eligible leaders (KIP-966) while fewer than `min.insync.replicas` are left; a leader is
 elected. A record is made only of what is different then.
 
 Elections, from safe to unsafe: from the ISR; if that is empty, from the eligible leader replicas; if those are empty

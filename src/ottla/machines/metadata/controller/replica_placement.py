@@ -109,7 +109,7 @@ def place(
 
 
 def usable_brokers(context: ControllerContext) -> list[UsableBroker]:
-    """Who may be given replicas: not those that shut down, nor those with every directory cordoned (KIP-1066)."""
+    """Brokers that may be given replicas: none that shuts down, or has every directory cordoned (KIP-1066)."""
     return [
         UsableBroker(broker.id, broker.rack, broker.fenced)
         for broker in context.image.brokers.by_id.values()

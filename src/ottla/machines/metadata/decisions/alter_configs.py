@@ -3,7 +3,7 @@
 The old request states all settings that a resource is to have, the incremental one only what changes (KIP-339). Each
 resource is taken whole or not at all; one that is refused does not stop the others.
 
-`min.insync.replicas` decides who is an eligible leader replica, so a change of it clears what was found so far, and
+`min.insync.replicas` decides which replicas are eligible leaders, so a change of it clears what was found so far, and
 while that feature is on it is given for the whole cluster and never for one broker (KIP-966).
 """
 

@@ -1,4 +1,4 @@
-"""AlterClientQuotas: stored, and handed to whoever limits clients (KIP-546)."""
+"""AlterClientQuotas: stored, for the brokers that will limit clients by them (KIP-546)."""
 
 from collections import Counter
 from collections.abc import Container

@@ -22,7 +22,7 @@ _TWICE = Refusal(ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be alte
 def alter_user_scram_credentials(
     context: ControllerContext, request: AlterUserScramCredentialsRequest
 ) -> Decision[AlterUserScramCredentialsResponse]:
-    """One answer for each user. Who is named twice is left as they are, even where it is with two mechanisms."""
+    """One answer for each user. A user who is named twice is left as it is, also with two mechanisms."""
     outcomes: dict[str, Message | Refusal] = {}
     changes: list[Deletion | Upsertion] = [*request.deletions, *request.upsertions]
     for change in changes:

@@ -59,7 +59,7 @@ def heartbeat(
 def fence_silent_broker(context: ControllerContext, now_ms: int) -> Decision[bool]:
     """Fences one broker whose session ran out; True if there was one, and so may be more.
 
-    One at a time, as who leads after the second depends on what followed from the first. A broker that this controller
+    One at a time, as the leader after the second depends on what followed from the first. A broker that this controller
     has not heard of yet starts a session.
     """
     timeout_ms = context.config.integer("broker.session.timeout.ms")

@@ -57,7 +57,7 @@ class MetadataImage:
 
     @property
     def in_transaction(self) -> bool:
-        """A transaction was begun and not ended. A new controller aborts it: whoever began it is gone."""
+        """A transaction was begun and not ended. A new controller aborts it: the controller that began it is gone."""
         return self._transaction is not None
 
     def replay(self, record: Message, delta: MetadataDelta | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Client quotas: limits by who asks (user, client id, ip), stored as the operator gave them (KIP-546)."""
+"""Client quotas: limits by user, client id and address, stored as the operator gave them (KIP-546)."""
 
 from collections.abc import Iterator
 from typing import TypeAlias

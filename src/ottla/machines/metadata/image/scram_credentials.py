@@ -27,7 +27,7 @@ BY_TYPE: Final[Mapping[int, Mechanism]] = {mechanism.type: mechanism for mechani
 def credential_record(
     user: str, mechanism: Mechanism, *, salt: bytes, salted_password: bytes, iterations: int
 ) -> UserScramCredentialRecord:
-    """The salted password is as good as the password to who has it; only what is derived from it is kept."""
+    """The salted password lets a thief in as well as the password does; only what is derived from it is kept."""
     client_key = hmac.digest(salted_password, b"Client Key", mechanism.hash)
     return UserScramCredentialRecord(
         name=user,
