@@ -158,7 +158,7 @@ def test_a_full_disk_does_not_take_the_directory_away_and_the_checkpoint_is_trie
 def test_a_checkpoint_that_breaks_is_tried_again(monkeypatch):
     node = TestNode()
     node.create_topic()
-    background = Background(node.broker)
+    background = Background(node.broker.partitions)
     node.produce(batch(b"a"))
 
     def breaks(_):
