@@ -1,5 +1,6 @@
 """What the log answers."""
 
+from functools import partial
 from typing import NamedTuple
 
 from ottla.base.dataclass import dataclass
@@ -14,6 +15,10 @@ class Appended(NamedTuple):
     base_offset: int = -1
     last_offset: int = -1
     repeated: bool = False
+
+
+as_appended = partial(tuple.__new__, Appended)
+"""All four fields as one tuple: half the time of the constructor, for who appends batch after batch."""
 
 
 @dataclass(frozen=True, slots=True)

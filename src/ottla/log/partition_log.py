@@ -25,7 +25,7 @@ from ottla.log.files import make_dirs, sync_file
 from ottla.log.flush import Flush
 from ottla.log.index import MAX_RELATIVE_OFFSET
 from ottla.log.log_config import LogConfig
-from ottla.log.outcomes import Appended
+from ottla.log.outcomes import Appended, as_appended
 from ottla.log.producer_rebuild import rebuild_producers
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producer_state import AppendOrigin
@@ -182,7 +182,7 @@ class PartitionLog(ReadableLog):
             self.epochs.assign(leader_epoch, base_offset)
         if is_of_producer:
             self._note(header.assigned(base_offset, leader_epoch), data, 0, segment)
-        return Appended(ErrorCode.NONE, base_offset, last_offset)
+        return as_appended((ErrorCode.NONE, base_offset, last_offset, False))
 
     def _refused(self, data: Buffer, header: BatchHeader, origin: AppendOrigin) -> Appended | None:
         """Why a producer's batch, the first in `data`, is not written: it is out of order, or was written before."""

@@ -1,7 +1,11 @@
-from typing import Any
+from typing import Any, TypeVar
 
 from ottla.base.ports import Buffer
 from ottla.wire.message import Encoder
+
+StructT = TypeVar("StructT")
+
+def like(prototype: StructT, /) -> StructT: ...
 
 class StructPlan:
     def __init__(

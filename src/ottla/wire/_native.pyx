@@ -36,9 +36,11 @@ cdef extern from *:
     """
     #include <structmember.h>
     #define SLOT_OFFSET(descriptor) (((PyMemberDescrObject *)(descriptor))->d_member->offset)
+    #define BASIC_SIZE(type) (((PyTypeObject *)(type))->tp_basicsize)
     #define ALLOCATE(type) (((PyTypeObject *)(type))->tp_alloc((PyTypeObject *)(type), 0))
     """
     Py_ssize_t SLOT_OFFSET(object descriptor)
+    Py_ssize_t BASIC_SIZE(object type)
     object ALLOCATE(object type)
     # As Cython would declare them these two take and give owned objects; here they must not.
     void DECREF "Py_DECREF"(PyObject *value)
@@ -401,6 +403,21 @@ cdef inline int check_count(Reader *reader, Py_ssize_t count, Py_ssize_t least_s
         left = reader.size - reader.position
         raise OversizeError(f"a count of {count} with {left} bytes left", reader.position)
     return 0
+
+# ---- copying -------------------------------------------------------------------------------------------------------
+
+def like(prototype):
+    """Another struct with the same values, which the two share. See `message.like`."""
+    cdef Py_ssize_t offset = sizeof(PyObject), size = BASIC_SIZE(type(prototype))
+    cdef PyObject *value
+    target = ALLOCATE(type(prototype))
+    while offset < size:
+        value = slot_of(prototype, offset)
+        if value != NULL:
+            Py_INCREF(<object> value)
+            (<PyObject **> (<char *> <PyObject *> target + offset))[0] = value
+        offset += sizeof(PyObject *)
+    return target
 
 # ---- encoding ------------------------------------------------------------------------------------------------------
 

@@ -6,11 +6,16 @@ schema does not know, as `(tag, content)` pairs: they are kept, and written agai
 """
 
 from collections.abc import Callable, Iterator, Sized
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ottla.base.late_init import compile_init_later
 from ottla.base.ports import Buffer
 from ottla.wire import schema
+
+try:
+    from ottla.wire._native import like as like_of_native
+except ImportError:  # there was no C compiler when the package was installed
+    like_of_native = None  # type: ignore[assignment]
 
 Payload = Buffer | Sized
 """What a `records` field may hold: bytes (always a `memoryview` when decoded), or a span of a file, known by its length
@@ -60,6 +65,23 @@ class Message(WireStruct):
     _schema: ClassVar[schema.Message]
     _decoders: ClassVar[dict[int, Decoder]]
     _encoders: ClassVar[dict[int, Encoder]]
+
+
+StructT = TypeVar("StructT", bound=WireStruct)
+
+if TYPE_CHECKING or like_of_native is None:
+
+    def like(prototype: StructT) -> StructT:
+        """Another struct with the same values, which the two share: what is a list in the prototype is to be replaced,
+        or never changed. Quicker than the constructor where many are made that differ in few fields.
+        """
+        made = object.__new__(type(prototype))
+        for name in prototype.__slots__:
+            setattr(made, name, getattr(prototype, name))
+        return made
+
+else:
+    like = like_of_native
 
 
 def _same(one: object, other: object) -> bool:

@@ -1,10 +1,14 @@
 """Message classes: how they are built, compared and shown."""
 
+import subprocess
+import sys
+
 import pytest
 
 from ottla.base.ids import ZERO_UUID
 from ottla.wire import messages
-from ottla.wire.messages import FetchResponse, MetadataResponse, ProduceRequest
+from ottla.wire.message import like
+from ottla.wire.messages import FetchResponse, MetadataResponse, ProduceRequest, ProduceResponse
 
 
 def test_fields_start_with_the_defaults_of_the_schema() -> None:
@@ -67,3 +71,24 @@ def test_there_is_no_message_of_another_name() -> None:
 
 def test_every_message_is_listed() -> None:
     assert {"ProduceRequest", "PartitionRecord", "OffsetCommitKey", "QuorumStateData"} <= set(dir(messages))
+
+
+def test_one_like_another_shares_its_values_and_can_be_changed_alone() -> None:
+    prototype = ProduceResponse.PartitionProduceResponse(index=3, record_errors=())  # type: ignore[arg-type]
+    made = like(prototype)
+    assert made == prototype
+    assert made is not prototype
+    made.index, made.error_message = 4, "changed"
+    assert (prototype.index, prototype.error_message) == (3, None)
+    assert made.record_errors is prototype.record_errors
+
+
+def test_one_like_another_without_a_compiler() -> None:
+    script = (
+        "import sys; sys.modules['ottla.wire._native'] = None\n"
+        "from ottla.wire.message import like\n"
+        "from ottla.wire.messages import FetchResponse\n"
+        "one = FetchResponse(session_id=7)\n"
+        "assert like(one) == one and like(one) is not one\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -19,11 +19,15 @@ from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
+from ottla.wire.message import like
 from ottla.wire.messages import FetchRequest, FetchResponse
 
 _USES_TOPIC_IDS = 13
 _HAS_REPLICA_STATE = 15
 _HAS_LEADER_HINTS = 16
+
+# What replies are made like.
+_TOPIC = FetchResponse.FetchableTopicResponse(partitions=[])
 
 _LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
@@ -196,9 +200,13 @@ class Fetch(Operation):
         self._respond(response)
 
     def _topic(self, key: PartitionKey) -> FetchResponse.FetchableTopicResponse:
+        topic = like(_TOPIC)
+        topic.partitions = []
         if self._by_id:
-            return FetchResponse.FetchableTopicResponse(topic_id=key[0], partitions=[])  # type: ignore[arg-type]
-        return FetchResponse.FetchableTopicResponse(topic=key[0], partitions=[])  # type: ignore[arg-type]
+            topic.topic_id = key[0]  # type: ignore[assignment]
+        else:
+            topic.topic = key[0]  # type: ignore[assignment]
+        return topic
 
     def _count(self, read: Read) -> None:
         partitions = self._partitions

@@ -13,6 +13,7 @@ from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
 from ottla.log.outcomes import FileSlice
 from ottla.records.header import LOG_OVERHEAD
 from ottla.wire.errors import ErrorCode
+from ottla.wire.message import like
 from ottla.wire.messages import FetchResponse
 
 _KNOWS_STORAGE_ERRORS = 6
@@ -25,6 +26,8 @@ _NOTHING_DIVERGES = FetchResponse.EpochEndOffset()
 _NO_HINT = FetchResponse.LeaderIdAndEpoch()
 _NO_SNAPSHOT = FetchResponse.SnapshotId()
 _NO_BYTES = b""
+# What replies are made like.
+_DATA = _PartitionData(diverging_epoch=_NOTHING_DIVERGES, current_leader=_NO_HINT, snapshot_id=_NO_SNAPSHOT)
 
 
 class FetchReader:
@@ -99,17 +102,15 @@ class FetchReader:
         aborted = None
         if self._isolation_level:
             aborted = self._aborted(partition, wanted, records) if isinstance(records, FileSlice) and records else []
-        return _PartitionData(
-            partition_index=wanted.index,
-            high_watermark=log.high_watermark,
-            last_stable_offset=log.last_stable_offset,
-            log_start_offset=log.log_start_offset,
-            diverging_epoch=diverging,
-            current_leader=_NO_HINT,
-            snapshot_id=_NO_SNAPSHOT,
-            aborted_transactions=aborted,
-            records=records,
-        )
+        data = like(_DATA)
+        data.partition_index = wanted.index
+        data.high_watermark = log.high_watermark
+        data.last_stable_offset = log.last_stable_offset
+        data.log_start_offset = log.log_start_offset
+        data.diverging_epoch = diverging
+        data.aborted_transactions = aborted
+        data.records = records
+        return data
 
     def _error(self, wanted: Wanted, error: ErrorCode) -> FetchResponse.PartitionData:
         if error is ErrorCode.KAFKA_STORAGE_ERROR and self._version < _KNOWS_STORAGE_ERRORS:

@@ -25,6 +25,7 @@ from ottla.records.header import BatchHeader, Compression
 from ottla.records.validate import Validated
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.wire.errors import ErrorCode
+from ottla.wire.message import like
 from ottla.wire.messages import ProduceRequest, ProduceResponse
 
 _HAS_LEADER_HINTS = 10
@@ -36,6 +37,10 @@ _ADMIN_CLIENT = "__admin_client"
 _PartitionResponse = ProduceResponse.PartitionProduceResponse
 _TopicResponse = ProduceResponse.TopicProduceResponse
 _NO_HINT = ProduceResponse.LeaderIdAndEpoch()
+# What replies are made like.
+_TAKEN = _PartitionResponse(log_append_time_ms=-1, record_errors=(), current_leader=_NO_HINT)  # type: ignore[arg-type]
+_TOPIC = _TopicResponse(name="", topic_id=ZERO_UUID)
+_RESPONSE = ProduceResponse(node_endpoints=())  # type: ignore[arg-type]
 
 _NOT_CHECKED: Outcomes = {}
 
@@ -97,24 +102,26 @@ def _take_ordinary(
     if request.acks == _NONE:
         respond(None)
     else:
-        answer = _PartitionResponse(
-            index=partition.name.partition,
-            base_offset=appended.base_offset,
-            log_append_time_ms=-1,
-            log_start_offset=log.log_start_offset,
-            record_errors=[],
-            current_leader=_NO_HINT,
-        )
-        respond(ProduceResponse(responses=[_topic_response(request.topic_data[0], context.api_version, [answer])]))
+        answer = like(_TAKEN)
+        answer.index = partition.name[1]
+        answer.base_offset = appended.base_offset
+        answer.log_start_offset = log.log_start_offset
+        response = like(_RESPONSE)
+        response.responses = [_topic_response(request.topic_data[0], context.api_version, [answer])]
+        respond(response)
     announce(broker.partitions, partition)
 
 
 def _topic_response(
     topic: ProduceRequest.TopicProduceData, version: int, answers: list[ProduceResponse.PartitionProduceResponse]
 ) -> ProduceResponse.TopicProduceResponse:
+    response = like(_TOPIC)
     if version >= USES_TOPIC_IDS:
-        return _TopicResponse(name="", topic_id=topic.topic_id, partition_responses=answers)
-    return _TopicResponse(name=topic.name, topic_id=ZERO_UUID, partition_responses=answers)
+        response.topic_id = topic.topic_id
+    else:
+        response.name = topic.name
+    response.partition_responses = answers
+    return response
 
 
 class Produce(Operation):
