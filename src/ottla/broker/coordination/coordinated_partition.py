@@ -279,8 +279,8 @@ class CoordinatedPartition(Generic[MachineT]):
             return ErrorCode.UNKNOWN_SERVER_ERROR
         size = size_of(written)
         error = self._log.make_room(written, size, transaction, now_ms)
-        if error or self.state is not State.ACTIVE:
-            return error or self.refusal
+        if error:
+            return error
         broken = self._replay(records, transaction)
         if broken:
             subject_of = self.machine.subject_of
@@ -316,18 +316,15 @@ class CoordinatedPartition(Generic[MachineT]):
         failed: Callable[[ErrorCode], None],
     ) -> None:
         """Writes a producer's marker into this partition: its transaction here is decided (WriteTxnMarkers)."""
-        self._log.write()
-        if self.state is not State.ACTIVE:
-            failed(self.refusal)
-            return
-        now_ms = self._broker.clock.now_ms()
-        error = self._log.append(build_end_transaction_marker(marker, *stamp, now_ms))
+        error = self._refusal_of(None) or self._log.append_open()
+        if not error:
+            error = self._log.append(build_end_transaction_marker(marker, *stamp, self._broker.clock.now_ms()))
         if error:
             failed(error)
-            return
-        self.machine.replay_end_of_transaction(stamp, committed=marker.committed)
-        self._log.tell_when_committed(Waiting(None, (), then, failed, None, current()))
-        self._log.announce()
+        else:
+            self.machine.replay_end_of_transaction(stamp, committed=marker.committed)
+            self._log.on_appended(Waiting(None, (), then, failed, None, current()))
+        self._log.write()
 
 
 def _nothing(_: Any) -> None:

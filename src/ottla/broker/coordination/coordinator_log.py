@@ -59,6 +59,7 @@ class CoordinatorLog:
         self._linger_ms = linger_ms
         self._on_failed = on_failed
         self._open: GatheredBatch | None = None
+        self._appended: list[Waiting] = []
         self._is_awaited = False
         self._failed_s: float | None = None
 
@@ -66,6 +67,8 @@ class CoordinatorLog:
         """What is still open is not written. Whoever waits is sent to the next coordinator."""
         self.is_closed = True
         batch, self._open = self._open, None
+        appended, self._appended = self._appended, []
+        fail(appended, ErrorCode.NOT_COORDINATOR)
         if batch is not None:
             fail(batch.waiting, ErrorCode.NOT_COORDINATOR)
         self._broker.partitions.purgatory.wake(self.partition)
@@ -95,13 +98,14 @@ class CoordinatorLog:
     def make_room(
         self, records: Sequence[EncodedRecord], size: int, transaction: TransactionStamp | None, now_ms: int
     ) -> ErrorCode:
-        """Before `add`. May write what is open, if these do not go with it; that may fail, as `on_failed` is told."""
+        """Before `add`. Writes what is open, if these do not go with it; if that fails, they rest on what never was."""
         limit = self.max_batch_bytes
         batch = self._open
         if batch is not None:
             if batch.transaction == transaction and batch.has_room_for(size, limit):
                 return ErrorCode.NONE
-            self.write()
+            if self.append_open():
+                return ErrorCode.COORDINATOR_NOT_AVAILABLE
         batch = self._begin_batch(transaction)
         if not batch.has_room_for(size, limit):
             # It may still fit: sizes are estimates, and the batch may be compressed.
@@ -122,8 +126,8 @@ class CoordinatorLog:
     # Writing
 
     def write_soon(self) -> None:
-        """Has what is open written when it is time to, if it is not going to be already."""
-        if self._open is None or self._is_awaited:
+        """Has what is open written, and told of, when it is time to, if it is not going to be already."""
+        if self._is_awaited or (self._open is None and not self._appended):
             return
         self._is_awaited = True
         if self._linger_ms < 0:
@@ -134,11 +138,22 @@ class CoordinatorLog:
             self.write()
 
     def write(self) -> None:
-        """Appends the batch that is open, if one is."""
+        """Appends the batch that is open, if one is, and tells of all that has been appended."""
         self._is_awaited = False
+        self.append_open()
+        appended, self._appended = self._appended, []
+        if appended:
+            self._when_committed(appended)
+            announce(self._broker.partitions, self.partition)
+
+    def append_open(self) -> ErrorCode:
+        """Appends the batch that is open, and tells nobody yet: whoever is told may ask for the next decision at once.
+
+        That one must not come between a decision and its records, nor between two batches of one decision.
+        """
         batch, self._open = self._open, None
         if batch is None:
-            return
+            return ErrorCode.NONE
         try:
             error = self.append(*batch.build()) if batch.record_count else ErrorCode.NONE
         except Exception:
@@ -149,11 +164,11 @@ class CoordinatorLog:
             fail(batch.waiting, error)
             self._on_failed(error)
         else:
-            self._when_committed(batch.waiting)
-            self.announce()
+            self._appended += batch.waiting
+        return error
 
     def append(self, data: bytearray, header: BatchHeader | None = None) -> ErrorCode:
-        """Appends a batch by itself. `announce` is to follow, after the appender has begun to wait."""
+        """Appends a batch by itself; nothing is open. `on_appended` says who waits for it."""
         partition = self.partition
         if partition.state is None:
             return ErrorCode.NOT_COORDINATOR
@@ -164,17 +179,20 @@ class CoordinatorLog:
             partition.traffic.bytes_in += len(data)
         return _AS_COORDINATOR.get(error, error)
 
-    def announce(self) -> None:
-        announce(self._broker.partitions, self.partition)
-
     # Waiting for the commit
 
     def tell_when_committed(self, waiting: Waiting) -> None:
         """The outcome of a decision, which may have seen all that is written and all that is open."""
         if self._open is not None:
             self._open.waiting.append(waiting)
+        elif self._appended:
+            self._appended.append(waiting)
         else:
             self._when_committed((waiting,))
+
+    def on_appended(self, waiting: Waiting) -> None:
+        """A batch has been appended by itself: `write` tells who waits for it."""
+        self._appended.append(waiting)
 
     def _when_committed(self, waiting: Sequence[Waiting]) -> None:
         log = self.partition.log

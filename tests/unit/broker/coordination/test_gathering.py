@@ -110,6 +110,39 @@ def test_records_of_a_transaction_have_a_batch_of_their_own() -> None:
     assert found == [(False, False, 1), (True, False, 2), (False, False, 1), (True, True, 1)]
 
 
+def test_who_is_told_may_ask_for_more_at_once_and_comes_after_what_is_decided() -> None:
+    bench, turns = in_turns(max_message_bytes="300")
+    names = [letter * 100 for letter in "abc"]
+    late: list[Told] = []
+    bench.coordinator.submit(
+        "any key",
+        lambda machine, now_ms: machine.put(names[0], 1),
+        lambda _: late.append(bench.put(names[2], 3)),
+        lambda _: None,
+    )
+    second = bench.put(names[1], 2)  # Which finds no room, so that the first is appended now, and told of later.
+    assert (counts(bench), late) == ([1], [])
+    turns.end()
+    turns.end()
+    assert (second.replies, late[0].replies) == ([f"{names[1]}: None -> 2"], [f"{names[2]}: None -> 3"])
+    assert list(bench.restarted().made[0].numbers) == names
+
+
+def test_a_marker_comes_before_what_is_asked_for_when_the_batch_before_it_is_told_of() -> None:
+    bench, turns = in_turns()
+    bench.put("of 7", 2, transaction=STAMP)
+    bench.coordinator.submit(
+        "any key",
+        lambda machine, now_ms: machine.put("a", 1),
+        lambda _: bench.put("of 7", 9),
+        lambda _: None,
+    )
+    told = Told()
+    bench.coordinator.partitions[0].end_transaction(STAMP, EndTransactionMarker(True, 0), told.then, told.failed)
+    turns.end()
+    assert bench.made[0].numbers == bench.restarted().made[0].numbers == {"a": 1, "of 7": 9}
+
+
 @pytest.mark.parametrize(("linger_ms", "gathered"), [("0", [1, 1]), ("20", [2])])
 def test_how_long_records_are_gathered_is_a_setting(linger_ms: str, gathered: list[int]) -> None:
     bench, _ = in_turns()
@@ -188,6 +221,17 @@ def test_a_batch_that_cannot_be_appended_never_was(monkeypatch: pytest.MonkeyPat
     assert bench.made[1].numbers == {"a": 1}, "it is loaded anew"
     assert bench.get("a").replies == [1]
     disk.is_full = False
+
+
+def test_what_was_decided_on_top_of_a_batch_that_fails_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, turns = in_turns(max_message_bytes="300")
+    FullDisk(monkeypatch)
+    first = bench.put("a" * 100, 1)
+    second = bench.put("a" * 100, 2)  # Which finds no room, so that the first is written now.
+    assert first.errors == [ErrorCode.NOT_COORDINATOR]
+    assert second.errors == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    turns.end()
+    assert [machine.numbers for machine in bench.made] == [{"a" * 100: 1}, {}], "the second machine never saw it"
 
 
 def test_what_waits_for_an_earlier_batch_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
