@@ -7,7 +7,7 @@ as Apache Kafka does, and else close the connection. A second reply changes noth
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.base.errors import RemoteProtocolError
+from ottla.base.errors import OttlaError, RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.runtime.outbox import Region, hold_all, release
 from ottla.runtime.request import RequestContext
@@ -28,7 +28,7 @@ _OLDEST = 0
 Parts = list[Buffer | Region]
 
 
-class SecondReply(Exception):
+class SecondReply(OttlaError):
     """A handler has answered a request twice: a bug, and of no consequence to the client."""
 
 
