@@ -40,10 +40,6 @@ LIBRARIES = {
     "ctypes": "is for what Python has no function for",
 }
 STANDARD = {
-    "dataclasses": "ours are made faster: ottla.base.dataclass",
-    "inspect": "brings ast, dis and tokenize",
-    "ast": "is for those who read programs",
-    "tokenize": "is for those who read programs",
     "pathlib": "brings urllib and ipaddress; os.path will do",
     "shutil": "brings all compression libraries",
     "tempfile": "is for `--ephemeral`",

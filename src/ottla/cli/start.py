@@ -17,7 +17,7 @@ from ottla.cli.help_format import help_formatter
 DEFAULT_PORT = 9092
 DEFAULT_DATA = "ottla-data"
 
-RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "inspect", "tokenize", "dataclasses", "cramjam")
+RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam")
 """What is imported by something that every node needs, and used by few, or late."""
 
 

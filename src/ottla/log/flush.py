@@ -5,8 +5,8 @@ that waits for the disk. It may run beside appends, reads, rolls and retention: 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from ottla.base.dataclass import dataclass
 from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.segment import Segment

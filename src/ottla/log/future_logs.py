@@ -8,8 +8,8 @@ In the directory's checkpoints it goes by the partition's name, which is free: t
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
-from ottla.base.dataclass import replace
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
 from ottla.log import names

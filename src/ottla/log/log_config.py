@@ -1,10 +1,10 @@
 """The topic settings that the log acts on, as plain values with Kafka's defaults."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from ottla.base.dataclass import dataclass
 from ottla.base.ids import TopicPartition
 
 _DAY_MS = 24 * 60 * 60 * 1000

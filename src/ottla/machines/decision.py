@@ -1,8 +1,8 @@
 """The shape of a log-backed machine: it decides on records, and only records change it."""
 
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from ottla.base.dataclass import dataclass, field
 from ottla.wire.message import Message
 
 ReplyT = TypeVar("ReplyT")

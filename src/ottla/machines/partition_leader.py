@@ -12,7 +12,8 @@ A leader epoch begins with `LeaderState(...)`; nothing is carried over but the h
 node that is the only replica reaches the end of its log at once.
 """
 
-from ottla.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from ottla.wire.errors import ErrorCode
 
 UNKNOWN_OFFSET = -1

@@ -1,8 +1,8 @@
 """What a node is told to be: from properties to values that are checked against each other."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from ottla.base.dataclass import dataclass
 from ottla.config.parse import ConfigError, Problem, Values, Warned, parse
 from ottla.config.scopes import Scope
 from ottla.node.listeners import Listener, given_addresses, parse_listeners

@@ -1,6 +1,7 @@
 """Where a node listens, and what it tells others to connect to (`listeners`, `advertised.listeners`)."""
 
-from ottla.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from ottla.base.ports import HostNames
 from ottla.config.parse import ConfigError, Problem, Values
 

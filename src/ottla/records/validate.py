@@ -10,9 +10,9 @@ nanoseconds a record. Only when it finds something to refuse are records looked 
 The records themselves are copied only when the topic's `compression.type` asks for another codec.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from ottla.base.dataclass import dataclass
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.records.batch import (

@@ -7,8 +7,7 @@ has been idle longest has to go. Beyond `max.connections.per.ip` a client is tur
 
 from collections import Counter
 from collections.abc import Mapping
-
-from ottla.base.dataclass import dataclass, field
+from dataclasses import dataclass, field
 
 NO_LIMIT = 0x7FFFFFFF
 

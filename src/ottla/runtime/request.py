@@ -1,9 +1,9 @@
 """A request on its way from a connection to the handler that answers it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from ottla.base.dataclass import dataclass
 from ottla.base.errors import RemoteProtocolError
 from ottla.runtime.attribution import Attributed, current
 from ottla.wire.message import Message

@@ -5,10 +5,10 @@ along the way goes to the `Traffic` it was given.
 """
 
 import logging
+from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-from ottla.base.dataclass import dataclass
 from ottla.base.ports import Listener, Network, Timers, Transport, Workers
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection

@@ -7,8 +7,8 @@ A world is one node's. When the node is killed, its timers, its jobs and its con
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from ottla.base.dataclass import dataclass
 from ottla.base.ports import Clock, Disk, Entropy, HostNames, Network, Timers, Workers
 from ottla.log.cleaning.runner import Runner
 

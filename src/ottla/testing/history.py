@@ -3,9 +3,9 @@
 Everything comes from the `Random` given, so a seed is a history.
 """
 
+from dataclasses import dataclass, field
 from random import Random
 
-from ottla.base.dataclass import dataclass, field
 from ottla.records.builder import BatchBuilder
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.records.header import Compression

@@ -8,7 +8,6 @@ schema does not know, as `(tag, content)` pairs: they are kept, and written agai
 from collections.abc import Callable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ottla.base.late_init import compile_init_later
 from ottla.base.ports import Buffer
 from ottla.wire import schema
 
@@ -93,32 +92,33 @@ def _same(one: object, other: object) -> bool:
 
 def build_class(message: schema.Message, module: str) -> type[Message]:
     """Makes the class of a message, with its structs' classes as attributes."""
-    structs: dict[str, type[WireStruct]] = {}
+    known: dict[str, Any] = {"FRESH": FRESH}
     for struct in message.structs.values():
-        structs[struct.name] = _build(struct, WireStruct, structs, f"{message.name}.{struct.name}", module)
-    built: Any = _build(message.root, Message, structs, message.name, module)
+        known[struct.name] = _build(struct, WireStruct, known, f"{message.name}.{struct.name}", module)
+    built: Any = _build(message.root, Message, known, message.name, module)
     built._schema = message
-    for name, struct_class in structs.items():
-        setattr(built, name, struct_class)
+    for struct in message.structs.values():
+        setattr(built, struct.name, known[struct.name])
     return built  # type: ignore[no-any-return]
 
 
 def _build(
     struct: schema.Struct,
     base: type[WireStruct],
-    structs: dict[str, type[WireStruct]],
+    known: dict[str, Any],
     qualified_name: str,
     module: str,
 ) -> type[WireStruct]:
     slots = (*(field.attribute for field in struct.fields), "unknown_tags")
     body = {"__slots__": slots, "__module__": module, "__qualname__": qualified_name, "_struct": struct}
-    made = type(struct.name, (base,), body)
-    compile_init_later(made, lambda: _compile_init(struct, structs))
-    return made
+    return type(struct.name, (base,), {**body, "__init__": _compile_init(struct, known)})
 
 
-def _compile_init(struct: schema.Struct, structs: dict[str, type[WireStruct]]) -> Any:
-    """An `__init__` with one keyword per field: compiled, as `**fields` would take any name and be slower."""
+def _compile_init(struct: schema.Struct, known: dict[str, Any]) -> Any:
+    """An `__init__` with one keyword per field: compiled, as `**fields` would take any name and be slower.
+
+    It finds the message's structs in `known` when it is called.
+    """
     parameters, body = ["self", "*"], []
     for field in struct.fields:
         name = field.attribute
@@ -132,6 +132,5 @@ def _compile_init(struct: schema.Struct, structs: dict[str, type[WireStruct]]) -
     parameters.append("unknown_tags=()")
     body.append("self.unknown_tags = unknown_tags")
     source = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body)
-    namespace: dict[str, Any] = {"FRESH": FRESH, **structs}
-    exec(source, namespace)
-    return namespace["__init__"]
+    exec(source, known)
+    return known.pop("__init__")

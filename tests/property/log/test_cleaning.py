@@ -9,11 +9,11 @@ cleaned once or more; a power cut may come at any call to the disk. What must ho
 - who the producers are, and where their sequences stand, can be told from the log alone.
 """
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from ottla.base.dataclass import replace
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.log.cleaning.cleaning import clean
 from ottla.log.cleaning.due import cleanable

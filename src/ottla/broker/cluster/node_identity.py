@@ -1,6 +1,7 @@
 """Who this node is in its cluster."""
 
-from ottla.base.dataclass import dataclass, field
+from dataclasses import dataclass, field
+
 from ottla.base.ids import Uuid
 
 

@@ -5,8 +5,8 @@ Resolved once per set of overrides and shared: ten thousand partitions without s
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from ottla.base.dataclass import dataclass, replace
 from ottla.config.parse import ConfigError, Values
 from ottla.config.topic import resolve_topic
 from ottla.log.log_config import LogConfig

@@ -1,8 +1,7 @@
 """What was found wrong while printing, collected per file and told at the end, as kafka-dump-log does."""
 
 from collections.abc import Iterator
-
-from ottla.base.dataclass import dataclass, field
+from dataclasses import dataclass, field
 
 Pairs = dict[str, list[tuple[int, int]]]
 

@@ -1,6 +1,7 @@
 """What to print of the files, chosen once on the command line."""
 
-from ottla.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from ottla.cli.dump.decoders import PLAIN, Parser
 
 MAX_INT = 2**31 - 1

@@ -2,9 +2,9 @@
 
 import dataclasses
 import json
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from ottla.base.dataclass import dataclass, field
 from ottla.log.transaction_index import AbortedTransaction
 
 

@@ -1,6 +1,7 @@
 """From a log to a job: everything that a cleaning needs to know and cannot read from segments that are closed."""
 
-from ottla.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from ottla.log.cleaning.due import Cleanable
 from ottla.log.cleaning.job import CleaningJob, LastRecord
 from ottla.log.partition_log import PartitionLog

@@ -11,8 +11,8 @@ between segments are then nothing to wonder at.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from ottla.base.dataclass import dataclass
 from ottla.base.ports import Disk
 from ottla.log import names
 from ottla.log.segment import Segment

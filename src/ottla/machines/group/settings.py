@@ -1,9 +1,9 @@
 """The broker settings that groups live by, as numbers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 
-from ottla.base.dataclass import dataclass
 from ottla.config.parse import Values
 from ottla.machines.group.consumer.assignors import ASSIGNORS
 

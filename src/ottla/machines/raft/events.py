@@ -4,10 +4,10 @@ Effects are performed in the order given. One order matters above all: what `Sav
 anything after it is done, so that nothing a vote or an epoch promised is forgotten in a crash.
 """
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ottla.base.dataclass import dataclass
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.raft.voters import ReplicaKey, Voter, VoterSet
 

@@ -22,9 +22,9 @@ Left for clusters: pre-votes (KIP-996), the leader's check that a majority still
 adding and removing of voters.
 """
 
+from dataclasses import dataclass
 from enum import Enum
 
-from ottla.base.dataclass import dataclass
 from ottla.machines.raft.events import (
     NOBODY,
     AdvanceHighWatermark,

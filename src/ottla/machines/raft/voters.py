@@ -6,9 +6,9 @@ log, so that a node that comes back with an empty disk is not taken for the vote
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from ottla.base.dataclass import dataclass
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.wire.messages import VotersRecord
 

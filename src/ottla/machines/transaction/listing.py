@@ -1,6 +1,7 @@
 """Which transactions ListTransactions shows (KIP-664, KIP-994, KIP-1152)."""
 
-from ottla.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from ottla.machines.transaction.states import TransactionState
 from ottla.machines.transaction.transaction import Transaction
 

@@ -1,8 +1,7 @@
 """What a cluster's configuration says to the transaction coordinator."""
 
+from dataclasses import dataclass
 from typing import Final
-
-from ottla.base.dataclass import dataclass
 
 EPOCH_BUMPS: Final = 2
 """The `transaction.version` from which every end of a transaction bumps the producer's epoch (KIP-890)."""

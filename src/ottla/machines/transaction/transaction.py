@@ -9,9 +9,9 @@ at 32766 gets a new producer id next. In the newer protocol that id is chosen wh
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 
-from ottla.base.dataclass import dataclass, replace
 from ottla.base.ids import TopicPartition
 from ottla.machines.transaction.settings import EPOCH_BUMPS
 from ottla.machines.transaction.states import AT_REST, MAY_FOLLOW, PREPARED, TransactionState

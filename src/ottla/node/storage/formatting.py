@@ -8,8 +8,8 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ottla.base.dataclass import dataclass, field
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
 from ottla.base.ports import Clock, Disk

@@ -6,8 +6,8 @@ found before anything is opened.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from ottla.base.dataclass import dataclass, replace
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid, parse_uuid, uuid_text
 from ottla.base.ports import Disk

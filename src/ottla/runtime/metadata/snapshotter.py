@@ -1,9 +1,9 @@
 """When a snapshot of the committed metadata is written, and how: beside everything else, on a worker."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ottla.base.dataclass import dataclass
 from ottla.base.ports import Clock
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.machine import Raft

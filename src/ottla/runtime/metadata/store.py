@@ -6,8 +6,8 @@ start is always there, unless the log begins at 0: segments and older snapshots 
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from ottla.base.dataclass import dataclass
 from ottla.base.errors import ProtocolError
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk

@@ -10,8 +10,8 @@ joined. Its session is as long as it said.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from ottla.base.dataclass import replace
 from ottla.machines.coordinator_machine import CoordinatorDecision, Waiter
 from ottla.machines.group.classic.joining import FIRST_WITH_REQUIRED_IDS, Join
 from ottla.machines.group.consumer import timers

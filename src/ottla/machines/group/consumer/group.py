@@ -9,9 +9,9 @@ that all read the same, so that a newcomer's share can be taken from it (`newcom
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from ottla.base.dataclass import replace
 from ottla.base.ids import Uuid
 from ottla.machines.coordinator_machine import CoordinatorRecord
 from ottla.machines.group.consumer.member import (

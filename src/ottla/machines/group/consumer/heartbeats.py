@@ -1,8 +1,8 @@
 """What a heartbeat says: whether it makes sense, whether it is of a member in its right epoch, and what it changes."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
-from ottla.base.dataclass import replace
 from ottla.machines.group.consumer.assignors import ASSIGNORS
 from ottla.machines.group.consumer.member import JOINING, LEAVING_FOR_A_WHILE, ConsumerMember
 from ottla.machines.group.consumer.reconciling import Owned

@@ -5,11 +5,11 @@ assignment it has come to. `previous_epoch` is the one before: a member whose la
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from ottla.base.dataclass import dataclass, field, replace
 from ottla.base.ids import Uuid
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataValue

@@ -11,8 +11,8 @@ becomes a classic one with that (see `migration`).
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 
-from ottla.base.dataclass import replace
 from ottla.base.ids import Uuid
 from ottla.machines.coordinator_machine import Timer
 from ottla.machines.group.consumer import timers

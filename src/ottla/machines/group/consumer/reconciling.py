@@ -12,8 +12,8 @@ A partition is given to a member only when nobody has it any more. So a member f
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from ottla.base.dataclass import replace
 from ottla.base.ids import Uuid
 from ottla.machines.group.consumer.member import NOTHING_ASSIGNED, Assigned, ConsumerMember, MemberState, Target
 

@@ -4,7 +4,7 @@ This is the one part of the controller that changes without `replay`: a heartbea
 be worth a record. What follows from a session that ran out is a record like any other: the broker is fenced.
 """
 
-from ottla.base.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ and to no log: see `sessions`.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from ottla.base.dataclass import dataclass, field
 from ottla.base.ids import Uuid
 from ottla.config.parse import Values
 from ottla.config.values import Value

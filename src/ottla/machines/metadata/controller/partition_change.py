@@ -11,9 +11,9 @@ records, so the new leader starts with an ISR of itself and is marked as recover
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
-from ottla.base.dataclass import dataclass, field
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image import features
 from ottla.machines.metadata.image.partition_image import (

@@ -5,8 +5,8 @@ log. Its `epoch` is the offset of its registration; records that name another ar
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from ottla.base.dataclass import dataclass, replace
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.features import Range, has_cordoned_directories, has_directory_assignment

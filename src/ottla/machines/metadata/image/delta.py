@@ -5,9 +5,9 @@ the image. Things that were made and removed again within one delta leave no tra
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ottla.base.dataclass import dataclass, field
 from ottla.base.ids import Uuid
 
 if TYPE_CHECKING:  # the images fill deltas, and so import this module

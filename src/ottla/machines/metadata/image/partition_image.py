@@ -6,9 +6,9 @@ Two epochs count its changes: `leader_epoch` goes up with every record that name
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ottla.base.dataclass import dataclass
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.directory_ids import MIGRATING
 from ottla.machines.metadata.image.metadata_errors import CorruptMetadataError
