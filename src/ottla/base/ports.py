@@ -7,6 +7,8 @@ jumps is an ordinary test case.
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from ottla.base.errors import OttlaError
+
 Buffer = bytes | bytearray | memoryview
 ItemT = TypeVar("ItemT")
 
@@ -107,6 +109,18 @@ class Space(NamedTuple):
     usable_bytes: int
 
 
+class ColdRead(OttlaError):
+    """A read that would have had to wait for the disk, on a thread that may not: see `Disk.reads_may_wait`.
+
+    `warm` reads what was missing and waits for it, so that it is in memory then: once, on any thread, whatever becomes
+    of the file meanwhile. Raises `OSError` when the disk fails.
+    """
+
+    def __init__(self, warm: Callable[[], None]) -> None:
+        super().__init__("not in memory")
+        self.warm = warm
+
+
 class File(Protocol):
     """One open file. Positions are explicit, so one handle serves concurrent readers."""
 
@@ -157,6 +171,13 @@ class Disk(Protocol):
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Opens for reading and writing; with `create`, makes an empty file if there is none."""
+        ...
+
+    def reads_may_wait(self, may_wait: bool) -> None:
+        """Whether `File.read_at`, on the calling thread, may wait for the disk; otherwise it raises `ColdRead`.
+
+        As long as nobody says so, reads wait. Where the system cannot tell what is in memory, they wait anyway.
+        """
         ...
 
     def exists(self, path: str) -> bool: ...

@@ -4,14 +4,30 @@ import fcntl
 import os
 from collections.abc import Sequence
 from errno import EACCES, EAGAIN
+from functools import partial
+from threading import get_ident
 
-from ottla.base.ports import Buffer, Space
+from ottla.base.ports import Buffer, ColdRead, Space
 from ottla.log.file_system_sync import sync_file_system
 
 # fdatasync leaves out the access time; a file's size is synced with its data, which is all we need.
 _sync_file = getattr(os, "fdatasync", os.fsync)
 _CLOSED = -1
 MANY_PATHS = 256
+
+
+class _Waiting:
+    """The thread that may not wait for the disk now, or 0. Only a node's one thread ever may not."""
+
+    __slots__ = ("forbidden_to",)
+
+    def __init__(self) -> None:
+        self.forbidden_to = 0
+
+
+_waiting = _Waiting()
+_NO_WAIT = getattr(os, "RWF_NOWAIT", 0)
+_WARMED_BYTES = 64 << 10
 
 
 class OsFile:
@@ -27,6 +43,28 @@ class OsFile:
         self._pins = 1
 
     def read_at(self, position: int, size: int) -> bytes:
+        if _waiting.forbidden_to and _waiting.forbidden_to == get_ident():
+            return self._read_ready(position, size)
+        return self._read(position, size)
+
+    def _read_ready(self, position: int, size: int) -> bytes:
+        """As `read_at`, and raises `ColdRead` where that would wait."""
+        buffer = bytearray(size)
+        try:
+            count = os.preadv(self._fd, [buffer], position, _NO_WAIT)
+        except BlockingIOError:
+            count = 0
+        except OSError:
+            return self._read(position, size)  # A file system that cannot tell.
+        if count == size or position + count >= self.size():
+            return bytes(buffer[:count])
+        try:
+            own = OsFile(os.dup(self._fd))
+        except OSError:
+            return self._read(position, size)  # No more descriptors: that is worse than waiting.
+        raise ColdRead(partial(_warm, own, position, max(size, _WARMED_BYTES)))
+
+    def _read(self, position: int, size: int) -> bytes:
         data = os.pread(self._fd, size, position)
         while data and len(data) < size:
             more = os.pread(self._fd, size - len(data), position + len(data))
@@ -80,6 +118,13 @@ class OsFile:
             os.close(self._fd)
 
 
+def _warm(file: OsFile, position: int, size: int) -> None:
+    try:
+        file.read_at(position, size)
+    finally:
+        file.close()
+
+
 class OsLock:
     __slots__ = ("_fd", "_file")
 
@@ -108,6 +153,9 @@ class OsDisk:
             if create:
                 raise
             return OsFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # Kafka's metadata snapshots may only be read.
+
+    def reads_may_wait(self, may_wait: bool) -> None:
+        _waiting.forbidden_to = 0 if may_wait or not _NO_WAIT else get_ident()
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

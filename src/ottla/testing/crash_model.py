@@ -48,13 +48,14 @@ class Truncate:
 class Content:
     """A file's bytes, whatever names lead to it."""
 
-    __slots__ = ("changes", "data", "modified_ms", "synced")
+    __slots__ = ("changes", "data", "is_cold", "modified_ms", "synced")
 
     def __init__(self, synced: bytes = b"") -> None:
         self.synced = synced
         self.data = bytearray(synced)
         self.changes: list[Change] = []
         self.modified_ms = 0
+        self.is_cold = False
 
     def change(self, change: Change) -> None:
         change.apply(self.data)

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
-from ottla.base.ports import Buffer, Space
+from ottla.base.ports import Buffer, ColdRead, Space
 from ottla.testing.crash_model import Content, Crashed, Directory, Faults, Truncate, Write
 
 __all__ = ["Crashed", "MemoryDisk", "MemoryFile"]
@@ -36,8 +36,15 @@ class MemoryFile:
 
     def read_at(self, position: int, size: int) -> bytes:
         self._alive()
+        if self._content.is_cold:
+            if not self._disk.may_wait:
+                raise ColdRead(lambda: self._warm(position, size))
+            self._content.is_cold = False
         self._disk.step_of_reading()
         return bytes(self._content.data[position : position + size])
+
+    def _warm(self, position: int, size: int) -> None:
+        MemoryFile(self._disk, self._content).read_at(position, size)
 
     def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
         data = self.read_at(position, len(buffer))
@@ -103,6 +110,7 @@ class MemoryDisk:
         self.open_files = 0
         self.now_ms = 0
         self.locks: set[str] = set()
+        self.may_wait = True
         self._random = random or Random(0)
         self._root = root or Directory()
         self._crash_at = -1
@@ -128,6 +136,13 @@ class MemoryDisk:
     def fail_read_at(self, read: int, error: int, times: int = 1) -> None:
         """As `fail_at`, for the n-th read of a file's content."""
         self._read_faults.at(read, error, times)
+
+    def cool(self, path: str) -> None:
+        """The file is not in the system's memory: reading it waits for the disk, once."""
+        self._file(path).is_cold = True
+
+    def reads_may_wait(self, may_wait: bool) -> None:
+        self.may_wait = may_wait
 
     def repair(self) -> None:
         self._faults.clear()

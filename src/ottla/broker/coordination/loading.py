@@ -12,6 +12,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from ottla.base.ports import ColdRead
+from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import CorruptFile, OffsetOutOfRange
 from ottla.machines.coordinator_machine import CoordinatorMachine, TransactionStamp
@@ -64,23 +66,37 @@ class Loading:
         self._buffer_bytes = broker.config.integer(_BUFFER_SETTINGS[topic])
         self._offset = partition.log.log_start_offset
         self._is_cancelled = False
+        self._rounds = 0
 
     def cancel(self) -> None:
         self._is_cancelled = True
 
-    def read_on(self) -> None:
+    def read_on(self, may_wait: bool = False) -> None:
         """Asks a disk thread for the next bytes, or ends. An empty log is loaded before this returns."""
-        partition, log = self._partition, self._partition.log
+        partition, log, disk = self._partition, self._partition.log, self._broker.disk
+        disk.reads_may_wait(may_wait)
         try:
             found = log.read(self._offset, self._buffer_bytes, log.log_end_offset, min_one_batch=True)
+        except ColdRead as cold:
+            partition.begin_job()
+            warm(self._broker.workers, [cold], self._on_warm)
+            return
         except UNREADABLE as problem:
             self._owner.on_unreadable(problem)
             return
+        finally:
+            disk.reads_may_wait(True)
         if not found:
             self._owner.on_loaded()
             return
         partition.begin_job()
         self._broker.workers.run(found.read, self._on_read, self._on_unreadable)
+
+    def _on_warm(self, is_warm: bool) -> None:
+        self._partition.end_job()
+        self._rounds += 1
+        if not self._is_cancelled:
+            self.read_on(not is_warm or self._rounds % MOST_ROUNDS == 0)
 
     def _on_unreadable(self, problem: Exception) -> None:
         self._partition.end_job()

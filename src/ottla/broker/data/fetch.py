@@ -5,14 +5,19 @@ Left out: fetching from a chosen replica (KIP-392) and from tiered storage. `pre
 A request reads its partitions in order until `max_bytes` are used up; the first batch of the first partition that has
 one comes whole, however large (KIP-74). If there is less than `min_bytes`, no partition has an error and time is left,
 the request waits at all of its partitions, and each append there makes it look at that partition again. What it replies
-is read anew at the end.
+is read anew at the end. What is not in memory of that which says where records are, a worker reads first
+(`cold_reads`); the records themselves are sent from their file, by a worker too if they are cold (`runtime.outbox`).
 """
 
+from collections.abc import Callable
+
 from ottla.base.ids import ZERO_UUID
+from ottla.base.ports import ColdRead
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
 from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted, wanted_partitions
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
+from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Operation, Place
@@ -68,6 +73,7 @@ class Fetch(Operation):
         "_places",
         "_reader",
         "_respond",
+        "_rounds",
         "_session",
         "_wanted",
     )
@@ -97,6 +103,7 @@ class Fetch(Operation):
         self._reader = FetchReader(
             partitions, version, replica_id, request.isolation_level, leaves_out_known=session.session is not None
         )
+        self._rounds = 0
         self._places: dict[Partition, Wanted] = {}
         self._available: dict[Partition, int] = {}
 
@@ -104,18 +111,46 @@ class Fetch(Operation):
         if self._max_wait_ms > 0 and self._min_bytes > 0 and self._is_at_the_end():
             self._partitions.purgatory.hold(self, list(self._places), self._max_wait_ms)
             return
-        read, size, is_urgent = self._read_all()
+        self._read_then(self._reply_or_wait)
+
+    def _reply_or_wait(self, read: Read, size: int, is_urgent: bool) -> None:
         if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
             self._reply(read)
         else:
             self._partitions.purgatory.hold(self, list(self._places), self._max_wait_ms)
 
-    def _read_all(self) -> tuple[Read, int, bool]:
-        """What the partitions have, how many bytes that is, and whether some of it must not wait."""
+    def _read_then(self, then: Callable[[Read, int, bool], None], may_wait: bool = False) -> None:
+        """Reads all partitions and calls back, at once if all that is read is in memory."""
+        disk = self._partitions.world.disk
+        cold: list[ColdRead] = []
+        disk.reads_may_wait(may_wait)
+        try:
+            found = self._read_all(cold)
+        finally:
+            disk.reads_may_wait(True)
+        if not cold:
+            then(*found)
+            return
+        self._rounds += 1
+        warm(
+            self._partitions.world.workers,
+            cold,
+            lambda is_warm: self._read_then(then, not is_warm or self._rounds >= MOST_ROUNDS),
+        )
+
+    def _read_all(self, cold: list[ColdRead]) -> tuple[Read, int, bool]:
+        """What the partitions have, how many bytes that is, and whether some of it must not wait.
+
+        With anything in `cold`, it is not all of that.
+        """
         left, size, is_urgent = self._max_bytes, 0, False
         read: Read = []
         for key, wanted in self._wanted:
-            data = self._reader.read(wanted, left, size == 0)
+            try:
+                data = self._reader.read(wanted, left, size == 0)
+            except ColdRead as read_later:
+                cold.append(read_later)
+                continue
             if data is None:
                 continue
             if data.error_code:
@@ -170,15 +205,22 @@ class Fetch(Operation):
             return False
         if self._min_bytes <= 1 or not place.log.log_start_offset <= wanted.offset < end_offset:
             return True
+        disk = self._partitions.world.disk
+        disk.reads_may_wait(False)
         try:
             records = place.read(wanted.offset, wanted.max_bytes, end_offset, min_one_batch=False)
-        except STORAGE_PROBLEMS:
-            return True  # Reading it for the reply says what is wrong.
+        except (*STORAGE_PROBLEMS, ColdRead):
+            return True  # Reading it for the reply says what is wrong, or has it read by a worker.
+        finally:
+            disk.reads_may_wait(True)
         self._available[place] = records.size
         return sum(self._available.values()) >= self._min_bytes
 
     def complete(self) -> None:
-        self._reply(self._read_all()[0])
+        self._read_then(self._reply_with)
+
+    def _reply_with(self, read: Read, _size: int, _is_urgent: bool) -> None:
+        self._reply(read)
 
     # Replying
 

@@ -4,6 +4,7 @@
     logs_in_making       requests for partitions that are announced and not there yet
     partition            one partition: its log, its leader's state, the requests that wait for it
     partition_end        what follows an append, for all who append
+    cold_reads           what the loop would have to wait for, read by a worker
     purgatory            requests that wait for records, for replicas or for the disk; deadlines says until when
     topic_settings       the settings that a partition lives by
     flushing, background the disk work that nobody asked for; removing takes files away

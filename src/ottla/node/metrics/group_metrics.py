@@ -9,7 +9,9 @@ log, so of each page only the largest lags get it.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ottla.base.ports import ColdRead
 from ottla.broker.context import Broker
+from ottla.broker.partitions.cold_reads import warm
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.reading import slot_of
@@ -47,7 +49,7 @@ def add_groups(page: Exposition, broker: Broker) -> None:
     page.add("kafka_consumergroup_lag", "gauge", [(lag.labels, lag.records) for lag in lags])
     page.add("kafka_consumergroup_current_offset_sum", "gauge", _sums((lag, lag.committed) for lag in lags))
     page.add("kafka_consumergroup_lag_sum", "gauge", _sums((lag, lag.records) for lag in lags))
-    page.add("ottla_consumergroup_lag_seconds", "gauge", _ages(lags, broker.clock.now_ms()))
+    page.add("ottla_consumergroup_lag_seconds", "gauge", _ages(lags, broker))
     _add_coordinator(page, broker, groups)
 
 
@@ -87,13 +89,25 @@ def _sums(values: Iterable[tuple[Lag, int]]) -> Iterator[Sample]:
         yield {"consumergroup": group_id, "topic": topic}, value
 
 
-def _ages(lags: list[Lag], now_ms: int) -> Iterator[Sample]:
+def _ages(lags: list[Lag], broker: Broker) -> Iterator[Sample]:
+    """What would have to be waited for is left out of this page, and read for the next."""
+    now_ms = broker.clock.now_ms()
+    cold: list[ColdRead] = []
     behind = sorted((lag for lag in lags if lag.records), key=lambda lag: -lag.records)
     yield from ((lag.labels, 0) for lag in lags if not lag.records)
     for lag in behind[:MOST_LOOKED_UP]:
-        timestamp_ms = _timestamp_of(lag.partition, lag.committed)
+        broker.disk.reads_may_wait(False)
+        try:
+            timestamp_ms = _timestamp_of(lag.partition, lag.committed)
+        except ColdRead as read_later:
+            cold.append(read_later)
+            continue
+        finally:
+            broker.disk.reads_may_wait(True)
         if timestamp_ms is not None:
             yield lag.labels, max(now_ms - timestamp_ms, 0) / 1000
+    if cold:
+        warm(broker.workers, cold, lambda _: None)
 
 
 def _timestamp_of(partition: Partition, offset: int) -> int | None:
