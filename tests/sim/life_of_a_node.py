@@ -27,7 +27,11 @@ MINUTE_MS = 60_000
 def live(seed: int) -> Transcript:
     simulation = Simulation(seed)
     make_node = node_maker(
-        log_cleaner_backoff_ms="1000", offsets_topic_num_partitions="5", transaction_state_log_num_partitions="5"
+        log_dirs="/data,/more,/most",
+        metadata_log_dir="/metadata",
+        log_cleaner_backoff_ms="1000",
+        offsets_topic_num_partitions="5",
+        transaction_state_log_num_partitions="5",
     )
     node = simulation.start(make_node)
     client = node.connect(name="admin")
@@ -38,6 +42,8 @@ def live(seed: int) -> Transcript:
     classic_group(node, "readers")
     consumer_group(node, "watchers")
     transactions(node)
+    silent_group(node, "silent")
+    move(client)
     describe(client)
     node = simulation.start(make_node, node.kill())
     client = node.connect(name="admin after a kill")
@@ -154,6 +160,44 @@ def classic_group(node: SimulatedNode, group: str) -> None:
     members[0].ask(wire.LeaveGroupRequest(group_id=group, members=leaving), 5)
     groups = [wire.OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None)]
     members[1].ask(wire.OffsetFetchRequest(groups=groups), 8)
+
+
+def silent_group(node: SimulatedNode, group: str) -> None:
+    """Members that join and never ask for their part, and others that never come back with the id they were given."""
+    members = [node.connect(name=f"{group} {number}") for number in range(6)]
+    found(members[0], group)
+    protocols = [wire.JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"m")]
+
+    def join(member_id: str, version: int) -> tuple[wire.JoinGroupRequest, int]:
+        request = wire.JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=30_000,
+            rebalance_timeout_ms=10_000,
+            member_id=member_id,
+            protocol_type="consumer",
+            protocols=protocols,
+        )
+        return request, version
+
+    for _ in range(MOST_TRIES):
+        first = together(members[:1], [join("", 3)])
+        if not first[0].error_code:
+            break
+    together(members[3:], [join("", 9)] * 3)
+    together(members[:3], [join("", 3), join("", 3), join(first[0].member_id, 3)])
+    members[0]._simulation.run_for(2 * MINUTE_MS)
+
+
+def move(client: Any) -> None:
+    """Replicas go to other directories, several at a time."""
+    of_path = wire.AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    of_topic = wire.AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic
+    dirs = [
+        of_path(path=path, topics=[of_topic(name=name, partitions=[0, 1, 2]) for name in names])
+        for path, names in (("/more", TOPICS[:2]), ("/most", TOPICS[2:4]))
+    ]
+    client.ask(wire.AlterReplicaLogDirsRequest(dirs=dirs), 2)
+    client._simulation.run_for(MINUTE_MS)
 
 
 def committed(group: str, member_id: str, generation_id: int) -> wire.OffsetCommitRequest:

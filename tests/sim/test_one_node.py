@@ -93,3 +93,13 @@ def test_a_node_that_cannot_start_says_why() -> None:
     disk.fail_read_at(disk.reads + 1, errno.EIO, times=1000)
     with pytest.raises((OSError, StorageError)):
         simulation.start(node_maker(), disk)
+
+
+def test_a_new_node_may_keep_its_metadata_in_a_directory_of_its_own() -> None:
+    simulation = Simulation(seed=6)
+    make_node = node_maker(metadata_log_dir="/metadata")
+    node = simulation.start(make_node)
+    create_topics(node.connect(), "orders")
+    again = simulation.start(make_node, node.kill())
+    produce(again.connect(), "orders", 0, [b"first"])
+    assert not again.disk.exists("/data/__cluster_metadata-0")

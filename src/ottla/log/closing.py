@@ -27,7 +27,7 @@ def close_logs(disk: Disk, logs: Collection["PartitionLog"]) -> None:
         for log in changed:
             log.epochs.put_in_place()
         directories = [log.directory for log in changed]
-        disk.sync_all([*directories, *{directory.rpartition("/")[0] for directory in directories}])
+        disk.sync_all(list(dict.fromkeys((*directories, *(one.rpartition("/")[0] for one in directories)))))
     for log in changed:
         log.recovery_point = log.log_end_offset
         log.remove_deleted(at_once=True)

@@ -146,7 +146,7 @@ class Recovery:
     def _open_segments(self, found: set[str]) -> dict[int, set[str]]:
         """Opens every segment; returns which indexes, by the segment's base offset, are missing or cannot be read."""
         bases = sorted(base for name in found if (base := names.offset_of(name, names.LOG)) is not None)
-        for name in found:
+        for name in sorted(found):
             base = names.leading_offset(name)
             if base is not None and base not in bases and name[20:] in names.SEGMENT_SUFFIXES:
                 self._disk.remove(f"{self._directory}/{name}")

@@ -6,7 +6,7 @@ for a moment and goes out in one request; what the controller does not take is t
 another directory is told of before it is there (KIP-858), and whoever moves it waits until that is committed.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.base.ids import Uuid
@@ -81,18 +81,19 @@ class DirectoryAssignments:
             if reply.error_code:
                 on_error(ErrorCode(reply.error_code))
             else:
-                self._on_taken(told.keys() - _refused(reply))
+                refused = _refused(reply)
+                self._on_taken([place for place in told if place not in refused])
 
         def on_error(error: ErrorCode) -> None:
             if error is ErrorCode.UNSUPPORTED_VERSION:
-                self._on_taken(told.keys())  # The cluster's metadata.version is older than directories.
+                self._on_taken(told)  # The cluster's metadata.version is older than directories.
             else:
                 self._untold = told | self._untold
                 self._tell_in(_RETRY_S)
 
         ask_as_node(self._controller, request, on_reply, on_error)
 
-    def _on_taken(self, places: Set[_Place]) -> None:
+    def _on_taken(self, places: Iterable[_Place]) -> None:
         for place in places:
             if place in self._waiting and place not in self._untold:
                 self._waiting.pop(place)()

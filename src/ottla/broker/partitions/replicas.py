@@ -120,7 +120,7 @@ class Replicas:
 
     def _on_settings(self, delta: MetadataDelta) -> None:
         partitions = self._partitions
-        for type, topic_name in delta.configs:
+        for type, topic_name in sorted(delta.configs):
             topic = partitions.metadata.image.topics.by_name.get(topic_name) if type == ResourceType.TOPIC else None
             for index in topic.partitions if topic else ():
                 if partition := partitions.get(TopicPartition(topic_name, index)):
@@ -273,7 +273,7 @@ class Replicas:
     def _delete_some(self) -> None:
         """Closing files takes its time, so that a few logs are deleted in each turn of the loop."""
         leaving = [self._to_delete.popleft() for _ in range(min(len(self._to_delete), LOGS_A_JOB))]
-        for path in {partition.directory for partition in leaving}:
+        for path in dict.fromkeys(partition.directory for partition in leaving):
             self._delete([partition.log for partition in leaving if partition.directory == path], path)
         for partition in leaving:
             self._leaving.discard(partition.name)

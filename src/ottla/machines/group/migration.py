@@ -81,7 +81,7 @@ class Migration:
             return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"{group.group_id} cannot become a consumer group: {problem}")
         effects.records += records
         effects.timers += (timers.no_barrier(group), timers.no_sync(group))
-        effects.timers += [timers.no_session(group, member_id) for member_id in group.pending]
+        effects.timers += [timers.no_session(group, member_id) for member_id in sorted(group.pending)]
         for member in group.members.values():
             effects.timers.append(session(group.group_id, member.member_id, member.session_timeout_ms))
         effects.followed_by = partial(_after_upgrade, group)

@@ -46,7 +46,7 @@ def _format(world: World, config: NodeConfig) -> None:
     plan = FormatPlan(
         uuid_text(_new_cluster_id(randbytes)),
         config.node_id,
-        config.log_dirs,
+        tuple(dict.fromkeys((*config.log_dirs, config.metadata_log_dir))),
         config.metadata_log_dir,
         ignore_formatted=True,
     )

@@ -145,7 +145,7 @@ def load_storage(
     A directory that has no id yet, of a version of Kafka that gave none, gets one. That a data directory cannot be read
     is not the end, unless it is the one with the metadata.
     """
-    found = inspect(disk, {*log_dirs, metadata_log_dir})
+    found = inspect(disk, [*log_dirs, metadata_log_dir])
     if metadata_log_dir in found.failed:
         raise StorageError(
             f"the metadata directory {metadata_log_dir} cannot be read: {found.failed[metadata_log_dir]}"

@@ -178,7 +178,7 @@ class Rebalance:
     def on_sync_timeout(self, group: ClassicGroup, generation: int, effects: Effects, now_ms: int) -> None:
         if generation != group.generation or group.state not in _HAS_GENERATION or not group.syncing:
             return
-        for member_id in list(group.syncing):
+        for member_id in [member_id for member_id in group.members if member_id in group.syncing]:
             self._remove(group, member_id, effects)
         self.prepare(group, effects, now_ms)
 
@@ -279,7 +279,8 @@ class Rebalance:
     def begin_anew(self, group: ClassicGroup, error: ErrorCode, effects: Effects, now_ms: int) -> ClassicGroup:
         """The group could not be written down: it is again what its last record says, and who waits is told so."""
         effects.timers += (timers.no_barrier(group), timers.no_sync(group))
-        effects.timers += [timers.no_session(group, member_id) for member_id in (*group.members, *group.pending)]
+        known = (*group.members, *sorted(group.pending))
+        effects.timers += [timers.no_session(group, member_id) for member_id in known]
         for waiter in group.waiters():
             effects.answer(waiter, error)
         restored = group.as_written()
