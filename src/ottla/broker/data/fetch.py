@@ -33,6 +33,7 @@ _HAS_LEADER_HINTS = 16
 
 # What replies are made like.
 _TOPIC = FetchResponse.FetchableTopicResponse(partitions=[])
+_RESPONSE = FetchResponse(node_endpoints=())  # type: ignore[arg-type]
 
 _LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
@@ -228,8 +229,9 @@ class Fetch(Operation):
         session_id, error, news = self._session.finish(
             read, self._partitions.clock.now_ms(), by_id=self._by_id, follower=self._is_follower
         )
-        response = FetchResponse(error_code=error, session_id=session_id)
-        topics = response.responses
+        response = like(_RESPONSE)
+        response.error_code, response.session_id = error, session_id
+        topics = response.responses = []
         last: PartitionKey | None = None
         for key, _, data in news:
             if last is None or last[0] != key[0]:
