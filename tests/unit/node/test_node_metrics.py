@@ -141,13 +141,16 @@ def a_page():
         partitions[held.name] = held
     partitions.traffic = traffic
     partitions.offline.add(("orders", 2))
+    broken = SimpleNamespace(
+        offline={"one", "other"}, machine=SimpleNamespace(groups={}, offsets=SimpleNamespace(each=list))
+    )
     broker = SimpleNamespace(
         image=image,
         partitions=partitions,
         cleaner=None,
         fetch_sessions=Sessions(),
         coordinators=SimpleNamespace(
-            groups=SimpleNamespace(active=(), partitions={}),
+            groups=SimpleNamespace(active=(broken,), partitions={}),
             transactions=SimpleNamespace(active=(), markers=SimpleNamespace(unwritten=0, uncompleted=0)),
         ),
         config=SimpleNamespace(integer=lambda name: 900_000),
@@ -155,6 +158,8 @@ def a_page():
     )
     requests = RequestMetrics(now_s=lambda: 1.0)
     client = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
+    for _ in range(2):
+        requests.on_fault("JoinGroup")
     for _ in range(3):
         context = RequestContext(0, 9, 1, "client", client, 0.0)
         requests.on_response(context, 100, 0.010)
@@ -205,6 +210,9 @@ def test_every_line_is_a_sample_or_its_type(page):
         ("kafka_network_requestchannel_requestqueuesize", 1),
         ('ottla_network_request_bytes_total{request="Produce"}', 300),
         ('ottla_connections_refused_total{reason="max.connections"}', 1),
+        ('ottla_faults_total{where="JoinGroup"}', 2),
+        ('ottla_coordinator_offline{coordinator="groups"}', 2),
+        ('ottla_coordinator_offline{coordinator="transactions"}', 0),
         ('kafka_server_socket_server_metrics_connection_count{listener="PLAINTEXT"}', 1),
         ("kafka_server_replicamanager_partitioncount", 2),
         ("kafka_server_replicamanager_leadercount", 1),

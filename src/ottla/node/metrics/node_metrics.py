@@ -250,6 +250,12 @@ def _add_waiting(page: Exposition, broker: Broker) -> None:
     page.gauge(
         "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached", broker.fetch_sessions.partition_count
     )
+    coordinators = broker.coordinators
+    offline = {
+        "groups": sum(len(led.offline) for led in coordinators.groups.active),
+        "transactions": sum(len(led.offline) for led in coordinators.transactions.active),
+    }
+    page.add("ottla_coordinator_offline", "gauge", [({"coordinator": name}, count) for name, count in offline.items()])
     page.gauge("kafka_server_kafkaserver_brokerstate", RUNNING)
 
 
