@@ -5,11 +5,14 @@ moment later. Its log is made by a disk thread, which takes that moment, or long
 that name such a partition wait, and no others. The connection is held meanwhile, so that the requests behind it do not
 overtake. A request that has waited for longer than a sound disk needs is answered as things are, with
 NOT_LEADER_OR_FOLLOWER: its client looks again.
+
+A coordinator is announced with the partition that it keeps its state in, so that requests to it wait in the same way.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from ottla.broker.coordination.placement import partition_of
 from ottla.runtime.attribution import attributed
 from ottla.runtime.request import Handler, RequestContext, Respond
 from ottla.wire.apis import ApiKey
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 _MOST_MS: Final = 5_000
 _FIRST_PRODUCE_WITH_IDS: Final = 13
 _FIRST_FETCH_WITH_IDS: Final = 13
+_GROUPS: Final = "__consumer_offsets"
+_TRANSACTIONS: Final = "__transaction_state"
 
 Names = Iterator[tuple[str | None, Iterable[int]]]
 """Topics, and numbers of their partitions."""
@@ -123,6 +128,27 @@ def _in_producers(_partitions: "Partitions", _version: int, request: Any) -> Nam
         yield topic.name, topic.partition_indexes
 
 
+def _coordinated_by(topic_name: str, *fields: str) -> Callable[["Partitions", int, Any], Names]:
+    """For requests to a coordinator: the partitions of its topic that the keys in these fields belong to."""
+
+    def names_in(partitions: "Partitions", _version: int, request: Any) -> Names:
+        topic = partitions.metadata.image.topics.by_name.get(topic_name)
+        if topic is not None:
+            given = [getattr(request, field) for field in fields]
+            keys = [key for one in given for key in ([one] if isinstance(one, str) else one or ())]
+            yield topic_name, [partition_of(key, len(topic.partitions)) for key in keys if key]
+
+    return names_in
+
+
+def _in_offset_fetch(partitions: "Partitions", version: int, request: Any) -> Names:
+    for one in (request, *request.groups):
+        yield from _of_group(partitions, version, one)
+
+
+_of_group = _coordinated_by(_GROUPS, "group_id")
+_of_transaction = _coordinated_by(_TRANSACTIONS, "transactional_id")
+
 _NAMES: Final[dict[int, Callable[["Partitions", int, Any], Names]]] = {
     ApiKey.PRODUCE: _in_produce,
     ApiKey.FETCH: _in_fetch,
@@ -130,5 +156,26 @@ _NAMES: Final[dict[int, Callable[["Partitions", int, Any], Names]]] = {
     ApiKey.DELETE_RECORDS: _in_topics,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: _in_epochs,
     ApiKey.DESCRIBE_PRODUCERS: _in_producers,
+    # Groups
+    ApiKey.JOIN_GROUP: _of_group,
+    ApiKey.SYNC_GROUP: _of_group,
+    ApiKey.HEARTBEAT: _of_group,
+    ApiKey.LEAVE_GROUP: _of_group,
+    ApiKey.OFFSET_COMMIT: _of_group,
+    ApiKey.OFFSET_FETCH: _in_offset_fetch,
+    ApiKey.OFFSET_DELETE: _of_group,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _of_group,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _coordinated_by(_GROUPS, "group_ids"),
+    ApiKey.DESCRIBE_GROUPS: _coordinated_by(_GROUPS, "groups"),
+    ApiKey.DELETE_GROUPS: _coordinated_by(_GROUPS, "groups_names"),
+    # Transactions
+    ApiKey.TXN_OFFSET_COMMIT: _of_group,
+    ApiKey.INIT_PRODUCER_ID: _of_transaction,
+    ApiKey.ADD_PARTITIONS_TO_TXN: _coordinated_by(_TRANSACTIONS, "v3_and_below_transactional_id"),
+    ApiKey.ADD_OFFSETS_TO_TXN: _of_transaction,
+    ApiKey.END_TXN: _of_transaction,
+    ApiKey.DESCRIBE_TRANSACTIONS: _coordinated_by(_TRANSACTIONS, "transactional_ids"),
 }
-"""The APIs that are answered from a partition's log, and the partitions that a request of theirs names."""
+"""The APIs that are answered from a partition's log, or by the coordinator whose log it is, and the partitions that a
+request of theirs names.
+"""

@@ -5,6 +5,7 @@ from errno import ENOSPC
 import pytest
 from brokers import NODE_ID, TestNode, batch, fetch_request, only, produce_request, topic_id_of, values_in
 
+from ottla.wire import messages as m
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     DeleteRecordsRequest,
@@ -158,3 +159,54 @@ def test_a_log_that_cannot_be_made_is_offline(node):
     node.disk.fail_from(node.disk.calls + 1, ENOSPC)
     node.workers.let_go()
     assert only(reply.message).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+# Coordinators are announced with the partitions that they keep their state in
+
+OF_COORDINATORS = {
+    "join group": (m.JoinGroupRequest(group_id="g", session_timeout_ms=6000, protocol_type="consumer"), 5),
+    "sync group": (m.SyncGroupRequest(group_id="g"), 3),
+    "heartbeat": (m.HeartbeatRequest(group_id="g"), 4),
+    "leave group": (m.LeaveGroupRequest(group_id="g"), 3),
+    "offset commit": (m.OffsetCommitRequest(group_id="g"), 8),
+    "offset fetch": (m.OffsetFetchRequest(group_id="g"), 7),
+    "offset fetch of several": (
+        m.OffsetFetchRequest(groups=[m.OffsetFetchRequest.OffsetFetchRequestGroup(group_id="g")]),
+        9,
+    ),
+    "offset delete": (m.OffsetDeleteRequest(group_id="g"), 0),
+    "consumer group heartbeat": (m.ConsumerGroupHeartbeatRequest(group_id="g", member_id="x"), 1),
+    "consumer group describe": (m.ConsumerGroupDescribeRequest(group_ids=["g"]), 1),
+    "describe groups": (m.DescribeGroupsRequest(groups=["g"]), 5),
+    "delete groups": (m.DeleteGroupsRequest(groups_names=["g"]), 2),
+    "txn offset commit": (m.TxnOffsetCommitRequest(transactional_id="x", group_id="g"), 3),
+    "init producer id": (m.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000), 4),
+    "add partitions": (m.AddPartitionsToTxnRequest(v3_and_below_transactional_id="x"), 3),
+    "add offsets": (m.AddOffsetsToTxnRequest(transactional_id="x", group_id="g"), 3),
+    "end": (m.EndTxnRequest(transactional_id="x"), 3),
+    "describe transactions": (m.DescribeTransactionsRequest(transactional_ids=["x"]), 0),
+}
+
+
+@pytest.mark.parametrize("name", OF_COORDINATORS)
+def test_a_request_to_a_coordinator_that_is_announced_waits_for_its_log(name):
+    node = TestNode()
+    node.register_broker(NODE_ID, "127.0.0.1", 9092)
+    node.controller.replies = [m.AllocateProducerIdsResponse(producer_id_len=1000)]
+    node.workers.hold()
+    for topic in ("__consumer_offsets", "__transaction_state"):
+        node.create_topic(topic, partitions=2, cleanup_policy="compact")
+    for type, key in enumerate("gx"):
+        found = node.send(m.FindCoordinatorRequest(key_type=type, coordinator_keys=[key]), 4).coordinators
+        assert [one.node_id for one in found] == [NODE_ID]
+    reply = node.ask(*OF_COORDINATORS[name])
+    assert not reply.is_here
+    node.workers.let_go()
+    assert f"error_code={ErrorCode.NOT_COORDINATOR:d}" not in repr(reply.message)
+    assert reply.is_here
+
+
+def test_a_request_without_a_key_does_not_wait(node):
+    node.create_topic("__transaction_state", cleanup_policy="compact")
+    node.controller.replies = [m.AllocateProducerIdsResponse(producer_id_len=1000)]
+    assert node.send(m.InitProducerIdRequest(transactional_id=None), 4).error_code == ErrorCode.NONE
