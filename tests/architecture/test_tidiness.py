@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src" / "ottla").rglob("*.py"))
 
+BASES = (ROOT / "src" / "ottla", ROOT)
+
 LONGEST_FILE = 400
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "helper", "manager", "managers", "misc", "common"}
 TEXT = {".py", ".pyi", ".pyx", ".md", ".toml", ".json", ".java", ".txt", ".cfg", ".yml", ".yaml", ""}
@@ -90,11 +92,26 @@ def test_every_link_between_our_pages_leads_somewhere() -> None:
     assert broken == []
 
 
-def test_the_file_map_names_files_that_are_there() -> None:
+def file_map() -> dict[str, str]:
+    """The paths of the map in ARCHITECTURE.md, and what is said of each."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
-    named = set(re.findall(r"`((?:base|config|wire|records|log|testing|cli)/[\w./]*)`", page))
-    assert len(named) > 20
-    assert [name for name in sorted(named) if not (ROOT / "src" / "ottla" / name).exists()] == []
+    rows = re.findall(r"^\| (`.*?) \|(.*)\|$", page.partition("## File map")[2].partition("\n## ")[0], re.MULTILINE)
+    return {path: purpose.strip() for paths, purpose in rows for path in re.findall("`([^`]+)`", paths)}
+
+
+def test_the_file_map_has_every_folder_and_its_purpose() -> None:
+    mapped = file_map()
+    places = {path.rstrip("/") for path in mapped} | {str(Path(path).parent) for path in mapped}
+    folders = {str(path.parent.relative_to(ROOT / "src" / "ottla")) for path in SOURCES} - {"."}
+    assert sorted(folders - places) == []
+    assert [path for path, purpose in mapped.items() if not purpose] == []
+
+
+def test_every_path_that_the_architecture_names_is_there() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = {*file_map(), *re.findall(r"`((?:\w+/)+[\w.]*)`", page)}
+    assert len(named) > 80
+    assert [name for name in sorted(named) if not any((base / name).exists() for base in BASES)] == []
 
 
 def test_modules_of_tests_have_names_of_their_own() -> None:
