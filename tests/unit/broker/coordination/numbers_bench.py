@@ -98,7 +98,7 @@ def record(name: str, number: int | None) -> CoordinatorRecord:
 class Bench:
     """A node that leads a topic of one partition, and a coordinator of it."""
 
-    def __init__(self, node: TestNode | None = None, **topic: Any) -> None:
+    def __init__(self, node: TestNode | None = None, *, linger_ms: int = -1, **topic: Any) -> None:
         self.node = node or TestNode()
         self.made: list[Numbers] = []
         self.coordinator: TopicCoordinator[Numbers] = TopicCoordinator(
@@ -108,6 +108,7 @@ class Bench:
             "offsets.topic.num.partitions",
             self._make,
             commit_timeout_ms=5000,
+            linger_ms=linger_ms,
         )
         if node is None:
             self.node.create_topic(TOPIC, **topic)

@@ -143,11 +143,9 @@ def test_a_marker_comes_before_what_is_asked_for_when_the_batch_before_it_is_tol
     assert bench.made[0].numbers == bench.restarted().made[0].numbers == {"a": 1, "of 7": 9}
 
 
-@pytest.mark.parametrize(("linger_ms", "gathered"), [("0", [1, 1]), ("20", [2])])
-def test_how_long_records_are_gathered_is_a_setting(linger_ms: str, gathered: list[int]) -> None:
-    bench, _ = in_turns()
-    led = bench.coordinator.partitions[0]
-    led._log._linger_ms = int(linger_ms)
+@pytest.mark.parametrize(("linger_ms", "gathered"), [(0, [1, 1]), (20, [2])])
+def test_how_long_records_are_gathered_is_a_setting(linger_ms: int, gathered: list[int]) -> None:
+    bench, _ = in_turns(linger_ms=linger_ms)
     bench.put("a", 1)
     bench.put("b", 2)
     bench.node.timers.advance(20)
