@@ -29,7 +29,9 @@ from ottla.wire.frame import UnsupportedRequestError, decode_request
 if TYPE_CHECKING:
     from ottla.runtime.server import Server
 
-# After so long with one client's requests, its next ones wait until others have been served.
+# After so long with one client's requests its next ones wait: for other clients that are ready, or for the node's own
+# timers and disk threads.
+_STEP_AMONG_OTHERS_S = 0.001
 _STEP_S = 0.005
 # Replies that are together no larger are sent as one.
 _LITTLE_BYTES = 64 << 10
@@ -153,7 +155,9 @@ class Connection:
             request.keep_little()
         if server.is_full or session.client.is_held or session.is_full(len(self._replies)):
             self._pause_reading()
-        elif server.answered_s - session.active_s > _STEP_S:
+        elif (elapsed_s := server.answered_s - session.active_s) > _STEP_AMONG_OTHERS_S and (
+            elapsed_s > _STEP_S or server.network.is_crowded
+        ):
             self._pause_reading()
             server.network.at_end_of_turn(self.maybe_resume)
         return self._is_reading

@@ -114,6 +114,7 @@ class LoopNetwork:
         self._left: deque[tuple[int, int]] = deque()
         self._endings: list[Callable[[], None]] = []
         self._is_in_turn = False
+        self._is_ending = False
 
     def listen(
         self, host: str, port: int, *, backlog: int, receive_buffer_bytes: int, send_buffer_bytes: int
@@ -169,9 +170,18 @@ class LoopNetwork:
             self._end_turn()
 
     def at_end_of_turn(self, callback: Callable[[], None]) -> None:
-        if not self._endings and not self._is_in_turn:
-            self._loop.call_soon(self._end_turn)
         self._endings.append(callback)
+        if not self._is_in_turn:
+            self._end_soon()
+
+    def _end_soon(self) -> None:
+        if not self._is_ending:
+            self._is_ending = True
+            self._loop.call_soon(self._end)
+
+    def _end(self) -> None:
+        self._is_ending = False
+        self._end_turn()
 
     def _end_turn(self) -> None:
         endings, self._endings = self._endings, []
@@ -182,8 +192,8 @@ class LoopNetwork:
         for place, ending in enumerate(endings):
             self._call(ending)
             if monotonic() > ends_s and place + 1 < len(endings):
-                self._loop.call_soon(self._end_turn)
                 self._endings[:0] = endings[place + 1 :]
+                self._end_soon()
                 return
 
     def _call(self, ending: Callable[[], None]) -> None:

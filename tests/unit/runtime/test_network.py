@@ -134,6 +134,29 @@ def test_what_comes_at_the_end_is_bounded_in_time_too(network: LoopNetwork, monk
     assert len(endings) == 4
 
 
+def test_ends_that_lead_to_more_ends_leave_room_for_turns_in_between(
+    network: LoopNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As clients do whose requests take long, and who have sent many: a client that sends one is served in between."""
+    now_s, between = 0.0, []
+    monkeypatch.setattr(module, "monotonic", lambda: now_s)
+
+    def again() -> None:
+        nonlocal now_s
+        now_s += 0.005
+        between.append("busy")
+        network.at_end_of_turn(again)
+
+    for _ in range(20):
+        network.at_end_of_turn(again)
+    pipe = Pipe(network, lambda _: between.append("served"))
+    run_for(network, 30)
+    pipe.close()
+    longest = max(map(len, "".join(word[0] for word in between).split("s")))
+    assert "served" in between
+    assert longest <= 3
+
+
 def test_an_end_that_breaks_does_not_keep_the_others_from_theirs(network: LoopNetwork) -> None:
     problems: list[object] = []
     network._loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
