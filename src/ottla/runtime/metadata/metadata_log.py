@@ -29,7 +29,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ottla.base.errors import StorageError
-from ottla.base.ports import Clock
+from ottla.base.ports import Clock, Workers
 from ottla.log.flush import Flush
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -53,7 +53,7 @@ from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.metadata.controller_machine import ControllerMachine
 from ottla.runtime.metadata.metadata_batches import MetadataBatch, control_batch, metadata_batches
 from ottla.runtime.metadata.quorum import epoch_records, raft_of
-from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, Workers
+from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter
 from ottla.runtime.metadata.store import MetadataStore
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message

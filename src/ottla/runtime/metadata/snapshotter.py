@@ -2,25 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-from ottla.base.ports import Clock
+from ottla.base.ports import Clock, Workers
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.machine import Raft
 from ottla.runtime.metadata.metadata_batches import MetadataBatch
 from ottla.runtime.metadata.snapshots import SnapshotId, snapshot_batches
 from ottla.runtime.metadata.store import MetadataStore
-
-
-class Workers(Protocol):
-    """Threads that wait for the disk; see `ottla.runtime.workers`."""
-
-    def run(
-        self,
-        function: Callable[[], Any],
-        then: Callable[[Any], None],
-        failed: Callable[[Exception], None] | None = None,
-    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,14 +33,14 @@ class SimulatedNode:
         self, simulation: "Simulation", make_node: Callable[[World], Startable], disk: MemoryDisk, random: Random
     ) -> None:
         self.disk = disk
-        self.is_up = False
         self.network = MemoryNetwork()
         self.timers = StepTimers(simulation.clock, simulation.agenda)
         self.workers = SimulatedWorkers(StepTimers(simulation.clock, simulation.agenda), random)
         self._cleaners = StepTimers(simulation.clock, simulation.agenda)
         self._simulation = simulation
         self._clients: list[SimulatedClient] = []
-        self._problem: Exception | None = None
+        self._outcomes: list[Exception | None] = []
+        self._procedure: Procedure[None] | None = None
         self.world = World(
             disk=disk,
             clock=simulation.clock,
@@ -58,10 +58,16 @@ class SimulatedNode:
         """How many timers and jobs it has."""
         return len(self.timers) + len(self.workers) + len(self._cleaners)
 
-    def start(self) -> None:
-        """Returns when it is up. Raises what keeps it from starting."""
+    def begin(self) -> None:
+        """It starts as time goes on."""
         self._run(self.node.start())
-        self.is_up = True
+
+    def wait(self) -> None:
+        """Returns when it has started or stopped. Raises what keeps it from that."""
+        self._simulation.run_until(lambda: bool(self._outcomes))
+        outcome = self._outcomes.pop()
+        if outcome is not None:
+            raise outcome
 
     def connect(self, host: str = "127.0.0.1", port: int = 9092, name: str = "") -> SimulatedClient:
         client = SimulatedClient(
@@ -74,6 +80,7 @@ class SimulatedNode:
     def stop(self) -> MemoryDisk:
         """A clean stop; returns the disk for the next start."""
         self._run(self.node.stop())
+        self.wait()
         return self.kill()
 
     def kill(self) -> MemoryDisk:
@@ -87,16 +94,13 @@ class SimulatedNode:
         return self.disk.survivor(self._simulation.random)
 
     def _end(self) -> None:
-        self.is_up = False
         self._simulation.remove(self)
+        if self._procedure is not None:
+            self._procedure.cancel()
         self.timers.close()
         self.workers.close()
         self._cleaners.close()
         self.node.abandon()
 
     def _run(self, procedure: Coroutine[Any, None, None]) -> None:
-        outcomes: list[Exception | None] = []
-        Procedure(procedure, self.timers, outcomes.append, outcomes.append)
-        self._simulation.run_until(lambda: bool(outcomes))
-        if outcomes[0] is not None:
-            raise outcomes[0]
+        self._procedure = Procedure(procedure, self.timers, self._outcomes.append, self._outcomes.append)

@@ -44,10 +44,16 @@ class Simulation:
 
     def start(self, make_node: Callable[[World], Startable], disk: MemoryDisk | None = None) -> SimulatedNode:
         """Returns when the node is up. A disk of an earlier one makes it the next life of that node."""
+        node = self.begin(make_node, disk)
+        node.wait()
+        return node
+
+    def begin(self, make_node: Callable[[World], Startable], disk: MemoryDisk | None = None) -> SimulatedNode:
+        """As `start`, and returns at once: the node comes up as time goes on."""
         disk = MemoryDisk(Random(self.random.getrandbits(64))) if disk is None else disk
         node = SimulatedNode(self, make_node, disk, Random(self.random.getrandbits(64)))
         self._nodes.append(node)
-        node.start()
+        node.begin()
         return node
 
     # What happens next
