@@ -12,12 +12,23 @@ from pathlib import Path
 
 from contenders import Contender, contenders
 from load import LARGE, LARGE_RECORDS, fetch, produce
+from lookup_stalls import (
+    cold_indexes,
+    cold_lookups,
+    fill_expanding,
+    fill_segments,
+    lookups_that_decompress,
+    many_members,
+)
 from report import Row, limited
 from throughput import drop_from_page_cache, fill
 from wire_client import WireClient
 
-LIMIT_MS = 50
+LIMIT_MS = 20
 SEGMENT_BYTES = 1 << 20
+
+Work = Callable[[Contender], float]
+"""Returns the longest stall, in milliseconds."""
 
 
 class Probe:
@@ -114,6 +125,24 @@ def recovery(node: Contender) -> float:
         return probe.longest_ms()
 
 
+def rolling(node: Contender) -> float:
+    """Segments that are full are flushed, hundreds of them."""
+    with Probe(node.bootstrap) as probe:
+        fill_segments(node)
+        return probe.longest_ms()
+
+
+def probed(work: Callable[[Contender], None], prepare: Callable[[Contender], None] | None = None) -> Work:
+    def measure(node: Contender) -> float:
+        if prepare is not None:
+            prepare(node)
+        with Probe(node.bootstrap) as probe:
+            work(node)
+            return probe.longest_ms()
+
+    return measure
+
+
 def _wait(done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not done():
@@ -122,10 +151,15 @@ def _wait(done: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-WORK: dict[str, Callable[[Contender], float]] = {
+WORK: dict[str, Work] = {
     "idle (the machine's own)": idle,
     "cold read of 512 MB": cold_read,
     "retention of 300 segments": retention,
     "creation of 1,000 partitions": creating,
+    "300 segments that become full": rolling,
+    "reads with cold indexes": probed(cold_indexes),
+    "lookups by time in 300 cold segments": probed(cold_lookups),
+    "lookups by time that decompress": probed(lookups_that_decompress, fill_expanding),
+    "gzip of 45,000 members": probed(many_members),
     "recovery of 512 MB": recovery,
 }

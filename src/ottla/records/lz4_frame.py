@@ -11,6 +11,7 @@ import cramjam
 
 from ottla.base.ports import Buffer
 from ottla.records.faults import LEAST_PIECE_BYTES, BrokenCompression, DecompressionBomb
+from ottla.records.large_buffers import room_for
 
 FAST_LEVEL = 9
 """Kafka's default. It stands for lz4's fast compressor; every other level is a level of lz4 HC (KIP-390)."""
@@ -53,25 +54,23 @@ def _compress_high(data: Buffer, level: int) -> bytes:
 def decompress(data: memoryview, limit: int, *, check_header: bool = True) -> Buffer:
     position, block_size, has_block_checksum = _read_frame_header(data, check_header)
     blocks = _blocks(data, position, block_size, has_block_checksum, limit)
-    out = bytearray(min(limit, len(blocks) * block_size))
+    target = room_for(min(limit, len(blocks) * block_size))
     used = 0
-    with memoryview(out) as target:
-        for block, compressed in blocks:
-            room = min(block_size, len(out) - used)
-            if not compressed:
-                if len(block) > room:
-                    raise DecompressionBomb("lz4", limit)
-                target[used : used + len(block)] = block
-                used += len(block)
-                continue
-            try:
-                used += cramjam.lz4.decompress_block_into(block, target[used : used + room], output_len=room)
-            except cramjam.DecompressionError as error:
-                if room < block_size:
-                    raise DecompressionBomb("lz4", limit) from None
-                raise BrokenCompression("lz4", str(error)) from None
-    del out[used:]
-    return out
+    for block, compressed in blocks:
+        room = min(block_size, len(target) - used)
+        if not compressed:
+            if len(block) > room:
+                raise DecompressionBomb("lz4", limit)
+            target[used : used + len(block)] = block
+            used += len(block)
+            continue
+        try:
+            used += cramjam.lz4.decompress_block_into(block, target[used : used + room], output_len=room)
+        except cramjam.DecompressionError as error:
+            if room < block_size:
+                raise DecompressionBomb("lz4", limit) from None
+            raise BrokenCompression("lz4", str(error)) from None
+    return target[:used]
 
 
 def _read_frame_header(data: memoryview, check: bool) -> tuple[int, int, bool]:

@@ -11,6 +11,7 @@ import cramjam
 
 from ottla.base.ports import Buffer
 from ottla.records.faults import LEAST_PIECE_BYTES, BrokenCompression, DecompressionBomb
+from ottla.records.large_buffers import room_for
 
 BLOCK_SIZE = 32 * 1024
 
@@ -30,24 +31,23 @@ def compress(data: Buffer, level: int) -> bytes:
     return b"".join(parts)
 
 
-def decompress(data: memoryview, limit: int) -> bytearray:
+def decompress(data: memoryview, limit: int) -> memoryview:
     blocks = _blocks(data, limit)
     sizes = [_decompressed_size(block) for block in blocks]
     total = sum(sizes)
     if total > limit:
         raise DecompressionBomb("snappy", limit)
-    out = bytearray(total)
-    with memoryview(out) as target:
-        position = 0
-        for block, size in zip(blocks, sizes, strict=True):
-            try:
-                written = cramjam.snappy.decompress_raw_into(block, target[position : position + size])
-            except cramjam.DecompressionError as error:
-                raise BrokenCompression("snappy", str(error)) from None
-            if written != size:
-                raise BrokenCompression("snappy", f"a block of {size} bytes has {written}")
-            position += size
-    return out
+    target = room_for(total)
+    position = 0
+    for block, size in zip(blocks, sizes, strict=True):
+        try:
+            written = cramjam.snappy.decompress_raw_into(block, target[position : position + size])
+        except cramjam.DecompressionError as error:
+            raise BrokenCompression("snappy", str(error)) from None
+        if written != size:
+            raise BrokenCompression("snappy", f"a block of {size} bytes has {written}")
+        position += size
+    return target
 
 
 def _blocks(data: memoryview, limit: int) -> list[memoryview]:

@@ -10,6 +10,7 @@ import cramjam
 
 from ottla.base.ports import Buffer
 from ottla.records.faults import LEAST_PIECE_BYTES, BrokenCompression, DecompressionBomb
+from ottla.records.large_buffers import room_for
 
 _MAGIC = 0xFD2FB528
 _SKIPPABLE = 0x184D2A50
@@ -31,15 +32,14 @@ def decompress(data: memoryview, limit: int) -> Buffer:
         bound = _size_bound(data, limit)
     except IndexError:
         raise BrokenCompression("zstd", "it ends early") from None
-    out = bytearray(min(bound, limit))
+    out = room_for(min(bound, limit))
     try:
         size = cramjam.zstd.decompress_into(data, out)
     except cramjam.DecompressionError as error:
         if bound > limit:
             raise DecompressionBomb("zstd", limit) from None
         raise BrokenCompression("zstd", str(error)) from None
-    del out[size:]
-    return out
+    return out[:size]
 
 
 def _size_bound(data: memoryview, limit: int) -> int:

@@ -191,5 +191,13 @@ def test_a_limit_of_just_what_is_there_is_enough(codec):
         assert bytes(decompress(codec, compress(codec, data), len(data))) == data
 
 
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (5 << 20) + 17])
+def test_large_data_comes_back_whatever_it_is_put_into(codec, size):
+    for data in (bytes(size), (TEXT * 20)[:size]):
+        found = decompress(codec, compress(codec, data), size)
+        assert found == data
+
+
 def test_gzip_is_what_every_reader_knows():
     assert zlib.decompress(compress(Compression.GZIP, TEXT), 31) == TEXT
