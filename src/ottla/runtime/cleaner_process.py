@@ -35,7 +35,14 @@ class CleanerProcess:
     def run(self, job: CleaningJob, on_step: OnStep) -> None:
         assert self._on_step is None, "one job at a time"
         if self._process is None:
-            self._start()
+            try:
+                self._start()
+            except OSError as problem:
+                # The system has no process, descriptor or memory to give. That is no word about the log: it is given
+                # up for now, and tried again with the next look.
+                failed = CleaningFailed(f"its process could not be started: {problem}", is_put_off=True)
+                self._loop.call_soon(on_step, failed)
+                return
         self._on_step = on_step
         self._to_write = job.to_json().encode() + b"\n"
         self._loop.add_writer(self._stdin, self._write)

@@ -18,6 +18,8 @@ ResultT = TypeVar("ResultT")
 
 _Job = tuple[Hashable, Callable[[], Any], Callable[[Any], None], Callable[[Exception], None] | None, Attributed | None]
 
+_TRY_AGAIN_S = 0.5
+
 
 class Workers:
     """Daemon threads, as many as there have been jobs at the same time, up to a limit: an idle node has one or two."""
@@ -73,11 +75,24 @@ class Workers:
 
     def _give_out(self, job: _Job) -> None:
         self._given_out += 1
-        if len(self._threads) < min(self._given_out, self._most_threads):
-            thread = threading.Thread(target=self._work, name=f"disk-{len(self._threads)}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
         self._ready.put(job)
+        self._grow()
+
+    def _grow(self) -> None:
+        """One more thread, if there is work for it. If the system has none to give, the job waits for one that works.
+
+        Without any thread there is nobody to wait for: it is tried again.
+        """
+        if len(self._threads) >= min(self._given_out, self._most_threads):
+            return
+        thread = threading.Thread(target=self._work, name=f"disk-{len(self._threads)}", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):
+            if not self._threads:
+                self._loop.call_later(_TRY_AGAIN_S, self._grow)
+            return
+        self._threads.append(thread)
 
     def _work(self) -> None:
         while (job := self._ready.get()) is not None and not self._is_closed:

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import signal
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -130,3 +131,31 @@ def test_a_job_that_is_larger_than_a_pipe_gets_through(job):
     many = {number: (number, 0) for number in range(20_000)}
     [[_, done]] = steps_of(replace(job, producers=many))
     assert isinstance(done, CleaningDone)
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.EAGAIN, errno.ENOMEM])
+def test_a_process_that_cannot_be_started_puts_the_job_off(error, job, monkeypatch):
+    """The next job finds a process again."""
+    real = subprocess.Popen
+
+    def refuse(*_, **__):
+        raise OSError(error, os.strerror(error))
+
+    async def work():
+        process = CleanerProcess(asyncio.get_running_loop())
+        told = asyncio.Queue()
+        monkeypatch.setattr(subprocess, "Popen", refuse)
+        process.run(job, told.put_nowait)
+        put_off = await asyncio.wait_for(told.get(), TIMEOUT_S)
+        monkeypatch.setattr(subprocess, "Popen", real)
+        process.run(job, told.put_nowait)
+        steps = [put_off]
+        while not isinstance(steps[-1], CleaningDone):
+            steps.append(await asyncio.wait_for(told.get(), TIMEOUT_S))
+        process.stop()
+        return steps
+
+    first, *others = asyncio.run(work())
+    assert isinstance(first, CleaningFailed)
+    assert first.is_put_off
+    assert all(isinstance(step, CleanedSegment | CleaningDone) for step in others)

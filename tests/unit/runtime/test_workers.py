@@ -3,6 +3,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
+
 from ottla.runtime.timers import Timers
 from ottla.runtime.workers import Workers
 
@@ -28,6 +30,27 @@ def test_a_job_runs_on_a_thread_and_its_result_comes_back_to_the_loop() -> None:
         ran_on, came_back_on = await done
         assert ran_on.startswith("disk-")
         assert came_back_on == threading.current_thread().name
+
+    run(test)
+
+
+def test_jobs_wait_for_the_threads_that_there_are_when_the_system_has_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(workers: Workers) -> None:
+        results: asyncio.Queue[int] = asyncio.Queue()
+        monkeypatch.setattr(threading.Thread, "start", cannot_start)
+        for number in range(5):
+            workers.run(lambda number=number: number, results.put_nowait)  # type: ignore[misc]
+        await asyncio.sleep(0)
+        assert results.empty()
+        monkeypatch.undo()
+        assert sorted([await results.get() for _ in range(5)]) == [0, 1, 2, 3, 4]
+        monkeypatch.setattr(threading.Thread, "start", cannot_start)
+        for number in range(5):
+            workers.run(lambda number=number: number, results.put_nowait)  # type: ignore[misc]
+        assert sorted([await results.get() for _ in range(5)]) == [0, 1, 2, 3, 4]
+
+    def cannot_start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
 
     run(test)
 

@@ -91,6 +91,8 @@ class CleaningFailed(NamedTuple):
     """If the disk failed."""
     is_crash: bool = False
     """Whoever did it is no more."""
+    is_put_off: bool = False
+    """It was not begun, for a reason that passes."""
 
 
 CleaningStep: TypeAlias = CleanedSegment | CleaningDone | CleaningFailed

@@ -53,7 +53,7 @@ from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.metadata.controller_machine import ControllerMachine
 from ottla.runtime.metadata.metadata_batches import MetadataBatch, control_batch, metadata_batches
 from ottla.runtime.metadata.quorum import epoch_records, raft_of
-from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter
+from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, is_passing
 from ottla.runtime.metadata.store import MetadataStore
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -356,7 +356,7 @@ class MetadataLog(Generic[ControllerT]):
         """To be called now and then: a snapshot when it is time for one, and what retention no longer wants removed."""
         if self._problem is None and self._stopped is None:
             self._take_snapshot_if_due()
-            self._guarded(self._store.clean)
+            self._clean()
 
     def _take_snapshot_if_due(self) -> None:
         if self._snapshotter.is_due:
@@ -364,10 +364,18 @@ class MetadataLog(Generic[ControllerT]):
 
     def _on_snapshot(self, problem: Exception | None) -> None:
         if problem is None:
-            self._guarded(self._store.clean)
-        else:
+            self._clean()
+        elif not is_passing(problem):
             self._fail(problem)
         self._close_when_idle()
+
+    def _clean(self) -> None:
+        """Housekeeping: what a lack of descriptors or memory keeps from being removed now is removed later."""
+        try:
+            self._store.clean()
+        except Exception as problem:
+            if not is_passing(problem):
+                self._fail(problem)
 
     # Failing
 

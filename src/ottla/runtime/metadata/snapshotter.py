@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from errno import EMFILE, ENFILE, ENOMEM
 
 from ottla.base.ports import Clock, Workers
 from ottla.machines.metadata.image.metadata_image import MetadataImage
@@ -9,6 +10,13 @@ from ottla.machines.raft.machine import Raft
 from ottla.runtime.metadata.metadata_batches import MetadataBatch
 from ottla.runtime.metadata.snapshots import SnapshotId, snapshot_batches
 from ottla.runtime.metadata.store import MetadataStore
+
+_PASSING = frozenset({EMFILE, ENFILE, ENOMEM})
+
+
+def is_passing(problem: Exception) -> bool:
+    """Whether the node, and not its disk, lacks something for now: descriptors or memory."""
+    return isinstance(problem, MemoryError) or (isinstance(problem, OSError) and problem.errno in _PASSING)
 
 
 @dataclass(frozen=True, slots=True)

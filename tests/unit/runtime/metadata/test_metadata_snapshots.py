@@ -183,6 +183,38 @@ def test_a_disk_that_fails_under_a_snapshot_ends_the_log() -> None:
     assert len(node.problems) == 1
 
 
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_a_node_without_descriptors_or_memory_takes_its_snapshot_later(error: int) -> None:
+    disk = MemoryDisk()
+    node = Node(disk, snapshots=SnapshotConfig(max_interval_ms=1))
+    node.create("orders")
+    node.clock.advance(1)
+    disk.fail_from(disk.calls + 1, error)
+    node.log.maintain()
+    assert not node.problems
+    disk.repair()
+    node.create("payments")
+    node.clock.advance(1)
+    node.log.maintain()
+    assert len(checkpoints(node)) == 1
+
+
+def test_a_node_without_descriptors_removes_old_snapshots_later() -> None:
+    disk = MemoryDisk()
+    node = Node(disk, snapshots=EVERY_BATCH, store_config=StoreConfig(segment_bytes=2_000, retention_bytes=-1))
+    for number in range(40):
+        node.create(f"topic-{number:02}")
+    before = checkpoints(node)
+    node.log._store.config = SMALL
+    disk.fail_from(disk.calls + 1, errno.EMFILE)
+    node.log.maintain()
+    assert not node.problems
+    disk.repair()
+    node.log.maintain()
+    assert not node.problems
+    assert len(checkpoints(node)) < len(before)
+
+
 def test_a_stop_waits_for_a_snapshot_under_way() -> None:
     node = Node(snapshots=SnapshotConfig(max_interval_ms=1))
     node.create("orders")

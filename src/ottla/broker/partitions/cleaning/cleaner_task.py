@@ -137,7 +137,9 @@ class CleaningTask:
             self._on_failed(step)
 
     def _on_failed(self, failed: CleaningFailed) -> None:
-        if failed.errno and not (failed.errno == ENOENT and self._has_changed()):
+        if failed.is_put_off:
+            self._end(Outcome.GIVEN_UP, failed.reason)
+        elif failed.errno and not (failed.errno == ENOENT and self._has_changed()):
             self._partitions.on_disk_error(self.partition.directory, OSError(failed.errno, failed.reason))
             self._end(Outcome.GIVEN_UP, failed.reason)
         elif failed.errno:
