@@ -16,7 +16,7 @@ from ottla.controller.controller_server import Asked, ControllerServer
 from ottla.runtime.channels import Caller, Failed, Then
 from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
-from ottla.wire.error_responses import error_response
+from ottla.wire.error_responses import refusal_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
@@ -108,6 +108,6 @@ def _answer(
     version = context.api_version
 
     def failed(error: ErrorCode) -> None:
-        respond(error_response(request, version, error))
+        respond(refusal_response(request, version, error))
 
     answer(server, Asked(request, version, Caller.of(context.connection)), respond, failed)

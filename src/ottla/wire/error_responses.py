@@ -2,7 +2,7 @@
 
 Most responses have an `error_code` of their own. In others every entry has one, and each entry of the request is
 answered with it; `_ENTRIES` says which list of the response answers which list of the request. A few versions have no
-place for an error at all: there, and where a request has no entries to answer, the only way to tell is to hang up.
+place for an error at all: there, and where a request asks for everything with null, the only way to tell is to hang up.
 """
 
 from collections.abc import Callable, Iterable
@@ -138,6 +138,14 @@ def error_response(request: Message, version: int, error: ErrorCode) -> Message 
     return response if writer.has_written else None
 
 
+def refusal_response(request: Message, version: int, error: ErrorCode) -> Message:
+    """The same for a request that is refused as a whole; without a place for the error, a response without entries.
+
+    That is what Kafka answers to an ElectLeaders of everything, version 0, that may take no time.
+    """
+    return error_response(request, version, error) or response_type(request._schema.api_key)()
+
+
 def _sources(api_key: int, request: Message) -> Iterable[Any]:
     """The structs whose lists are answered: the request itself, for AlterReplicaLogDirs each of its directories."""
     return request.dirs if api_key == ApiKey.ALTER_REPLICA_LOG_DIRS else (request,)  # type: ignore[attr-defined]
@@ -151,7 +159,7 @@ class _Writer:
         self._version = version
         self._error = error
         self._unknown = unknown
-        self.has_written = False
+        self.has_written = False  # or found a place for it
 
     def write(self, struct: WireStruct) -> None:
         for field in struct._struct.fields:
@@ -169,7 +177,10 @@ class _Writer:
         if make is None:
             return
         answers: list[Any] = getattr(struct, entries.answers)
-        for asked in getattr(source, entries.asked) or ():
+        all_asked = getattr(source, entries.asked)
+        if all_asked is not None:
+            self.has_written = True  # Also if it is empty: then there is nothing to be told of, as at Kafka.
+        for asked in all_asked or ():
             answer = make()
             for theirs, ours in entries.copied.items():
                 setattr(answer, theirs, asked if ours is _ITSELF else getattr(asked, ours))

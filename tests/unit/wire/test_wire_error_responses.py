@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from ottla.wire.apis import ApiKey, all_apis
-from ottla.wire.error_responses import error_response
+from ottla.wire.error_responses import error_response, refusal_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response, encode_response, request_type, response_type
 from ottla.wire.message import Message, WireStruct
 from ottla.wire.messages import (
     AddPartitionsToTxnRequest,
     AlterReplicaLogDirsRequest,
-    CreateTopicsRequest,
     DeleteTopicsRequest,
+    ElectLeadersRequest,
     FetchRequest,
     JoinGroupRequest,
     MetadataRequest,
@@ -126,6 +126,18 @@ def test_the_topics_of_all_directories_are_answered() -> None:
     assert [[one.partition_index for one in topic.partitions] for topic in response.results] == [[0, 2], [0, 2]]
 
 
-@pytest.mark.parametrize("request_of_nothing", [CreateTopicsRequest(), MetadataRequest(topics=None)])
-def test_a_request_of_nothing_has_no_place_for_an_error(request_of_nothing: Message) -> None:
-    assert error_response(request_of_nothing, 5, FAILED) is None
+def test_a_request_of_everything_has_no_place_for_an_error() -> None:
+    assert error_response(MetadataRequest(topics=None), 5, FAILED) is None
+
+
+def test_a_request_without_entries_is_answered_without_entries() -> None:
+    """Else a client that asked for nothing would wait for ever."""
+    for version in range(1, 6):
+        response: Any = error_response(DeleteTopicsRequest(), version, FAILED)
+        assert response is not None
+        assert not response.responses
+
+
+def test_a_refusal_of_everything_is_an_answer() -> None:
+    response: Any = refusal_response(ElectLeadersRequest(topic_partitions=None), 0, FAILED)
+    assert not response.replica_election_results

@@ -13,6 +13,7 @@ from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.log.directory import LogDirectory
 from ottla.log.names import FUTURE_DIR, marked_dir
 from ottla.log.partition_log import PartitionLog
+from ottla.machines.metadata.topic_names import LONGEST
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -132,7 +133,7 @@ def handle_alter_replica_log_dirs(
 def _move(
     partitions: Partitions, node_settings: NodeSettings, replica_moves: ReplicaMoves, name: TopicPartition, path: str
 ) -> ErrorCode:
-    if len(f"{name}.{'0' * 32}{FUTURE_DIR}") > len(marked_dir(name, "0" * 32, FUTURE_DIR)):
+    if len(name.topic) > LONGEST or len(f"{name}.{'0' * 32}{FUTURE_DIR}") > len(marked_dir(name, "0" * 32, FUTURE_DIR)):
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     path = normpath(path)
     if path in partitions.logs.offline:

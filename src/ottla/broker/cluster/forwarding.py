@@ -11,7 +11,7 @@ from typing import Any
 
 from ottla.runtime.channels import Caller, ControllerChannel
 from ottla.runtime.request import RequestContext, Respond
-from ottla.wire.error_responses import error_response
+from ottla.wire.error_responses import refusal_response
 from ottla.wire.errors import ErrorCode
 
 
@@ -20,6 +20,6 @@ def handle_forwarded(controller: ControllerChannel, context: RequestContext, req
     version = context.api_version
 
     def failed(error: ErrorCode) -> None:
-        respond(error_response(request, version, error))
+        respond(refusal_response(request, version, error))
 
     controller.ask(request, version, Caller.of(context.connection), respond, failed)

@@ -31,8 +31,9 @@ def handle_describe_groups(
             group.authorized_operations = NOT_ASKED if group.error_code else operations
         respond(DescribeGroupsResponse(groups=described))
 
-    gathered = Gathered(len(request.groups), reply)
-    for index, group_id in enumerate(request.groups):
+    group_ids = list(dict.fromkeys(request.groups))  # A large group is told of once, however often it is named.
+    gathered = Gathered(len(group_ids), reply)
+    for index, group_id in enumerate(group_ids):
         _describe(groups, group_id, partial(gathered.put, index), knows_not_found=knows_not_found)
 
 

@@ -72,9 +72,12 @@ def described_configs(node: DescribedNode, request: DescribeConfigsRequest) -> D
         unknown = Refusal(ErrorCode.INVALID_REQUEST, "A resource is of an unknown type.")
         return DescribeConfigsResponse(results=[_result(resource, unknown) for resource in request.resources])
     shown = Shown(request.include_synonyms, request.include_documentation)
+    described: dict[tuple[int, str], Described] = {}
+    for type, name in dict.fromkeys((resource.resource_type, resource.resource_name) for resource in request.resources):
+        described[type, name] = _DESCRIBERS[type](node, name, shown)  # Once, also if it is asked for a thousand times.
     return DescribeConfigsResponse(
         results=[
-            _result(resource, _DESCRIBERS[resource.resource_type](node, resource.resource_name, shown))
+            _result(resource, described[resource.resource_type, resource.resource_name])
             for resource in request.resources
         ]
     )
@@ -85,7 +88,7 @@ def _result(resource: Resource, described: Described) -> Result:
     if isinstance(described, Refusal):
         result.error_code, result.error_message = described
     else:
-        keys = resource.configuration_keys
+        keys = frozenset(resource.configuration_keys or ())
         result.configs = [config for config in described if config.name in keys] if keys else described
     return result
 
