@@ -56,7 +56,9 @@ class OsFile:
             count = 0
         except OSError:
             return self._read(position, size)  # A file system that cannot tell.
-        if count == size or position + count >= self.size():
+        if count == size:
+            return bytes(buffer)
+        if position + count >= self.size():
             return bytes(buffer[:count])
         try:
             own = OsFile(os.dup(self._fd))

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -189,3 +190,40 @@ def test_a_watcher_that_breaks_does_not_keep_the_others_from_their_turn(network:
     assert events == ["the end"]
     for pipe in pipes:
         pipe.close()
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="the loop's selector tells of sockets once a round")
+def test_turns_of_several_follow_each_other_for_a_while_and_then_the_loop_has_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.new_event_loop()
+    network = LoopNetwork(loop, EpollPoller)
+    now_s = 0.0
+    served: list[float] = []
+    ends: list[int] = []
+
+    def on_readable(_: Pipe) -> None:
+        nonlocal now_s
+        now_s += 0.0004
+        served.append(now_s)
+        if len(served) % 2:
+            network.at_end_of_turn(lambda: ends.append(len(served)))
+
+    monkeypatch.setattr(module, "monotonic", lambda: now_s)
+    pipes = [Pipe(network, on_readable) for _ in range(2)]
+    network._take_turn()
+    assert len(served) in (10, 11, 12)  # as many as go into four milliseconds
+    assert ends[:3] == [2, 4, 6]  # and each turn has its own end
+    for pipe in pipes:
+        pipe.close()
+    network.close()
+    loop.close()
+
+
+def test_one_that_is_alone_goes_around_the_loop(network: LoopNetwork) -> None:
+    pipe = Pipe(network, lambda _: None)
+    run_for(network, 3)
+    before = pipe.calls
+    network._take_turn()
+    assert pipe.calls <= before + 1
+    pipe.close()
