@@ -2,11 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from apache_kafka import CLUSTER_ID, ApacheKafka
@@ -26,24 +25,13 @@ from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore
 from ottla.testing.clock import FixedClock
+from ottla.testing.step_workers import StepWorkers
 from ottla.wire.messages import ConfigRecord, PartitionRecord, TopicRecord
 
 pytestmark = pytest.mark.interop
 
 NODE_ID = 1
 NOW_MS = 1_800_000_000_000
-
-
-class Workers:
-    """Does everything at once."""
-
-    def run(
-        self,
-        function: Callable[[], Any],
-        then: Callable[[Any], None],
-        failed: Callable[[Exception], None] | None = None,
-    ) -> None:
-        then(function())
 
 
 def make_controller(image: MetadataImage) -> Controller:
@@ -77,7 +65,7 @@ class OurNode:
             static,
             bootstrap=read_bootstrap(disk, data),
             make_controller=make_controller,
-            workers=Workers(),
+            workers=StepWorkers(),
             clock=FixedClock(NOW_MS),
             failed=self.problems.append,
             snapshots=snapshots,

@@ -10,10 +10,13 @@ from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.node.listeners import Endpoint
 from ottla.node.registration import CannotJoin, Membership
+from ottla.testing.clock import FixedClock
+from ottla.testing.step_timers import StepTimers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import BrokerHeartbeatResponse, BrokerRegistrationRequest, BrokerRegistrationResponse
 
 BROKER_EPOCH = 42
+INTERVAL_MS = 2000  # broker.heartbeat.interval.ms, as it is by default
 DIRECTORIES = {"/a": b"a" * 16, "/b": b"b" * 16}
 
 
@@ -37,30 +40,16 @@ class NotingController:
             then(BrokerHeartbeatResponse(error_code=self.error))
 
 
-class OneTimer:
-    """The timer of the heartbeats; a test makes it fire."""
-
-    def __init__(self):
-        self.interval_s, self.fire = None, None
-
-    def every(self, interval_s, callback):
-        self.interval_s, self.fire = interval_s, callback
-        return self
-
-    def cancel(self):
-        self.fire = None
-
-
 class Scene:
     def __init__(self, **settings: str):
         required = {"process.roles": "broker", "node.id": "1", "controller.listener.names": "CONTROLLER"}
         given = {key.replace("_", "."): value for key, value in settings.items()}
-        self.controller, self.timer = NotingController(), OneTimer()
+        self.controller, self.timers = NotingController(), StepTimers(FixedClock())
         self.broker = SimpleNamespace(
             identity=NodeIdentity(1, "the-cluster", directory_ids=DIRECTORIES),
             config=parse(Scope.BROKER, {**required, **given}).values,
             controller=self.controller,
-            timers=self.timer,
+            timers=self.timers,
         )
         self.events: list[object] = []
         self.committed_offset = 100
@@ -100,19 +89,18 @@ def test_it_has_joined_when_a_first_heartbeat_is_answered():
 
 def test_it_goes_on_to_beat():
     scene = Scene(broker_heartbeat_interval_ms="500").join()
-    assert scene.timer.interval_s == 0.5
     scene.committed_offset = 200
-    scene.timer.fire()
+    scene.timers.advance(500)
     assert [beat.current_metadata_offset for beat in scene.controller.heartbeats] == [99, 199]
 
 
 def test_a_heartbeat_that_is_lost_is_no_end(caplog):
     scene = Scene().join()
     scene.controller.is_away = True
-    scene.timer.fire()
+    scene.timers.advance(INTERVAL_MS)
     assert "NOT_CONTROLLER" in caplog.text
     scene.controller.is_away = False
-    scene.timer.fire()
+    scene.timers.advance(INTERVAL_MS)
     assert len(scene.controller.heartbeats) == 2
 
 
@@ -121,7 +109,7 @@ def test_a_failed_directory_is_told_at_once_and_ever_after():
     scene.membership.on_directory_failed("/b")
     scene.membership.on_directory_failed("/b")
     scene.membership.on_directory_failed("/nobodys")
-    scene.timer.fire()
+    scene.timers.advance(INTERVAL_MS)
     assert [list(beat.offline_log_dirs) for beat in scene.controller.heartbeats] == [[], [b"b" * 16], [b"b" * 16]]
 
 
@@ -130,7 +118,7 @@ def test_a_broker_that_leaves_asks_to_and_beats_no_more():
     scene.membership.leave(lambda: scene.events.append("left"))
     assert scene.events == ["joined", "left"]
     assert scene.controller.heartbeats[-1].want_shut_down
-    assert scene.timer.fire is None
+    assert len(scene.timers) == 0
 
 
 def test_one_that_never_joined_just_leaves():
@@ -148,4 +136,4 @@ def test_one_that_is_not_taken_says_why(is_away):
     (problem,) = scene.events
     assert isinstance(problem, CannotJoin)
     assert ("NOT_CONTROLLER" if is_away else "DUPLICATE_BROKER_REGISTRATION") in str(problem)
-    assert scene.timer.fire is None
+    assert len(scene.timers) == 0

@@ -7,79 +7,15 @@ from ottla.runtime.admission import Admission
 from ottla.runtime.request import RequestContext, Respond
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
+from ottla.testing.clock import FixedClock
 from ottla.testing.memory_network import MemoryClient, MemoryNetwork
+from ottla.testing.step_timers import StepTimers
+from ottla.testing.step_workers import StepWorkers
 from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.message import Message
 
 LISTENER = "PLAINTEXT"
-
-
-class ToldTimers:
-    """Timers that fire when time is moved."""
-
-    def __init__(self) -> None:
-        self._now_s = 1000.0
-        self._set: list[ToldTimer] = []
-
-    def now_s(self) -> float:
-        return self._now_s
-
-    def after(self, delay_s: float, callback: Callable[[], None]) -> "ToldTimer":
-        timer = ToldTimer(self, self._now_s + delay_s, callback, None)
-        self._set.append(timer)
-        return timer
-
-    def every(self, interval_s: float, callback: Callable[[], None]) -> "ToldTimer":
-        timer = ToldTimer(self, self._now_s + interval_s, callback, interval_s)
-        self._set.append(timer)
-        return timer
-
-    def advance(self, by_s: float) -> None:
-        end_s = self._now_s + by_s
-        while due := [timer for timer in self._set if timer.due_s <= end_s]:
-            timer = min(due, key=lambda timer: timer.due_s)
-            self._now_s = timer.due_s
-            if timer.interval_s is None:
-                self._set.remove(timer)
-            else:
-                timer.due_s += timer.interval_s
-            timer.callback()
-        self._now_s = end_s
-
-
-class ToldTimer:
-    def __init__(
-        self, timers: ToldTimers, due_s: float, callback: Callable[[], None], interval_s: float | None
-    ) -> None:
-        self.timers, self.due_s, self.callback, self.interval_s = timers, due_s, callback, interval_s
-
-    def cancel(self) -> None:
-        if self in self.timers._set:
-            self.timers._set.remove(self)
-
-
-class HeldWorkers:
-    """Disk threads that work when they are told to."""
-
-    def __init__(self) -> None:
-        self.held: list[Callable[[], None]] = []
-
-    def run(self, function: Any, then: Any, failed: Any = None, *, key: Any = None) -> None:
-        def job() -> None:
-            try:
-                result = function()
-            except Exception as problem:
-                failed(problem)
-            else:
-                then(result)
-
-        self.held.append(job)
-
-    def work(self) -> None:
-        held, self.held = self.held, []
-        for job in held:
-            job()
 
 
 class Client:
@@ -137,15 +73,16 @@ class Scene:
         self, limits: Limits | None = None, admission: Admission | None = None, pipe_bytes: int = 64 << 10
     ) -> None:
         self.network = MemoryNetwork(pipe_bytes)
-        self.timers = ToldTimers()
-        self.workers = HeldWorkers()
+        self.timers = StepTimers(FixedClock())
+        self.workers = StepWorkers()
+        self.workers.hold()
         self.metrics = RequestMetrics(self.timers.now_s)
         self.waiting: list[tuple[RequestContext, Any, Respond]] = []
         self.handle: Callable[[RequestContext, Any, Respond], None] = self.wait
         self.server = Server(
             self.network,
-            self.timers,  # type: ignore[arg-type]
-            self.workers,  # type: ignore[arg-type]
+            self.timers,
+            self.workers,
             lambda *request: self.handle(*request),
             lambda context, respond: self.handle(context, None, respond),
             limits,

@@ -144,7 +144,7 @@ def test_a_client_that_does_not_read_is_closed_when_nothing_has_moved_for_as_lon
     stuck.ask(ASKED)
     slow.ask(ASKED)
     for _ in range(4):
-        scene.timers.advance(4)
+        scene.timers.advance(4_000)
         assert slow.end.receive(100)
         scene.network.run()
     assert stuck.end.is_closed
@@ -205,7 +205,7 @@ def test_accepting_is_tried_again_whatever_the_error(code: int) -> None:
     client.end.send(client.bytes_of(ASKED))
     scene.network.run()
     assert not scene.server.connections
-    scene.timers.advance(1)
+    scene.timers.advance(1_000)
     scene.network.run()
     assert len(client.replies()) == 1
 
