@@ -1,1 +1,28 @@
-"""The I/O shell: connections, timers, disk workers, and the drivers that perform what machines decide."""
+"""The I/O shell: connections, timers, disk workers, and the drivers that perform what machines decide.
+
+Connections
+
+    server             listeners and the connections they accept
+    admission          how many connections there may be
+    connection         one client's: joins exchange (`ottla.wire.exchange`), transport and session
+    session            how much a client may have under way
+    request            what handlers are given
+    pending_request    a request until its one reply
+    outbox             bytes and files on their way out
+    network, tcp       turns over sockets; plain TCP
+    selector           waiting without going to sleep at every short pause; processors how many there are
+    api_access         what a request of each API needs, and counts against
+    request_metrics    counts and times
+    channels           asking the controller and other brokers
+
+The world
+
+    world              everything that a node is given, as one
+    attribution        which request the loop works for
+    timers, workers    time on the loop; threads that wait for the disk
+    procedure          a start or a stop that waits, on any world
+    host_names         the system's resolver
+    cleaner_process    cleaning in another process; cleaner_worker what runs there
+    exposition         the metrics page over HTTP
+    metadata           the metadata log: a room of its own
+"""

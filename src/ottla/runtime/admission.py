@@ -1,8 +1,8 @@
 """Who is let in: how many connections there may be, in all, to one listener, and from one address.
 
 Beyond `max.connections` a client waits, unaccepted, until another has gone. A protected listener (the one between
-brokers, where there are several) is always open: for who comes in there beyond the limit, the connection elsewhere that
-has been idle longest has to go. Beyond `max.connections.per.ip` a client is turned away.
+brokers, where there are several) is always open: for a broker that comes beyond the limit, the connection elsewhere
+that has been idle longest has to go. Beyond `max.connections.per.ip` a client is turned away.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ class ConnectionLimits:
 
 
 class Admission:
-    """Counts who is in, and holds it against the limits."""
+    """Counts the connections, and holds them against the limits."""
 
     def __init__(self, limits: ConnectionLimits, protected: frozenset[str] = frozenset()) -> None:
         self.limits = limits

@@ -128,8 +128,11 @@ class Connection:
         if self._replies.has_ready:
             if self.server.network.is_crowded:
                 self._send_later()
-            else:
+                return
+            try:
                 self.send_ready()
+            except Exception as problem:
+                self.break_off(problem)
 
     def _handle(self, frame: memoryview) -> bool:
         """One request. Returns whether the next may be handled, too."""

@@ -12,7 +12,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SAMPLES_A_PIECE = 2000
 
 Labels = dict[str, str] | str
-"""By name, or as `label_text` has them, for whoever has many samples with the same labels."""
+"""By name, or as `label_text` has them, for a caller that has many samples with the same labels."""
 Sample = tuple[Labels, float]
 
 
