@@ -133,7 +133,7 @@ class CoordinatedPartition(Generic[MachineT]):
         return self.state is State.CLOSED
 
     def close(self) -> None:
-        """Another node coordinates, or none. Whoever waits here is told so. What is still open is not written."""
+        """Another node coordinates, or none. Clients that wait here are told so. What is still open is not written."""
         if self.is_closed:
             return
         self.state = State.CLOSED

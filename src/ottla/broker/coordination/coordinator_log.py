@@ -1,7 +1,7 @@
 """The end of a coordinator's partition: gathers what is decided, appends it, and tells of it when it is committed.
 
 Everything that one turn of the network brings about is one batch and one append (`group.coordinator.append.linger.ms`
-is -1; 0 gathers nothing, and more waits for that long), up to `max.message.bytes`. Whoever waits is told when the high
+is -1; 0 gathers nothing, and more waits for that long), up to `max.message.bytes`. Clients are told when the high
 watermark has passed the batch. If that takes longer than `offsets.commit.timeout.ms`, the client is told that the
 coordinator is not available: what it asked for may or may not have happened, and is safe to ask for again.
 """
@@ -64,7 +64,7 @@ class CoordinatorLog:
         self._failed_s: float | None = None
 
     def close(self) -> None:
-        """What is still open is not written. Whoever waits is sent to the next coordinator."""
+        """What is still open is not written. Clients that wait are sent to the next coordinator."""
         self.is_closed = True
         batch, self._open = self._open, None
         appended, self._appended = self._appended, []
@@ -147,7 +147,7 @@ class CoordinatorLog:
             announce(self._broker.partitions, self.partition)
 
     def append_open(self) -> ErrorCode:
-        """Appends the batch that is open, and tells nobody yet: whoever is told may ask for the next decision at once.
+        """Appends the batch that is open, and tells nobody yet: a client that is told may ask for more at once.
 
         That one must not come between a decision and its records, nor between two batches of one decision.
         """

@@ -2,7 +2,7 @@
 
 A disk thread reads as much at a time as the topic's setting says; the loop replays it in slices that take a few
 milliseconds each, so that requests for other partitions are answered in between. What is loaded goes to the end of the
-log: the end of it may not be committed yet, and is waited for by whoever asks for it.
+log. The end of it may not be committed yet: replies that rest on it wait for that.
 
 A record that cannot be replayed is about a group or a transactional id whose records contradict each other. That one is
 taken offline, and the others are loaded.

@@ -174,11 +174,7 @@ class GroupCoordinator(CoordinatorMachine):
                 request.generation_id_or_member_epoch,
                 is_transactional=False,
                 api_version=api_version,
-                partitions=(
-                    (topic.topic_id, partition.partition_index)
-                    for topic in request.topics
-                    for partition in topic.partitions
-                ),
+                partitions=_places(request) if isinstance(group, ConsumerGroup) else (),
             )
         if error:
             return CoordinatorDecision(error)
@@ -308,6 +304,10 @@ class GroupCoordinator(CoordinatorMachine):
             records += group.tombstones()
         result = DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error)
         return CoordinatorDecision(result, records)
+
+
+def _places(request: OffsetCommitRequest) -> list[tuple[Uuid, int]]:
+    return [(topic.topic_id, partition.partition_index) for topic in request.topics for partition in topic.partitions]
 
 
 def _waiters_of(group: Group) -> Iterable[Waiter]:

@@ -97,8 +97,8 @@ class Migration:
         return None
 
     def _upgrade_records(self, group: ClassicGroup) -> list[CoordinatorRecord]:
-        # While a group gathers, whoever came last need not have the protocol of the generation before; and while it
-        # gathers for the first time there is none, which Kafka fails at.
+        # While a group gathers, the member that came last need not have the protocol of the generation before; and
+        # while it gathers for the first time there is none, which Kafka fails at.
         is_chosen = group.protocol is not None and group.state is not ClassicState.PREPARING_REBALANCE
         protocol = group.protocol if is_chosen else group.select_protocol()
         members = [self._upgraded(member, group.generation, protocol) for member in group.members.values()]
@@ -168,7 +168,7 @@ class Migration:
         joining: ConsumerMember | None = None,
         rebalance: bool = True,
     ) -> None:
-        """Without those who leave; `joining` comes in the place of the static member of its instance.
+        """Without the members that leave; `joining` comes in the place of the static member of its instance.
 
         The records make the classic group; what it has beside them follows (`on_downgraded`).
         """
@@ -225,7 +225,7 @@ class Migration:
 
 
 def _after_upgrade(group: ClassicGroup, _coordinator: "GroupCoordinator", _now_ms: int) -> CoordinatorDecision[None]:
-    """Whoever waits for a rebalance of the classic group is to join the consumer group."""
+    """Members that wait for a rebalance of the classic group are to join the consumer group."""
     return CoordinatorDecision(None, answers=[*chain.from_iterable(map(_sent_back, group.members.values()))])
 
 

@@ -3,7 +3,7 @@
 A `Transaction` never changes: a transition makes the next one, which is written to the log, and which replay reads back
 from it. What is here is therefore exactly what survives a change of coordinators.
 
-Epochs. 32767 is kept free, so that a coordinator can always fence the producer that it has by one more step; whoever is
+Epochs. 32767 is kept free, so that a coordinator can always fence the producer that it has by one more step; a producer
 at 32766 gets a new producer id next. In the newer protocol that id is chosen when the end is prepared, waits in
 `next_producer_id` while markers of the old id are written, and takes over when they are.
 """
@@ -61,7 +61,7 @@ class Transaction:
     # Becoming
 
     def with_epoch(self, producer_id: int, producer_epoch: int, timeout_ms: int, now_ms: int) -> "Transaction":
-        """Whoever has this epoch owns the id now (InitProducerId)."""
+        """The producer with this epoch owns the id now (InitProducerId)."""
         return self._become(
             TransactionState.EMPTY,
             now_ms,

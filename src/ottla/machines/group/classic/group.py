@@ -182,7 +182,7 @@ class ClassicGroup:
         """The same static member under a new id: what it was given stays with it (KIP-345)."""
         old_member_id = self.static_ids[instance_id]
         member = self.members.pop(old_member_id)
-        assert member.waits_for_join is None, "whoever had the old id is fenced first"
+        assert member.waits_for_join is None, "the client with the old id is fenced first"
         member.member_id = new_member_id
         member.expire = None
         self.members[new_member_id] = member
@@ -291,7 +291,7 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whoever asks is told."""
+        """Every client is told."""
         return ErrorCode.NONE
 
     def check_deletion_of_offsets(self) -> ErrorCode:

@@ -148,7 +148,7 @@ class ClassicJoins:
     # Static members (KIP-345)
 
     def _replace_static(self, group: ClassicGroup, join: Join, instance_id: str, member_id: str) -> None:
-        """A static member has started anew: it gets a new id, and whoever still uses the old one is fenced."""
+        """A static member has started anew: it gets a new id, and a client that still uses the old one is fenced."""
         effects, now_ms = join.effects, join.now_ms
         member = group.members[group.static_ids[instance_id]]
         old_leader_id = group.leader_id

@@ -10,7 +10,7 @@ DescribedMember = DescribeGroupsResponse.DescribedGroupMember
 
 
 class Protocol(NamedTuple):
-    """A way to divide the work, by name, and what the member has to say to whoever divides."""
+    """A way to divide the work, by name, and what the member has to say to the leader, who divides."""
 
     name: str
     metadata: bytes
@@ -21,7 +21,7 @@ def protocols_of(request: JoinGroupRequest) -> tuple[Protocol, ...]:
 
 
 class ClassicMember:
-    """`waits_for_join` and `waits_for_sync` are whoever is to be answered when the barrier opens; None: nobody."""
+    """`waits_for_join` and `waits_for_sync` are requests to be answered when the barrier opens; None: there is none."""
 
     __slots__ = (
         "assignment",

@@ -2,14 +2,14 @@
 
 Theory of operation. Everybody who joins (see `joining`) waits at a barrier. It opens when all known members are there,
 or when the slowest has had its rebalance timeout; the first rebalance of an empty group waits for more, for
-`group.initial.rebalance.delay.ms`. Whoever has not come by then is no longer a member, static members excepted. Then a
+`group.initial.rebalance.delay.ms`. A member that has not come by then is none any more, static members excepted. Then a
 protocol is chosen by vote, and everybody is told the new generation; the leader is told the members too, divides the
 work, and brings the assignments with its SyncGroup. They are written to the log, and with that the group is stable.
 
 A member that waits for others keeps its session. All others must be heard of within their session timeout. A member of
 a new generation that does not ask for its assignment within the rebalance timeout is lost as well.
 
-One file because these transitions lead into each other, and whoever reads one must see where it goes.
+One file because these transitions lead into each other, and the reader of one must see where it goes.
 """
 
 from typing import Final
@@ -91,7 +91,7 @@ class Rebalance:
             self._open(group, effects, now_ms)
 
     def _open(self, group: ClassicGroup, effects: Effects, now_ms: int) -> None:
-        """Ends the wait: whoever is here is a member of the next generation."""
+        """Ends the wait: the members that are here make the next generation."""
         effects.timers.append(timers.no_barrier(group))
         for member in list(group.members.values()):
             if member.waits_for_join is None and not member.is_static:
@@ -167,7 +167,7 @@ class Rebalance:
                 self.keep_session(group, member, effects)
 
     def _send_back(self, group: ClassicGroup, error: ErrorCode, effects: Effects) -> None:
-        """Whoever waits for an assignment is to join again."""
+        """Members that wait for an assignment are to join again."""
         for member in group.members.values():
             member.assignment = b""
             if member.waits_for_sync is not None:

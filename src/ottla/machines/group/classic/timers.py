@@ -36,7 +36,7 @@ def initial_delay(group: ClassicGroup, delay_ms: int, left_ms: int) -> Timer:
 
 
 def barrier(group: ClassicGroup) -> Timer:
-    """The barrier opens, whoever is missing."""
+    """The barrier opens, even if members are missing."""
     expire = partial(_on_barrier_timeout, group.group_id)
     return Timer(("join", group.group_id, None), group.rebalance_timeout_ms, expire)
 

@@ -5,7 +5,7 @@ subscription get the same numbers in all topics, which is what joins want.
 
 `uniform`: everybody gets as many partitions as anybody else, as far as subscriptions allow, and keeps what it had as
 far as that allows. Where all members read the same topics (most groups), one pass does it. Otherwise partitions are
-moved one by one to whoever has fewest, as long as that makes the group more even.
+moved one by one to the member that has fewest, as long as that makes the group more even.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ def _range_order(member: Candidate) -> tuple[bool, str]:
 
 
 def assign_uniformly(members: Sequence[Candidate], partition_counts: Mapping[Uuid, int]) -> dict[str, Target]:
-    """Whoever keeps what it had, and gets nothing else, gets the same object: most of a large group does."""
+    """A member that keeps what it had, and gets nothing else, gets the same object: most of a large group do."""
     if not members:
         return {}
     if all(member.topics is members[0].topics or member.topics == members[0].topics for member in members):

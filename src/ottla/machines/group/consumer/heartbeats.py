@@ -91,7 +91,7 @@ def owned_in(request: Heartbeat) -> Owned | None:
 
 
 def says_everything(request: Heartbeat) -> bool:
-    """Whoever does may know nothing: it joins, or has heard nothing for a while."""
+    """A member that does may know nothing: it joins, or has heard nothing for a while."""
     return request.member_epoch == JOINING or (
         request.rebalance_timeout_ms != -1
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)

@@ -2,8 +2,8 @@
 
 When hundreds of members join one after the other, each of them gets a target, and all others with it. But where all
 read the same topics and the target is even, only the newcomer's share moves: the few partitions that it gets, taken
-from those who have most. The group knows who they are (`target_sizes`); so a join costs what moves, and not what there
-is. Anything else (somebody has gone, a topic has grown, subscriptions differ) is divided anew for everybody.
+from the members that have most. The group knows which they are (`target_sizes`); so a join costs what moves, and not
+what there is. Anything else (a member has gone, a topic has grown, subscriptions differ) is divided anew for everybody.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def with_newcomer(
 
 
 def _losers(group: ConsumerGroup, share: int, extra: int) -> list[tuple[str, int]]:
-    """Who has more than it may keep, and how much it keeps. Those who have most keep one more than the others."""
+    """The members that have more than they may keep, and how much they keep. The largest keep one more than others."""
     found: list[tuple[str, int]] = []
     for size in sorted((size for size in group.target_sizes if size > share), reverse=True):
         members = group.target_sizes[size]

@@ -6,7 +6,7 @@ there is a reason to, and it takes its next step towards it.
 
 So there is no barrier: others learn of a new target with their own heartbeats, and nobody waits for anybody but for
 the partitions that somebody else has to let go. A member that does not within its rebalance timeout, or is not heard of
-within its session, is removed, and what it had is free. If those who remain all speak the classic protocol, the group
+within its session, is removed, and what it had is free. If all that remain speak the classic protocol, the group
 becomes a classic one with that (see `migration`).
 """
 
@@ -110,7 +110,7 @@ class ConsumerProtocol:
         return check_epoch(known, request.member_epoch, owned) or Found(known)
 
     def _reply(self, group: ConsumerGroup, request: Heartbeat, before: ConsumerMember, after: ConsumerMember) -> Reply:
-        """The assignment is told when it has changed, and to whoever says everything and so may know nothing."""
+        """The assignment is told when it has changed, and to a member that says everything and so may know nothing."""
         assignment = None
         if says_everything(request) or _partitions(before) != _partitions(after):
             assignment = Reply.Assignment(

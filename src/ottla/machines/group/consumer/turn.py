@@ -5,7 +5,7 @@
        is done at most every `consumer.assignment.interval.ms`, so that a crowd of newcomers costs one computation.
     3. The member takes its next step towards its target (see `reconciling`).
 
-A turn gathers records; they are written if whoever takes it hands them over.
+A turn gathers records; they are written if the caller hands them over.
 """
 
 from collections.abc import Mapping
