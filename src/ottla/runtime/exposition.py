@@ -7,6 +7,7 @@ from itertools import islice
 
 _MAX_HEAD = 8192
 _TIMEOUT_S = 10.0
+_WAITING = 4
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SAMPLES_A_PIECE = 2000
@@ -78,7 +79,8 @@ async def serve_metrics(host: str, port: int, page: Callable[[], Iterable[str]])
             await asyncio.wait_for(writer.drain(), _TIMEOUT_S)
         writer.close()
 
-    server = await asyncio.start_server(answer, host, port, limit=_MAX_HEAD)
+    # asyncio tries to accept `backlog` times in a row, and complains each time, when descriptors have run out.
+    server = await asyncio.start_server(answer, host, port, limit=_MAX_HEAD, backlog=_WAITING)
     return server, server.sockets[0].getsockname()[1]
 
 

@@ -17,8 +17,8 @@ PATIENCE_S = 10.0
 class Witness:
     """`check` fails when the node answers late, wrongly or not at all, or has grown by more than `growth_bytes`."""
 
-    def __init__(self, bootstrap: str, rss_bytes: Callable[[], int] | None) -> None:
-        self._connection = RawConnection(bootstrap, PATIENCE_S)
+    def __init__(self, bootstrap: str, rss_bytes: Callable[[], int] | None, patience_s: float = PATIENCE_S) -> None:
+        self._connection = RawConnection(bootstrap, patience_s)
         self._rss_bytes = rss_bytes
         self._topic = f"witness-{next(_numbers)}"
         topic = CreateTopicsRequest.CreatableTopic(name=self._topic, num_partitions=1, replication_factor=1)
