@@ -3,7 +3,6 @@
 A plain object on the loop's thread. Handlers read and call; what belongs together is in the objects it holds.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ottla.base.ids import Uuid
@@ -69,7 +68,8 @@ class Broker:
         self.partitions = Partitions(self.identity, self.node_settings, self.metadata, logs, world)
         questions = CoordinatorQuestions(self.metadata, self.peers, self.node_settings, world)
         self.verifications = Verifications(questions, self.node_settings)
-        self.coordinators = Coordinators(self)
+        self.producer_ids = ProducerIds(self.identity, controller)
+        self.coordinators = Coordinators(self.partitions, self.peers, self.producer_ids)
         discarded_logs = DiscardedLogs(self.partitions)
         self.directory_assignments = DirectoryAssignments(self.partitions, controller)
         self.replica_moves = ReplicaMoves(self.partitions, discarded_logs, self.directory_assignments)
@@ -77,14 +77,11 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.integer("max.incremental.fetch.session.cache.slots"), world.entropy.randrange
         )
-        self.producer_ids = ProducerIds(self.identity, controller)
         self.topic_creation = TopicCreation(self.node_settings, controller)
         self.cleaner: LogCleaner | None = None
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
         self.partitions.on_leadership = self.coordinators.on_leadership
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
-        self.at_end_of_turn: Callable[[Callable[[], None]], object] = _at_once
-        """For the node: calls back when all requests that have come together are handled."""
 
     def start(self) -> None:
         """Takes up the partitions that the metadata gives to this node. The logs have been opened."""
@@ -126,8 +123,3 @@ class Broker:
     @property
     def transactions(self) -> Transactions:
         return self.coordinators.transactions
-
-
-def _at_once(callback: Callable[[], None]) -> None:
-    """A broker on its own has no turns."""
-    callback()

@@ -87,7 +87,6 @@ class BrokerServer:
         )
         broker.node_settings.apply(metadata.image.configs)
         broker.metadata.quorum = controller.quorum
-        broker.at_end_of_turn = self._world.network.at_end_of_turn
         metadata.listen(broker.on_metadata)
         return broker
 

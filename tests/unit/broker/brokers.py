@@ -33,6 +33,7 @@ from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.testing.clock import FixedClock
 from ottla.testing.host_names import FixedHostNames
 from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.memory_network import MemoryNetwork
 from ottla.testing.step_cleaner import StepRunner
 from ottla.testing.step_timers import StepTimers
 from ottla.testing.step_workers import StepWorkers
@@ -158,6 +159,13 @@ def over_the_wire(message: Message, version: int) -> Message:
     return decode(type(message), encode(message, version), version)
 
 
+class OwnTurns(MemoryNetwork):
+    """Every request of a test is a turn of its own: what is to happen at its end happens at once."""
+
+    def at_end_of_turn(self, callback: Callable[[], None]) -> None:
+        callback()
+
+
 class TestNode:
     """A broker with its surroundings. Another one on `node.disk` is the same node after a restart."""
 
@@ -177,6 +185,7 @@ class TestNode:
         self.clock = clock or FixedClock(NOW_MS)
         self.timers = StepTimers(self.clock)
         self.workers = StepWorkers()
+        self.network = OwnTurns()
         self.controller = StepController()
         self.peers = StepPeers()
         self.config = broker_settings(**settings)
@@ -200,6 +209,7 @@ class TestNode:
                 self.clock,
                 timers=self.timers,
                 workers=self.workers,
+                network=self.network,
                 host_names=FixedHostNames({"somewhere": ["10.0.0.7"]}),
                 make_cleaner=self.make_cleaner,
             ),

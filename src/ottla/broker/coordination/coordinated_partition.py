@@ -43,7 +43,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class CoordinatedPartition(Generic[MachineT]):
 
     def __init__(
         self,
-        broker: "Broker",
+        partitions: "Partitions",
         partition: Partition,
         topic: CoordinatorTopic,
         make_machine: Callable[[], MachineT],
@@ -80,12 +80,12 @@ class CoordinatedPartition(Generic[MachineT]):
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.load_time_ms = 0
-        self._broker = broker
+        self._partitions = partitions
         self._topic = topic
         self._make_machine = make_machine
-        self._timers = NamedTimers(broker.timers, self._on_timer)
+        self._timers = NamedTimers(partitions.world.timers, self._on_timer)
         self._log = CoordinatorLog(
-            broker,
+            partitions,
             partition,
             base_sequence=NO_SEQUENCE if topic is CoordinatorTopic.TRANSACTION_STATE else 0,
             compression=compression,
@@ -100,12 +100,12 @@ class CoordinatedPartition(Generic[MachineT]):
         self.state = State.LOADING
         self.machine = self._make_machine()
         self.offline: set[str] = set()
-        self._began_ms = self._broker.clock.now_ms()
-        self._loading = Loading(self._broker, self.partition, self._topic, self.machine, self)
+        self._began_ms = self._partitions.clock.now_ms()
+        self._loading = Loading(self._partitions, self.partition, self._topic, self.machine, self)
         self._loading.read_on()
 
     def on_loaded(self) -> None:
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._partitions.clock.now_ms()
         self.load_time_ms = now_ms - self._began_ms
         self.state = State.ACTIVE
         self.submit(lambda machine, now_ms: machine.on_loaded(now_ms), _nothing, _nothing)
@@ -113,7 +113,7 @@ class CoordinatedPartition(Generic[MachineT]):
     def on_unreadable(self, problem: Exception) -> None:
         _log.error("%s cannot be loaded, and is not coordinated: %s", self.partition.name, problem)
         if isinstance(problem, STORAGE_PROBLEMS):
-            self._broker.partitions.on_storage_problem(self.partition, problem)
+            self._partitions.on_storage_problem(self.partition, problem)
         self.close()
 
     def _on_append_failed(self, error: ErrorCode) -> None:
@@ -171,7 +171,7 @@ class CoordinatedPartition(Generic[MachineT]):
         if error:
             failed(error)
             return
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._partitions.clock.now_ms()
         try:
             decision = decide(self.machine, now_ms)
         except Exception as problem:
@@ -194,7 +194,7 @@ class CoordinatedPartition(Generic[MachineT]):
             failed(error)
             return
         try:
-            found = read(self.machine, self._broker.clock.now_ms())
+            found = read(self.machine, self._partitions.clock.now_ms())
         except Exception:
             _log.exception("%s of %s cannot be read", subject or "something", self.partition.name)
             failed(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -318,7 +318,7 @@ class CoordinatedPartition(Generic[MachineT]):
         """Writes a producer's marker into this partition: its transaction here is decided (WriteTxnMarkers)."""
         error = self._refusal_of(None) or self._log.append_open()
         if not error:
-            error = self._log.append(build_end_transaction_marker(marker, *stamp, self._broker.clock.now_ms()))
+            error = self._log.append(build_end_transaction_marker(marker, *stamp, self._partitions.clock.now_ms()))
         if error:
             failed(error)
         else:

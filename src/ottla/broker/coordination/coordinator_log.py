@@ -20,7 +20,7 @@ from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _log = logging.getLogger(__name__)
 _PAUSE_AFTER_FAILURE_S = 1.0
@@ -41,7 +41,7 @@ class CoordinatorLog:
 
     def __init__(
         self,
-        broker: "Broker",
+        partitions: "Partitions",
         partition: Partition,
         *,
         base_sequence: int,
@@ -52,7 +52,7 @@ class CoordinatorLog:
     ) -> None:
         self.is_closed = False
         self.partition = partition
-        self._broker = broker
+        self._partitions = partitions
         self._base_sequence = base_sequence
         self._compression = compression
         self._commit_timeout_ms = commit_timeout_ms
@@ -71,7 +71,7 @@ class CoordinatorLog:
         fail(appended, ErrorCode.NOT_COORDINATOR)
         if batch is not None:
             fail(batch.waiting, ErrorCode.NOT_COORDINATOR)
-        self._broker.partitions.purgatory.wake(self.partition)
+        self._partitions.purgatory.wake(self.partition)
 
     # Gathering
 
@@ -81,7 +81,7 @@ class CoordinatorLog:
         if self.partition.state is None:
             return ErrorCode.NOT_COORDINATOR
         if self._failed_s is not None:
-            if self._broker.timers.now_s() - self._failed_s < _PAUSE_AFTER_FAILURE_S:
+            if self._partitions.world.timers.now_s() - self._failed_s < _PAUSE_AFTER_FAILURE_S:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             self._failed_s = None
         return ErrorCode.NONE if self._has_enough_replicas else ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -131,9 +131,9 @@ class CoordinatorLog:
             return
         self._is_awaited = True
         if self._linger_ms < 0:
-            self._broker.at_end_of_turn(self.write)
+            self._partitions.world.network.at_end_of_turn(self.write)
         elif self._linger_ms:
-            self._broker.timers.after(self._linger_ms / 1000, self.write)
+            self._partitions.world.timers.after(self._linger_ms / 1000, self.write)
         else:
             self.write()
 
@@ -144,7 +144,7 @@ class CoordinatorLog:
         appended, self._appended = self._appended, []
         if appended:
             self._when_committed(appended)
-            announce(self._broker.partitions, self.partition)
+            announce(self._partitions, self.partition)
 
     def append_open(self) -> ErrorCode:
         """Appends the batch that is open, and tells nobody yet: a client that is told may ask for more at once.
@@ -160,7 +160,7 @@ class CoordinatorLog:
             _log.exception("what was decided in %s could not be made into a batch", self.partition.name)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error:
-            self._failed_s = self._broker.timers.now_s()
+            self._failed_s = self._partitions.world.timers.now_s()
             fail(batch.waiting, error)
             self._on_failed(error)
         else:
@@ -174,7 +174,7 @@ class CoordinatorLog:
             return ErrorCode.NOT_COORDINATOR
         if not self._has_enough_replicas:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        error = append(self._broker.partitions, partition, data, AppendOrigin.COORDINATOR, header).error
+        error = append(self._partitions, partition, data, AppendOrigin.COORDINATOR, header).error
         if not error:
             partition.traffic.bytes_in += len(data)
         return _AS_COORDINATOR.get(error, error)
@@ -200,4 +200,4 @@ class CoordinatorLog:
             give_out(waiting)
         else:
             uncommitted = Uncommitted(self, log.log_end_offset, waiting)
-            self._broker.partitions.purgatory.hold(uncommitted, [self.partition], self._commit_timeout_ms)
+            self._partitions.purgatory.hold(uncommitted, [self.partition], self._commit_timeout_ms)

@@ -1,4 +1,4 @@
-"""The coordinators of a broker, told of what happens to their partitions and to the cluster."""
+"""The coordinators of a partitions, told of what happens to their partitions and to the cluster."""
 
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -7,10 +7,12 @@ from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.runtime.channels import PeerChannel
 from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
+    from ottla.broker.transactions.producer_ids import ProducerIds
     from ottla.machines.group.group_coordinator import GroupCoordinator
 
 Groups: TypeAlias = "TopicCoordinator[GroupCoordinator]"
@@ -22,11 +24,11 @@ TRANSACTIONS = "__transaction_state"
 class Coordinators:
     """One coordinator a topic. Machines are imported when a partition of theirs is first led."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        config = broker.config
+    def __init__(self, partitions: "Partitions", peers: PeerChannel, producer_ids: "ProducerIds") -> None:
+        self._partitions = partitions
+        config = partitions.node_settings.effective
         self.groups: Groups = TopicCoordinator(
-            broker,
+            partitions,
             CoordinatorTopic.CONSUMER_OFFSETS,
             GROUPS,
             "offsets.topic.num.partitions",
@@ -35,17 +37,17 @@ class Coordinators:
             commit_timeout_ms=config.integer("offsets.commit.timeout.ms"),
             linger_ms=config.integer("group.coordinator.append.linger.ms"),
         )
-        self.transactions = Transactions(broker)
+        self.transactions = Transactions(partitions, peers, producer_ids)
 
     def _make_groups(self, _index: int, _leader_epoch: int) -> "GroupCoordinator":
         from ottla.machines.group.group_coordinator import GroupCoordinator
         from ottla.machines.group.membership import NewIds
         from ottla.machines.group.settings import group_settings
 
-        broker = self._broker
-        randbytes = broker.entropy.randbytes
+        partitions = self._partitions
+        randbytes = partitions.world.entropy.randbytes
         new_ids = NewIds(lambda: uuid_hex_text(random_uuid(randbytes)), lambda: uuid_text(random_uuid(randbytes)))
-        return GroupCoordinator(group_settings(broker.config), broker.image, new_ids)
+        return GroupCoordinator(group_settings(partitions.node_settings.effective), partitions.metadata.image, new_ids)
 
     def on_leadership(self, partition: Partition) -> None:
         """A partition that this node holds has a new leader, or is gone."""
@@ -68,7 +70,7 @@ class Coordinators:
             led.submit(lambda machine, now_ms: machine.on_topics_deleted(topics, now_ms), _ignore, _ignore)
 
     def _tell_groups_of_topics(self, delta: MetadataDelta) -> None:
-        by_id = self._broker.image.topics.by_id
+        by_id = self._partitions.metadata.image.topics.by_id
         names = {by_id[topic_id].name for topic_id, _ in delta.partitions}
         names |= {topic.name for topic in delta.topics_deleted.values()}
         came_or_went = bool(delta.topics_deleted or delta.topics_created)

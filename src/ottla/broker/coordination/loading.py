@@ -25,7 +25,7 @@ from ottla.wire.faults import DecodeError, UnsupportedVersionError
 from ottla.wire.record_values import CoordinatorTopic, decode_key, decode_value
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 _log = logging.getLogger(__name__)
 _SLICE_BYTES = 1 << 16
@@ -52,18 +52,18 @@ class Loading:
 
     def __init__(
         self,
-        broker: "Broker",
+        partitions: "Partitions",
         partition: Partition,
         topic: CoordinatorTopic,
         machine: CoordinatorMachine,
         owner: Loaded,
     ) -> None:
-        self._broker = broker
+        self._partitions = partitions
         self._partition = partition
         self._topic = topic
         self._machine = machine
         self._owner = owner
-        self._buffer_bytes = broker.config.integer(_BUFFER_SETTINGS[topic])
+        self._buffer_bytes = partitions.node_settings.effective.integer(_BUFFER_SETTINGS[topic])
         self._offset = partition.log.log_start_offset
         self._is_cancelled = False
         self._rounds = 0
@@ -90,7 +90,7 @@ class Loading:
             self._owner.on_loaded()
             return
         partition.begin_job()
-        self._broker.workers.run(found.read, self._on_read, self._on_unreadable)
+        self._partitions.world.workers.run(found.read, self._on_read, self._on_unreadable)
 
     def _on_warm(self, is_warm: bool) -> None:
         self._partition.end_job()
@@ -117,7 +117,7 @@ class Loading:
                 self._offset = header.next_offset
                 left -= header.size
                 if left <= 0:
-                    self._broker.timers.after(0, lambda: self._go_on(data, batches))
+                    self._partitions.world.timers.after(0, lambda: self._go_on(data, batches))
                     return
         except UNREADABLE as problem:
             self._owner.on_unreadable(problem)

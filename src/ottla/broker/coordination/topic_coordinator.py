@@ -11,7 +11,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
 
 MachineT = TypeVar("MachineT", bound=CoordinatorMachine)
 ReplyT = TypeVar("ReplyT")
@@ -22,7 +22,7 @@ class TopicCoordinator(Generic[MachineT]):
 
     def __init__(
         self,
-        broker: "Broker",
+        partitions: "Partitions",
         topic: CoordinatorTopic,
         topic_name: str,
         partition_count_setting: str,
@@ -34,7 +34,7 @@ class TopicCoordinator(Generic[MachineT]):
     ) -> None:
         self.topic_name = topic_name
         self.partitions: dict[int, CoordinatedPartition[MachineT]] = {}
-        self._broker = broker
+        self._held = partitions
         self._topic = topic
         self._partition_count_setting = partition_count_setting
         self._make_machine = make_machine
@@ -59,7 +59,7 @@ class TopicCoordinator(Generic[MachineT]):
 
     def _begin(self, index: int, partition: Partition) -> None:
         led = CoordinatedPartition(
-            self._broker,
+            self._held,
             partition,
             self._topic,
             lambda: self._make_machine(index, partition.leader_epoch),
@@ -82,8 +82,9 @@ class TopicCoordinator(Generic[MachineT]):
     @property
     def partition_count(self) -> int:
         """Of the topic, or that it will be created with."""
-        topic = self._broker.image.topics.by_name.get(self.topic_name)
-        return len(topic.partitions) if topic else self._broker.config.integer(self._partition_count_setting)
+        topic = self._held.metadata.image.topics.by_name.get(self.topic_name)
+        settings = self._held.node_settings.effective
+        return len(topic.partitions) if topic else settings.integer(self._partition_count_setting)
 
     def partition_for(self, key: str) -> int:
         return partition_of(key, self.partition_count)

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer
-from ottla.broker.context import Broker
 from ottla.broker.data.batch_checks import Outcomes, Refusal, check, check_ahead, codec_of, may_take_long
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
 from ottla.broker.data.ordinary_batch import USES_TOPIC_IDS, OrdinaryBatch, find_ordinary
+from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce, append
 from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.broker.transactions.transaction_verification import Verifications
 from ottla.broker.transactions.transactional_produce import TransactionalBatches
 from ottla.log.outcomes import Appended
 from ottla.log.producer_state import AppendOrigin
@@ -66,15 +67,21 @@ class _Awaited(NamedTuple):
     answer: ProduceResponse.PartitionProduceResponse
 
 
-def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
-    ordinary = find_ordinary(broker.partitions, context.api_version, request)
+def handle_produce(
+    partitions: Partitions,
+    verifications: Verifications,
+    context: RequestContext,
+    request: ProduceRequest,
+    respond: Respond,
+) -> None:
+    ordinary = find_ordinary(partitions, context.api_version, request)
     if ordinary is not None:
-        _take_ordinary(broker, context, request, respond, ordinary)
+        _take_ordinary(partitions, context, request, respond, ordinary)
         return
-    produce = Produce(broker, context, request, respond)
+    produce = Produce(partitions, context, request, respond, verifications)
     if may_take_long(request):
         check_ahead(
-            broker.partitions,
+            partitions,
             context.connection,
             request,
             produce.name_of,
@@ -85,15 +92,15 @@ def handle_produce(broker: Broker, context: RequestContext, request: ProduceRequ
 
 
 def _take_ordinary(
-    broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond, ordinary: OrdinaryBatch
+    partitions: Partitions, context: RequestContext, request: ProduceRequest, respond: Respond, ordinary: OrdinaryBatch
 ) -> None:
     """Appends the batch. If all goes as it mostly does the reply is made here, and otherwise by a `Produce`."""
     partition, records, header = ordinary
-    appended = append(broker.partitions, partition, records, AppendOrigin.CLIENT, header)
+    appended = append(partitions, partition, records, AppendOrigin.CLIENT, header)
     traffic, log = partition.traffic, partition.log
     traffic.produce_requests += 1
     if appended.error or appended.repeated or log.high_watermark <= appended.last_offset:
-        Produce(broker, context, request, respond).go_on(
+        Produce(partitions, context, request, respond).go_on(
             request, partition, Validated(records, header, False), appended
         )
         return
@@ -109,7 +116,7 @@ def _take_ordinary(
         response = like(_RESPONSE)
         response.responses = [_topic_response(request.topic_data[0], context.api_version, [answer])]
         respond(response)
-    announce(broker.partitions, partition)
+    announce(partitions, partition)
 
 
 def _topic_response(
@@ -130,20 +137,29 @@ class Produce(Operation):
     __slots__ = (
         "_acks",
         "_awaited",
-        "_broker",
         "_checked",
         "_context",
         "_grown",
         "_has_error",
+        "_partitions",
         "_respond",
         "_response",
         "_timeout_ms",
         "_transactional",
+        "_verifications",
     )
 
-    def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest, respond: Respond) -> None:
+    def __init__(
+        self,
+        partitions: Partitions,
+        context: RequestContext,
+        request: ProduceRequest,
+        respond: Respond,
+        verifications: Verifications | None = None,
+    ) -> None:
         super().__init__(context.connection)
-        self._broker = broker
+        self._partitions = partitions
+        self._verifications = verifications
         self._context = context
         self._respond = respond
         self._acks = request.acks
@@ -157,7 +173,7 @@ class Produce(Operation):
 
     def name_of(self, topic: ProduceRequest.TopicProduceData) -> str | None:
         if self._context.api_version >= USES_TOPIC_IDS:
-            return self._broker.metadata.topic_name(topic.topic_id)
+            return self._partitions.metadata.topic_name(topic.topic_id)
         return topic.name
 
     def start(self, request: ProduceRequest, checked: Outcomes = _NOT_CHECKED) -> None:
@@ -166,8 +182,9 @@ class Produce(Operation):
         if request.transactional_id is None:
             self._begin(request)
         else:
+            assert self._verifications is not None, "an ordinary batch has no transaction"
             self._transactional = TransactionalBatches(
-                self._broker.partitions, self._broker.verifications, request.transactional_id, self._context.api_version
+                self._partitions, self._verifications, request.transactional_id, self._context.api_version
             )
             self._transactional.ask(request, lambda: self._begin(request))
 
@@ -189,11 +206,11 @@ class Produce(Operation):
         for partition in list(self._awaited):
             self.is_done(partition)  # A disk that failed for a later partition may have taken an earlier one with it.
         if self._awaited:
-            self._broker.partitions.purgatory.hold(self, list(self._awaited), self._timeout_ms)
+            self._partitions.purgatory.hold(self, list(self._awaited), self._timeout_ms)
         else:
             self._reply()
         for partition in self._grown:
-            announce(self._broker.partitions, partition)
+            announce(self._partitions, partition)
         if self._acks == _NONE and self._has_error:
             self.client.hang_up(
                 RefusedRequest("a produce request with acks=0 failed: nothing else can tell its client")
@@ -207,7 +224,7 @@ class Produce(Operation):
         index = data.index
         if topic is None:
             return self._refuse(index, ErrorCode.UNKNOWN_TOPIC_ID)
-        partition = self._broker.partitions.get((topic, index))
+        partition = self._partitions.get((topic, index))
         if partition is None or partition.state is None:
             return self._refuse_partition(topic, index, partition)
         partition.traffic.produce_requests += 1
@@ -221,7 +238,7 @@ class Produce(Operation):
         # Whoever sends zstd in a version that was before it (KIP-110) did not know what they sent.
         if self._context.api_version < _KNOWS_ZSTD and codec_of(_records(data)) == Compression.ZSTD:
             return self._refuse(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._partitions.clock.now_ms()
         validated = self._checked.get(id(data)) if self._checked else None
         if validated is None:
             validated = check(_records(data), settings.rules, now_ms)
@@ -231,7 +248,7 @@ class Produce(Operation):
             error = self._check_transaction(partition, validated.header)
             if error:
                 return self._refuse(index, error)
-        appended = append(self._broker.partitions, partition, validated.data, header=validated.header)
+        appended = append(self._partitions, partition, validated.data, header=validated.header)
         return self._answer(partition, validated, appended, now_ms if settings.stamps_records else -1)
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
@@ -289,7 +306,7 @@ class Produce(Operation):
     ) -> ProduceResponse.PartitionProduceResponse:
         if partition is not None:
             return self._refuse(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        return self._refuse(index, self._broker.partitions.find_error(topic, index))
+        return self._refuse(index, self._partitions.find_error(topic, index))
 
     def _refuse_batch(self, partition: Partition, refusal: Refusal) -> ProduceResponse.PartitionProduceResponse:
         index, error, message = partition.name.partition, refusal.error, refusal.message
@@ -328,8 +345,8 @@ class Produce(Operation):
         return error is not None
 
     def _outcome(self, partition: Partition, required_offset: int) -> ErrorCode | None:
-        if self._broker.partitions.get(partition.name) is not partition:
-            return self._broker.partitions.find_error(*partition.name)
+        if self._partitions.get(partition.name) is not partition:
+            return self._partitions.find_error(*partition.name)
         if partition.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self._acks == _ALL:
@@ -351,15 +368,15 @@ class Produce(Operation):
         self._respond(self._response)
 
     def _add_hints(self) -> None:
-        broker, leaders = self._broker, set[int]()
+        partitions, leaders = self._partitions, set[int]()
         for topic in self._response.responses:
-            name = topic.name or broker.metadata.topic_name(topic.topic_id)
+            name = topic.name or partitions.metadata.topic_name(topic.topic_id)
             for answer in topic.partition_responses:
                 if name is not None and answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                    leader, epoch = current_leader(broker.partitions, name, answer.index)
+                    leader, epoch = current_leader(partitions, name, answer.index)
                     answer.current_leader = ProduceResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
                     leaders.add(leader)
         if leaders:
             self._response.node_endpoints = node_endpoints(
-                broker.partitions, leaders, self._context.connection.listener, ProduceResponse.NodeEndpoint
+                partitions, leaders, self._context.connection.listener, ProduceResponse.NodeEndpoint
             )

@@ -21,7 +21,9 @@ from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.coordination.coordinators import Groups
+    from ottla.broker.partitions.held_partitions import Partitions
+    from ottla.broker.transactions.transaction_verification import Verifications
 
 _OFFSETS = "__consumer_offsets"
 _MAX_EPOCH = 0x7FFF
@@ -46,10 +48,18 @@ class Marker(NamedTuple):
 
 
 def write_markers(
-    broker: "Broker", marker: Marker, partitions: Iterable[TopicPartition], then: Callable[[Errors], None]
+    services: "MarkerServices", marker: Marker, partitions: Iterable[TopicPartition], then: Callable[[Errors], None]
 ) -> None:
     """Writes the marker to each partition, and tells of all of them once the last is decided, now or later."""
-    _Writing(broker, marker, then).begin(list(partitions))
+    _Writing(services, marker, then).begin(list(partitions))
+
+
+class MarkerServices(NamedTuple):
+    """What writing takes: the logs, the guards that a marker revokes, and the groups whose offsets it decides on."""
+
+    partitions: "Partitions"
+    verifications: "Verifications"
+    groups: "Groups"
 
 
 class _Writing(Operation):
@@ -59,11 +69,21 @@ class _Writing(Operation):
     marker has been brought to every partition (`_is_everywhere`), and then whatever is waited for comes last.
     """
 
-    __slots__ = ("_awaited", "_broker", "_errors", "_groups", "_is_everywhere", "_marker", "_then")
+    __slots__ = (
+        "_awaited",
+        "_errors",
+        "_groups",
+        "_groups_of_offsets",
+        "_is_everywhere",
+        "_marker",
+        "_partitions",
+        "_then",
+        "_verifications",
+    )
 
-    def __init__(self, broker: "Broker", marker: Marker, then: Callable[[Errors], None]) -> None:
+    def __init__(self, services: MarkerServices, marker: Marker, then: Callable[[Errors], None]) -> None:
         super().__init__(_NOBODY)
-        self._broker = broker
+        self._partitions, self._verifications, self._groups_of_offsets = services
         self._marker = marker
         self._then = then
         self._errors: Errors = {}
@@ -82,10 +102,10 @@ class _Writing(Operation):
                 if error is not None:
                     self._errors[name] = error
         if self._awaited:
-            timeout_ms = self._broker.config.integer("request.timeout.ms")
-            self._broker.partitions.purgatory.hold(self, list(self._awaited), timeout_ms)
+            timeout_ms = self._partitions.node_settings.effective.integer("request.timeout.ms")
+            self._partitions.purgatory.hold(self, list(self._awaited), timeout_ms)
         for partition in grown:
-            announce(self._broker.partitions, partition)
+            announce(self._partitions, partition)
         self._is_everywhere = True
         self._tell_if_done()
 
@@ -98,12 +118,12 @@ class _Writing(Operation):
             return error
         marker = EndTransactionMarker(self._marker.committed, self._marker.coordinator_epoch)
         data = build_end_transaction_marker(
-            marker, self._marker.producer_id, self._marker.producer_epoch, self._broker.clock.now_ms()
+            marker, self._marker.producer_id, self._marker.producer_epoch, self._partitions.clock.now_ms()
         )
-        appended = append(self._broker.partitions, partition, data, AppendOrigin.COORDINATOR)
+        appended = append(self._partitions, partition, data, AppendOrigin.COORDINATOR)
         if appended.error:
             return appended.error
-        self._broker.verifications.revoke(name, self._marker.producer_id)
+        self._verifications.revoke(name, self._marker.producer_id)
         grown.append(partition)
         if partition.log.high_watermark > appended.last_offset:
             return ErrorCode.NONE
@@ -112,7 +132,7 @@ class _Writing(Operation):
 
     def _find(self, name: TopicPartition) -> tuple[Partition, ErrorCode] | tuple[None, ErrorCode]:
         """The partition, if it takes the marker."""
-        partition = self._broker.partitions.get(name)
+        partition = self._partitions.get(name)
         if partition is None:
             return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if partition.state is None:
@@ -135,11 +155,11 @@ class _Writing(Operation):
 
     def _write_to_group(self, name: TopicPartition) -> None:
         partition, error = self._find(name)
-        coordinated = self._broker.coordinators.groups.partitions.get(name.partition)
+        coordinated = self._groups_of_offsets.partitions.get(name.partition)
         if partition is None or coordinated is None:
             self._on_group(name, error or ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
-        self._broker.verifications.revoke(name, self._marker.producer_id)
+        self._verifications.revoke(name, self._marker.producer_id)
         coordinated.end_transaction(
             TransactionStamp(self._marker.producer_id, self._marker.producer_epoch),
             EndTransactionMarker(self._marker.committed, self._marker.coordinator_epoch),
@@ -164,7 +184,7 @@ class _Writing(Operation):
         return not self._awaited
 
     def _outcome(self, partition: Partition, end_offset: int) -> ErrorCode | None:
-        if self._broker.partitions.get(partition.name) is not partition or partition.state is None:
+        if self._partitions.get(partition.name) is not partition or partition.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return partition.state.acknowledgement(end_offset, partition.settings.min_insync_replicas)
 

@@ -12,11 +12,13 @@ from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.broker.transactions.transaction_markers import TransactionMarkers
 from ottla.machines.metadata.image.features import TRANSACTION_VERSION
 from ottla.machines.transaction.settings import TransactionSettings
+from ottla.runtime.channels import PeerChannel
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.partitions.held_partitions import Partitions
+    from ottla.broker.transactions.producer_ids import ProducerIds
     from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
 
 TOPIC = "__transaction_state"
@@ -26,17 +28,18 @@ _NONE = -1
 class Transactions(TopicCoordinator["TransactionCoordinator"]):
     """`submit` and `query` take a transactional id."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, partitions: "Partitions", peers: PeerChannel, producer_ids: "ProducerIds") -> None:
         super().__init__(
-            broker,
+            partitions,
             CoordinatorTopic.TRANSACTION_STATE,
             TOPIC,
             "transaction.state.log.num.partitions",
             self._make_machine_of,
-            commit_timeout_ms=broker.config.integer("request.timeout.ms"),
+            commit_timeout_ms=partitions.node_settings.effective.integer("request.timeout.ms"),
         )
         self.settings = TransactionSettings()
-        self.markers = TransactionMarkers(broker, self)
+        self.markers = TransactionMarkers(partitions.metadata, peers, partitions.world, self)
+        self._producer_ids = producer_ids
         self._spare_id = _NONE
         self._is_taking = False
         self._waiting_for_id: list[Callable[[], None]] = []
@@ -44,8 +47,8 @@ class Transactions(TopicCoordinator["TransactionCoordinator"]):
 
     def refresh_settings(self) -> None:
         """The cluster's features, or the node's settings, may have changed."""
-        config, settings = self._broker.config, self.settings
-        settings.transaction_version = self._broker.image.features.level(TRANSACTION_VERSION)
+        config, settings = self._held.node_settings.effective, self.settings
+        settings.transaction_version = self._held.metadata.image.features.level(TRANSACTION_VERSION)
         settings.max_timeout_ms = config.integer("transaction.max.timeout.ms")
         settings.id_expiration_ms = config.integer("transactional.id.expiration.ms")
         settings.abort_interval_ms = config.integer("transaction.abort.timed.out.transaction.cleanup.interval.ms")
@@ -83,7 +86,7 @@ class Transactions(TopicCoordinator["TransactionCoordinator"]):
     def _fill(self) -> None:
         if self._spare_id == _NONE and not self._is_taking:
             self._is_taking = True
-            self._broker.producer_ids.take(self._on_id)
+            self._producer_ids.take(self._on_id)
 
     def _on_id(self, error: ErrorCode, producer_id: int) -> None:
         self._is_taking = False

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from ottla.base.ids import TopicPartition
 from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
 from ottla.machines.metadata.image.partition_image import NO_LEADER
+from ottla.runtime.channels import PeerChannel
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.cluster.cluster_metadata import ClusterMetadata
     from ottla.broker.transactions.transaction_coordinators import Transactions
     from ottla.machines.transaction.replies import DecidedEnd
     from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
@@ -34,8 +36,12 @@ _FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COO
 class TransactionMarkers:
     """Told of decided ends by the machines. `_under_way` are those whose markers are being written, by id."""
 
-    def __init__(self, broker: "Broker", transactions: "Transactions") -> None:
-        self.broker = broker
+    def __init__(
+        self, metadata: "ClusterMetadata", peers: PeerChannel, world: World, transactions: "Transactions"
+    ) -> None:
+        self.metadata = metadata
+        self.peers = peers
+        self.world = world
         self._transactions = transactions
         self._under_way: dict[str, _Ending] = {}
 
@@ -122,7 +128,7 @@ class _Ending:
         """Which node to ask about which partitions. One without a leader waits; one that is gone is forgotten."""
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in sorted(self._remaining):
-            leader = self._markers.broker.metadata.leader_of(*partition)
+            leader = self._markers.metadata.leader_of(*partition)
             if leader is None:
                 self._remaining.discard(partition)
             elif leader != NO_LEADER:
@@ -132,7 +138,7 @@ class _Ending:
     def _ask_leaders(self, by_leader: dict[int, list[TopicPartition]]) -> None:
         self._unanswered = len(by_leader)
         for leader, partitions in by_leader.items():
-            self._markers.broker.peers.ask(
+            self._markers.peers.ask(
                 leader, self._request(partitions), _VERSION, self._on_reply, partial(self._on_no_reply, partitions)
             )
 
@@ -177,7 +183,7 @@ class _Ending:
                 _log.warning("%s: no marker for %s: %s", partition, self.end.transactional_id, error.name)
                 self._markers.forget(self)
                 return
-            if not error or not self._markers.broker.metadata.knows(*partition):
+            if not error or not self._markers.metadata.knows(*partition):
                 self._remaining.discard(partition)
         if self._unanswered:
             return
@@ -188,4 +194,4 @@ class _Ending:
 
     def _try_again(self) -> None:
         self.is_put_off = True
-        self._markers.broker.timers.after(_RETRY_S, self.write)
+        self._markers.world.timers.after(_RETRY_S, self.write)

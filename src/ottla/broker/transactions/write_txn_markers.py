@@ -3,8 +3,10 @@
 from functools import partial
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.context import Broker
-from ottla.broker.transactions.marker_writing import Errors, Marker, write_markers
+from ottla.broker.coordination.coordinators import Groups
+from ottla.broker.partitions.held_partitions import Partitions
+from ottla.broker.transactions.marker_writing import Errors, Marker, MarkerServices, write_markers
+from ottla.broker.transactions.transaction_verification import Verifications
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
@@ -14,10 +16,16 @@ _PartitionResult = WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
 
 
 def handle_write_txn_markers(
-    broker: Broker, _context: RequestContext, request: WriteTxnMarkersRequest, respond: Respond
+    partitions: Partitions,
+    verifications: Verifications,
+    groups: Groups,
+    _context: RequestContext,
+    request: WriteTxnMarkersRequest,
+    respond: Respond,
 ) -> None:
     errors: dict[int, Errors] = {}
     remaining = len(request.markers)
+    services = MarkerServices(partitions, verifications, groups)
 
     def on_written(producer_id: int, written: Errors) -> None:
         nonlocal remaining
@@ -32,8 +40,8 @@ def handle_write_txn_markers(
         marker = Marker(
             one.producer_id, one.producer_epoch, one.transaction_result, one.coordinator_epoch, one.transaction_version
         )
-        partitions = [TopicPartition(topic.name, index) for topic in one.topics for index in topic.partition_indexes]
-        write_markers(broker, marker, partitions, partial(on_written, one.producer_id))
+        named = [TopicPartition(topic.name, index) for topic in one.topics for index in topic.partition_indexes]
+        write_markers(services, marker, named, partial(on_written, one.producer_id))
 
 
 def _response(errors: dict[int, Errors]) -> WriteTxnMarkersResponse:

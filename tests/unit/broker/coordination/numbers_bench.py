@@ -102,7 +102,7 @@ class Bench:
         self.node = node or TestNode()
         self.made: list[Numbers] = []
         self.coordinator: TopicCoordinator[Numbers] = TopicCoordinator(
-            self.node.broker,
+            self.node.broker.partitions,
             CoordinatorTopic.CONSUMER_OFFSETS,
             TOPIC,
             "offsets.topic.num.partitions",

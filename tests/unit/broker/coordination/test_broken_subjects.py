@@ -152,7 +152,7 @@ def test_a_partition_that_is_broken_as_a_whole_is_not_coordinated_any_more() -> 
 def test_a_client_that_cannot_be_told_keeps_nobody_from_being_told() -> None:
     bench = Bench()
     endings: list[Any] = []
-    bench.node.broker.at_end_of_turn = endings.append
+    bench.node.network.at_end_of_turn = endings.append
     bench.coordinator.submit("a", lambda machine, now_ms: machine.put("a", 1), raises, raises)
     told = put(bench, "b", 2)
     endings.pop()()

@@ -171,7 +171,7 @@ def test_each_topic_has_its_own_buffer_size(
     bench.put("a", 1)
     node = bench.stopped(**{setting: "777"})
     monkeypatch.setattr(PartitionLog, "read", noted)
-    Loading(node.broker, node.partition(TOPIC), topic, Numbers(), Silent()).read_on()
+    Loading(node.broker.partitions, node.partition(TOPIC), topic, Numbers(), Silent()).read_on()
     assert sizes[0] == 777
 
 

@@ -22,7 +22,7 @@ class Turns:
 
     def __init__(self, bench: Bench) -> None:
         self._endings: list[Any] = []
-        bench.node.broker.at_end_of_turn = self._endings.append
+        bench.node.network.at_end_of_turn = self._endings.append
 
     def end(self) -> None:
         endings, self._endings[:] = list(self._endings), []
