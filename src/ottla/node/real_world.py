@@ -8,8 +8,8 @@ from ottla.node.clock import SystemClock
 from ottla.runtime.cleaner_process import CleanerProcess
 from ottla.runtime.host_names import SystemHostNames
 from ottla.runtime.network import LoopNetwork
-from ottla.runtime.timers import Timers
-from ottla.runtime.workers import Workers
+from ottla.runtime.timers import LoopTimers
+from ottla.runtime.workers import ThreadWorkers
 from ottla.runtime.world import World
 
 
@@ -17,8 +17,8 @@ def real_world(loop: AbstractEventLoop) -> World:
     return World(
         disk=OsDisk(),
         clock=SystemClock(),
-        timers=Timers(loop),
-        workers=Workers(loop),
+        timers=LoopTimers(loop),
+        workers=ThreadWorkers(loop),
         network=LoopNetwork(loop),
         entropy=SystemRandom(),
         host_names=SystemHostNames(),

@@ -2,16 +2,17 @@
 
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
+from time import monotonic
 
 from ottla.runtime.attribution import attributed
 
 
-class Timer:
+class LoopTimer:
     """One that was set: it fires once, or again and again, until it is cancelled."""
 
     __slots__ = ("_callback", "_handle", "_interval_s", "_timers")
 
-    def __init__(self, timers: "Timers", callback: Callable[[], None], interval_s: float | None) -> None:
+    def __init__(self, timers: "LoopTimers", callback: Callable[[], None], interval_s: float | None) -> None:
         self._timers = timers
         self._callback = callback
         self._interval_s = interval_s
@@ -40,7 +41,7 @@ class Timer:
                 self._arm(self._interval_s)
 
 
-class Timers:
+class LoopTimers:
     """Sets timers and remembers them.
 
     One that is set `after` a while fires for the request that it was set for, if any: what it raises is that request's.
@@ -49,22 +50,20 @@ class Timers:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self.loop = loop
-        self._set: set[Timer] = set()
+        self.now_s = monotonic
+        """The time that a loop counts in, without asking the loop: it is read at every request."""
+        self._set: set[LoopTimer] = set()
 
     def __len__(self) -> int:
         return len(self._set)
 
-    def now_s(self) -> float:
-        """The time that delays are counted in: it never jumps, and says nothing of the hour."""
-        return self.loop.time()
-
-    def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
-        timer = Timer(self, attributed(callback), None)
+    def after(self, delay_s: float, callback: Callable[[], None]) -> LoopTimer:
+        timer = LoopTimer(self, attributed(callback), None)
         timer._arm(delay_s)
         return timer
 
-    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> Timer:
-        timer = Timer(self, callback, interval_s)
+    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> LoopTimer:
+        timer = LoopTimer(self, callback, interval_s)
         timer._arm(interval_s if first_s is None else first_s)
         return timer
 

@@ -21,7 +21,7 @@ _Job = tuple[Hashable, Callable[[], Any], Callable[[Any], None], Callable[[Excep
 _TRY_AGAIN_S = 0.5
 
 
-class Workers:
+class ThreadWorkers:
     """Daemon threads, as many as there have been jobs at the same time, up to a limit: an idle node has one or two."""
 
     def __init__(self, loop: AbstractEventLoop, threads: int = 4) -> None:

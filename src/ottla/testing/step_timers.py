@@ -85,7 +85,7 @@ class StepTimer:
 
 
 class StepTimers:
-    """One node's timers. `close` takes all of them away."""
+    """One node's timers, each for the request that set it, as the loop's are. `close` takes all of them away."""
 
     def __init__(self, clock: FixedClock, agenda: Agenda | None = None) -> None:
         self.agenda = Agenda(clock) if agenda is None else agenda

@@ -18,8 +18,8 @@ from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.network import EpollPoller, LoopNetwork, LoopPoller
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.runtime.server import Limits, Server
-from ottla.runtime.timers import Timers
-from ottla.runtime.workers import Workers
+from ottla.runtime.timers import LoopTimers
+from ottla.runtime.workers import ThreadWorkers
 from ottla.wire import ApiKey, decode_response, encode_request
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -90,8 +90,8 @@ async def serving(
     answering: Answering, limits: Limits | None = None, admission: Admission | None = None
 ) -> AsyncIterator[tuple[Server, Callable[[], Coroutine[Any, Any, Client]]]]:
     loop = asyncio.get_running_loop()
-    workers = Workers(loop)
-    timers, network = Timers(loop), LoopNetwork(loop, POLLER)
+    workers = ThreadWorkers(loop)
+    timers, network = LoopTimers(loop), LoopNetwork(loop, POLLER)
     server = Server(
         network,
         timers,
@@ -593,7 +593,9 @@ def test_a_port_in_use_is_an_error() -> None:
             loop = asyncio.get_running_loop()
             answering = Answering()
             network = LoopNetwork(loop)
-            server = Server(network, Timers(loop), Workers(loop), answering.handle, answering.handle_unsupported)
+            server = Server(
+                network, LoopTimers(loop), ThreadWorkers(loop), answering.handle, answering.handle_unsupported
+            )
             with pytest.raises(OSError, match="in use"):
                 server.listen("127.0.0.1", taken.getsockname()[1], "PLAINTEXT")
             server.close()

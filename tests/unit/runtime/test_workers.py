@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from ottla.runtime.timers import Timers
-from ottla.runtime.workers import Workers
+from ottla.runtime.timers import LoopTimers
+from ottla.runtime.workers import ThreadWorkers
 
 
-def run(test: Callable[[Workers], Coroutine[Any, Any, None]]) -> None:
+def run(test: Callable[[ThreadWorkers], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
-        workers = Workers(asyncio.get_running_loop(), threads=3)
+        workers = ThreadWorkers(asyncio.get_running_loop(), threads=3)
         try:
             await asyncio.wait_for(test(workers), 10)
         finally:
@@ -21,7 +21,7 @@ def run(test: Callable[[Workers], Coroutine[Any, Any, None]]) -> None:
 
 
 def test_a_job_runs_on_a_thread_and_its_result_comes_back_to_the_loop() -> None:
-    async def test(workers: Workers) -> None:
+    async def test(workers: ThreadWorkers) -> None:
         done: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
         workers.run(
             lambda: threading.current_thread().name,
@@ -35,7 +35,7 @@ def test_a_job_runs_on_a_thread_and_its_result_comes_back_to_the_loop() -> None:
 
 
 def test_jobs_wait_for_the_threads_that_there_are_when_the_system_has_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test(workers: Workers) -> None:
+    async def test(workers: ThreadWorkers) -> None:
         results: asyncio.Queue[int] = asyncio.Queue()
         monkeypatch.setattr(threading.Thread, "start", cannot_start)
         for number in range(5):
@@ -56,7 +56,7 @@ def test_jobs_wait_for_the_threads_that_there_are_when_the_system_has_no_more(mo
 
 
 def test_a_failure_goes_to_its_callback() -> None:
-    async def test(workers: Workers) -> None:
+    async def test(workers: ThreadWorkers) -> None:
         failed: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         workers.run(lambda: [][0], lambda _: None, failed.set_result)
         assert isinstance(await failed, IndexError)
@@ -65,7 +65,7 @@ def test_a_failure_goes_to_its_callback() -> None:
 
 
 def test_a_failure_that_nobody_takes_reaches_the_loops_exception_handler() -> None:
-    async def test(workers: Workers) -> None:
+    async def test(workers: ThreadWorkers) -> None:
         loop = asyncio.get_running_loop()
         seen: asyncio.Future[object] = loop.create_future()
         loop.set_exception_handler(lambda _, context: seen.set_result(context["exception"]))
@@ -78,7 +78,7 @@ def test_a_failure_that_nobody_takes_reaches_the_loops_exception_handler() -> No
 def test_there_are_as_many_threads_as_there_were_jobs_at_once_and_no_more_than_allowed() -> None:
     before = set(threading.enumerate())
 
-    async def test(workers: Workers) -> None:
+    async def test(workers: ThreadWorkers) -> None:
         async def threads_after(jobs: int) -> int:
             """How many threads there are when so many jobs have been given, of which three can run at once."""
             together = threading.Barrier(min(jobs, 3))
@@ -95,7 +95,7 @@ def test_there_are_as_many_threads_as_there_were_jobs_at_once_and_no_more_than_a
 
 
 def test_jobs_with_one_key_run_in_order_and_never_together() -> None:
-    async def test(workers: Workers) -> None:
+    async def test(workers: ThreadWorkers) -> None:
         idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         events: list[tuple[str, int]] = []
         pause = threading.Event()
@@ -115,7 +115,7 @@ def test_jobs_with_one_key_run_in_order_and_never_together() -> None:
 
 
 def test_jobs_without_a_key_run_side_by_side() -> None:
-    async def test(workers: Workers) -> None:
+    async def test(workers: ThreadWorkers) -> None:
         idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         meeting = threading.Barrier(3)
         for _ in range(3):
@@ -128,7 +128,7 @@ def test_jobs_without_a_key_run_side_by_side() -> None:
 
 
 def test_of_jobs_that_are_under_way_when_they_are_closed_nobody_hears() -> None:
-    async def test(workers: Workers) -> None:
+    async def test(workers: ThreadWorkers) -> None:
         begun, go_on = threading.Event(), threading.Event()
         told: list[object] = []
 
@@ -151,7 +151,7 @@ def test_of_jobs_that_are_under_way_when_they_are_closed_nobody_hears() -> None:
 
 def test_a_timer_fires_once_and_a_repeating_one_until_it_is_cancelled() -> None:
     async def main() -> None:
-        timers = Timers(asyncio.get_running_loop())
+        timers = LoopTimers(asyncio.get_running_loop())
         fired: list[str] = []
         three_times: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -173,7 +173,7 @@ def test_a_timer_fires_once_and_a_repeating_one_until_it_is_cancelled() -> None:
 
 def test_no_timer_is_left_when_they_are_closed() -> None:
     async def main() -> None:
-        timers = Timers(asyncio.get_running_loop())
+        timers = LoopTimers(asyncio.get_running_loop())
         fired: list[int] = []
         timers.after(0.001, lambda: fired.append(1))
         timers.every(0.001, lambda: fired.append(2))

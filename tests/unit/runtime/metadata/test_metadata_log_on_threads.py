@@ -11,13 +11,13 @@ from ottla.machines.metadata.controller.controller import Controller
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore, StoreConfig
-from ottla.runtime.workers import Workers
+from ottla.runtime.workers import ThreadWorkers
 from ottla.testing.clock import FixedClock
 
 TOPICS = [f"topic-{number:03}" for number in range(300)]
 
 
-def open_log(directory: Path, workers: Workers) -> MetadataLog[Controller]:
+def open_log(directory: Path, workers: ThreadWorkers) -> MetadataLog[Controller]:
     clock = FixedClock()
     return MetadataLog(
         MetadataStore(OsDisk(), str(directory), clock, StoreConfig(segment_bytes=20_000, retention_bytes=60_000)),
@@ -39,7 +39,7 @@ def raise_it(problem: Exception) -> None:
 async def create_all(directory: Path) -> list[str]:
     """Creates the topics, all at once; returns them in the order in which they were acknowledged."""
     loop = asyncio.get_running_loop()
-    workers = Workers(loop)
+    workers = ThreadWorkers(loop)
     log = open_log(directory, workers)
     await until(log.start)
     created: list[str] = []
@@ -66,7 +66,7 @@ async def create_all(directory: Path) -> list[str]:
 
 
 async def topics_of(directory: Path) -> list[str]:
-    workers = Workers(asyncio.get_running_loop())
+    workers = ThreadWorkers(asyncio.get_running_loop())
     log = open_log(directory, workers)
     await until(log.start)
     found = sorted(log.image.topics.by_name)
