@@ -22,7 +22,7 @@ from time import perf_counter
 from compare import print_table
 
 from ottla.base.ids import Uuid
-from ottla.broker.context import Broker
+from ottla.broker.broker import Broker
 from ottla.broker.dispatch import find_handler
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.config.parse import parse

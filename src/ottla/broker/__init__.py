@@ -1,7 +1,8 @@
 """What a broker answers: one small module per API or family of APIs, from the decoded request to the reply.
 
     dispatch             the table: which API is answered by which module
-    context              `Broker`: what every handler is given
+    broker               `Broker`: the services, wired together; the node alone holds it
+    services             how a handler gets the services that it names
 
 The rooms, each with a map of its own:
 

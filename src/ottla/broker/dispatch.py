@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Final, NamedTuple, TypeAlias
 
-from ottla.broker.context import Broker
+from ottla.broker.broker import Broker
 from ottla.broker.partitions.logs_in_making import wait_for_logs
 from ottla.broker.services import bind
 from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond

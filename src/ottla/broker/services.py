@@ -24,4 +24,4 @@ def services_of(handler: Callable[..., None]) -> tuple[str, ...]:
 
 def bind(handler: Callable[..., None], broker: Any) -> Handler:
     """The handler with its services, for the requests of one API."""
-    return partial(handler, *(broker if name == "broker" else getattr(broker, name) for name in services_of(handler)))
+    return partial(handler, *(getattr(broker, name) for name in services_of(handler)))

@@ -11,7 +11,7 @@ from functools import partial
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import TopicPartition, random_uuid
-from ottla.broker.context import Broker
+from ottla.broker.broker import Broker
 from ottla.broker.partitions.background import Background
 from ottla.controller.controller_server import ControllerServer
 from ottla.log.log_config import LogConfig

@@ -20,8 +20,8 @@ from typing import TypeVar
 
 from ottla.base.ports import Lock
 from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.broker import Broker
 from ottla.broker.cluster.api_versions import handle_unsupported
-from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
 from ottla.config.parse import Values
 from ottla.controller.controller_apis import dispatcher as controllers_dispatcher

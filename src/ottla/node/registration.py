@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
-from ottla.broker.context import Broker
+from ottla.broker.broker import Broker
 from ottla.machines.metadata.image.features import FEATURES
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
 from ottla.runtime.channels import ask_as_node
@@ -93,7 +93,7 @@ class Membership:
             return
         self._broker.identity.broker_epoch = reply.broker_epoch
         interval_s = self._broker.config.integer("broker.heartbeat.interval.ms") / 1000
-        self._heartbeats = self._broker.timers.every(interval_s, lambda: self._beat(lambda _: None))
+        self._heartbeats = self._broker.world.timers.every(interval_s, lambda: self._beat(lambda _: None))
         self._beat(lambda _: then(None))
 
     def _beat(self, then: Callable[[BrokerHeartbeatResponse], None], *, want_shut_down: bool = False) -> None:

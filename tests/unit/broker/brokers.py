@@ -14,8 +14,8 @@ from typing import Any
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
+from ottla.broker.broker import Broker
 from ottla.broker.cluster.local_peers import LocalPeers
-from ottla.broker.context import Broker
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.config.parse import Values, parse

@@ -49,7 +49,7 @@ class Scene:
             identity=NodeIdentity(1, "the-cluster", directory_ids=DIRECTORIES),
             config=parse(Scope.BROKER, {**required, **given}).values,
             controller=self.controller,
-            timers=self.timers,
+            world=SimpleNamespace(timers=self.timers),
         )
         self.events: list[object] = []
         self.committed_offset = 100

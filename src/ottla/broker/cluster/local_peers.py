@@ -9,7 +9,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Broker
+    from ottla.broker.broker import Broker
 
 _ITSELF: Final = ClientConnection(-1, "", THIS_NODE.host, THIS_NODE.principal)
 

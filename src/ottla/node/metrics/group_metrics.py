@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ottla.base.ports import ColdRead
-from ottla.broker.context import Broker
+from ottla.broker.broker import Broker
 from ottla.broker.partitions.cold_reads import warm
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import STORAGE_PROBLEMS

@@ -10,7 +10,7 @@ import resource
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from ottla.broker.context import Broker
+from ottla.broker.broker import Broker
 from ottla.broker.partitions.traffic import TopicTraffic
 from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image.metadata_image import MetadataImage

@@ -6,7 +6,7 @@ partitions that are coordinated now.
 
 from collections import Counter
 
-from ottla.broker.context import Broker
+from ottla.broker.broker import Broker
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.transaction.states import TransactionState
 from ottla.runtime.exposition import Exposition

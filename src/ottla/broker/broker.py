@@ -1,9 +1,9 @@
-"""What every handler is given: the node's identity, the metadata, the partitions it holds, and how to wait.
+"""A broker: its services, wired together. The node holds it; handlers and rooms are given the services they name.
 
-A plain object on the loop's thread. Handlers read and call; what belongs together is in the objects it holds.
+A plain object on the loop's thread.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.base.ids import Uuid
 from ottla.broker.admin.settings.node_settings import NodeSettings
@@ -51,20 +51,14 @@ class Broker:
         settings: SettingsOfTopics | None = None,
         directory_ids: dict[str, Uuid] | None = None,
         node_settings: NodeSettings | None = None,
-        metrics: Any = None,
     ) -> None:
         self.identity = NodeIdentity(node_id, cluster_id, directory_ids=directory_ids or {})
         self.node_settings = node_settings or NodeSettings(node_id, config)
         self.metadata = ClusterMetadata(image, settings or SettingsOfTopics(config))
         self.world = world
-        self.disk = world.disk
         self.clock = world.clock
-        self.entropy = world.entropy
-        self.workers = world.workers
-        self.timers = world.timers
         self.controller = controller
         self.peers: PeerChannel = peers or LocalPeers(self)
-        self.metrics = metrics
         self.partitions = Partitions(self.identity, self.node_settings, self.metadata, logs, world)
         questions = CoordinatorQuestions(self.metadata, self.peers, self.node_settings, world)
         self.verifications = Verifications(questions, self.node_settings)
