@@ -96,18 +96,18 @@ def _ages(lags: list[Lag], broker: Broker) -> Iterator[Sample]:
     behind = sorted((lag for lag in lags if lag.records), key=lambda lag: -lag.records)
     yield from ((lag.labels, 0) for lag in lags if not lag.records)
     for lag in behind[:MOST_LOOKED_UP]:
-        broker.disk.reads_may_wait(False)
+        broker.world.disk.reads_may_wait(False)
         try:
             timestamp_ms = _timestamp_of(lag.partition, lag.committed)
         except ColdRead as read_later:
             cold.append(read_later)
             continue
         finally:
-            broker.disk.reads_may_wait(True)
+            broker.world.disk.reads_may_wait(True)
         if timestamp_ms is not None:
             yield lag.labels, max(now_ms - timestamp_ms, 0) / 1000
     if cold:
-        warm(broker.workers, cold, lambda _: None)
+        warm(broker.world.workers, cold, lambda _: None)
 
 
 def _timestamp_of(partition: Partition, offset: int) -> int | None:
