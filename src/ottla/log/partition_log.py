@@ -42,6 +42,7 @@ from ottla.wire.errors import ErrorCode
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
 # Of a log that was begun, or opened without anything in it, and left alone.
 _NEVER_WRITTEN = (0, 1, 0)
+_ANY_NUMBER = 1 << 62
 
 
 def _nothing_to_lower(_offset: int) -> None:
@@ -302,16 +303,21 @@ class PartitionLog(ReadableLog):
 
     # Deleting
 
-    def apply_retention(self) -> int:
+    def apply_retention(self, most: int = _ANY_NUMBER) -> int:
         """Takes segments out of the log that settings or the log start offset no longer keep; returns how many.
+
+        At most `most`, the oldest first: with that many it is to be called again, since each takes its time.
 
         Their files get the suffix .deleted at once, and go with `remove_deleted` after `file.delete.delay.ms`, so that
         readers that were handed a part of them can finish.
         """
-        expired = self._delete_first(beyond_start(self.segments, self.log_start_offset))
-        if self.config.deletes_old:
-            expired += self._delete_first(beyond_size(self.segments, self.config.retention_bytes, self.size))
-            expired += self._delete_first(beyond_time(self.segments, self.config.retention_ms, self._clock.now_ms()))
+        expired = self._delete_first(min(beyond_start(self.segments, self.log_start_offset), most))
+        if self.config.deletes_old and expired < most:
+            beyond = beyond_size(self.segments, self.config.retention_bytes, self.size)
+            expired += self._delete_first(min(beyond, most - expired))
+        if self.config.deletes_old and expired < most:
+            beyond = beyond_time(self.segments, self.config.retention_ms, self._clock.now_ms())
+            expired += self._delete_first(min(beyond, most - expired))
         return expired
 
     def _delete_first(self, wanted: int) -> int:

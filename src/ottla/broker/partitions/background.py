@@ -6,6 +6,7 @@ removed and checkpointed on disk threads. A round that is still under way when t
 """
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from ottla.base.ports import Timer
 from ottla.broker.partitions.flushing import flush, flush_rolled
@@ -17,6 +18,7 @@ from ottla.log.errors import STORAGE_PROBLEMS
 
 _NEVER = (1 << 63) - 1
 _SLICE_S = 0.005
+_SEGMENTS_AT_ONCE = 16
 _PRODUCER_CHECK_MS = 600_000  # producer.id.expiration.check.interval.ms, which Kafka keeps to itself
 _CLIENT_CHECK_MS = 10_000
 
@@ -30,6 +32,7 @@ class Background:
         self._timers: list[Timer] = []
         self._is_checkpointing = False
         self._retention: Iterator[Partition] | None = None
+        self._is_going_on = False
 
     def start(self) -> None:
         config = self._partitions.node_settings.effective
@@ -71,25 +74,32 @@ class Background:
             return  # Stopped.
         stop_s = self._elapsed_s() + _SLICE_S
         for partition in self._retention:
-            self._retain(partition)
+            while self._retain(partition):
+                if self._elapsed_s() >= stop_s:
+                    self._retention = chain((partition,), self._retention)
+                    break
             if self._elapsed_s() >= stop_s:
                 self._partitions.world.timers.after(0, self._go_on_with_retention)
                 return
         self._retention = None
 
-    def _retain(self, partition: Partition) -> None:
+    def _retain(self, partition: Partition) -> bool:
+        """Returns whether there may be more to take out of the partition's log."""
         partitions = self._partitions
         if partitions.get(partition.name) is not partition or partition.is_removing:
-            return
+            return False
         try:
-            count = partition.log.apply_retention()
+            count = partition.log.apply_retention(_SEGMENTS_AT_ONCE)
         except STORAGE_PROBLEMS as problem:
             partitions.on_storage_problem(partition, problem)
-            return
+            return False
         if count:
             partitions.has_news_for_checkpoints = True
+        is_going_on, self._is_going_on = self._is_going_on, count == _SEGMENTS_AT_ONCE
+        if (count or is_going_on) and not self._is_going_on:
             remove_later(partitions, partition)
             flush_rolled(partitions, partition)
+        return self._is_going_on
 
     # Flushing
 

@@ -73,6 +73,20 @@ def test_retention_lets_requests_in_between():
     assert [node.partition(index=index).log.log_start_offset for index in range(5)] == [1, 1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("count", [15, 16, 40])
+def test_many_segments_of_a_partition_go_a_few_at_a_time(count):
+    node = TestNode()
+    node.create_topic(retention_bytes="0", file_delete_delay_ms="0")
+    rolled(node, *(b"%d" % number for number in range(count)))
+    seconds = iter(range(1000))
+    node.clock.elapsed_s = lambda: float(next(seconds))  # every look takes a second
+    Background(node.broker.partitions).apply_retention()
+    assert node.partition().log.log_start_offset == min(count, 16)
+    node.timers.advance(0)
+    assert node.partition().log.log_start_offset == count
+    assert files(node, ".deleted") == []
+
+
 def test_a_reader_that_holds_a_part_of_a_deleted_segment_can_finish():
     node = TestNode()
     node.create_topic(retention_ms="1")
