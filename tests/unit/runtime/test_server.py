@@ -574,9 +574,11 @@ def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
     async def test() -> None:
         answering = Answering()
         answering.answers_now = False
-        async with serving(answering, Limits(max_idle_ms=40)) as (server, connect):
-            idle, waiting = await connect(), await connect()
+        async with serving(answering, Limits(max_idle_ms=200)) as (server, connect):
+            waiting = await connect()
             waiting.writer.write(metadata_request(1))
+            await until(lambda: bool(answering.waiting))
+            idle = await connect()
             assert await idle.is_closed()
             assert len(server.connections) == 1
             answering.waiting[0](MetadataResponse())
