@@ -42,6 +42,12 @@ class Line:
         self._out = bytearray()
         self._in = bytearray()
         self.waiting.clear()
+        self._rounds_since_silent = 9
+
+    @property
+    def may_be_hung_up_on(self) -> bool:
+        """After a Produce without acks, which has no other way to learn that it failed."""
+        return self._rounds_since_silent < 2
 
     def again(self) -> None:
         self.socket.close()
@@ -51,6 +57,10 @@ class Line:
         self.socket.close()
 
     def send(self, sent: Sent) -> None:
+        if not self.waiting and not self._out:
+            self._rounds_since_silent += 1
+        if not sent.is_answered:
+            self._rounds_since_silent = 0
         self._out += sent.frame
         if sent.is_answered:
             self.waiting.append(sent)

@@ -140,6 +140,8 @@ class FuzzRun:
         """Until everything is answered, or nothing has come for a while."""
         lines = [*self._lines, *self._controller_lines]
         for line in pump(lines, self._take, quiet_s, _MOST_S):
+            if not line.may_be_hung_up_on:
+                raise self._finding("hung up", list(line.waiting))
             if line.waiting:
                 self.hung_up[type(line.waiting[0].message).__name__] += 1
             line.again()

@@ -3,10 +3,12 @@
 A seed that found something goes into `FOUND`, which every run replays.
 """
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
-from fuzz_run import SETTINGS, FuzzRun
+from fuzz_run import SETTINGS, Finding, FuzzRun
 
 from ottla.testing.node import RunningNode
 
@@ -38,3 +40,22 @@ def test_extreme_requests(seed: int, loaded: RunningNode) -> None:
 @pytest.mark.parametrize("seed", range(1000, 1020))
 def test_a_million_extreme_requests(seed: int, loaded: RunningNode) -> None:
     fuzz(loaded, seed, 50_000)
+
+
+def test_a_fault_in_the_nodes_log_is_found_with_its_request(loaded: RunningNode) -> None:
+    """Else the tests above would hold for ever."""
+    run = FuzzRun(loaded, 2)
+    with loaded.log.open("a") as log:
+        log.write("ERROR Metadata version 1 of client 'fuzz-5-' could not be handled\nTraceback\n")
+    with pytest.raises(Finding, match=r"seed 2, request \d+: a fault(.|\n)*could not be handled"):
+        run.run(200)
+    run.close()
+
+
+def test_a_node_that_is_gone_is_found(loaded: RunningNode) -> None:
+    run = FuzzRun(loaded, 2)
+    assert loaded.pid is not None
+    os.kill(loaded.pid, signal.SIGKILL)
+    with pytest.raises((Finding, OSError)):
+        run.run(200)
+    run.close()
