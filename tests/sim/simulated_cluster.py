@@ -9,11 +9,9 @@ from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
 from ottla.runtime.world import World
-from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, FetchRequest, ProduceRequest
 
 PORT = 9092
-_MOST_TRIES = 100
 SETTINGS = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -68,13 +66,9 @@ def produce_later(client: Any, topic: str, *values: bytes) -> None:
 
 
 def produce(client: Any, topic: str, index: int, values: Iterable[bytes], key: bytes = b"key") -> int:
-    """Returns the offset of the first record. Tries again as clients do, while the node has no log for it yet."""
+    """Returns the offset of the first record."""
     request = produce_request(topic, index, values, key)
-    for _ in range(_MOST_TRIES):
-        reply = client.ask(request, 9)
-        (partition,) = reply.responses[0].partition_responses
-        if partition.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            break
+    (partition,) = client.ask(request, 9).responses[0].partition_responses
     assert partition.error_code == 0
     return int(partition.base_offset)
 

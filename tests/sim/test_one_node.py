@@ -103,3 +103,12 @@ def test_a_new_node_may_keep_its_metadata_in_a_directory_of_its_own() -> None:
     again = simulation.start(make_node, node.kill())
     produce(again.connect(), "orders", 0, [b"first"])
     assert not again.disk.exists("/data/__cluster_metadata-0")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_partition_that_was_announced_is_served(seed: int) -> None:
+    """Its log may still be in the making: then the request waits, and the client is not told to look elsewhere."""
+    simulation = Simulation(seed)
+    client = simulation.start(node_maker()).connect()
+    create_topics(client, "orders", partitions=5)
+    assert [produce(client, "orders", index, [b"first"]) for index in range(5)] == [0] * 5
