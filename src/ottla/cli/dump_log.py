@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _dump_files(tool, given, decoder) if given.files else _dump_paths(tool, given, decoder)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; the interpreter must not complain on its way out.
+        # The reader of our output has seen enough; the interpreter must not complain on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 

@@ -25,7 +25,7 @@ class Type(Enum):
 
 
 class Password:
-    """A secret. It shows itself only to who asks for `secret`: never in a log line, an error or a repr."""
+    """A secret. It shows itself only through `secret`: never in a log line, an error or a repr."""
 
     __slots__ = ("secret",)
 

@@ -3,7 +3,7 @@
 Theory of operation. A log that is as a clean stop left it needs nothing; neither does one that never held a record,
 which a power cut may take: the broker makes it again from the metadata. Of the others everything is written that is
 only in memory, the leader epochs to a temporary file, and all those files are synced together. Then the temporary files
-take their names, and the directories are synced together. Whoever vouches for the logs (`.kafka_cleanshutdown`) does it
+take their names, and the directories are synced together. The marker of a clean stop (`.kafka_cleanshutdown`) comes
 after that: up to there a crash is a crash like any other, and recovery goes by the recovery points of before.
 """
 

@@ -196,7 +196,7 @@ class LogDirectory:
         try:
             topic_id = read_topic_id(self._disk, log.directory)
         except CorruptFile as problem:
-            # A power cut before the first flush; whoever knows the topic writes it again.
+            # A power cut before the first flush; the broker, which knows the topic, writes it again.
             self.warnings.append(f"{problem}; going on without it")
             topic_id = None
         if topic_id is not None:

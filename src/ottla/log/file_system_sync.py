@@ -1,6 +1,6 @@
 """Syncing a whole file system at once (`syncfs`), where that is as good as syncing each of its files.
 
-It is only where two things are so: the kernel reports a failed write to whoever syncs the file system (Linux 5.8), and
+It is only where two things are so: the kernel reports a failed write to a sync of the file system (Linux 5.8), and
 there is nothing behind the file system that a sync of the whole does not reach, such as the server of FUSE or of a
 network file system, or the layers of an overlay. Where that is not known, the caller syncs its files one by one.
 """

@@ -25,7 +25,7 @@ OpenLog = Callable[[TopicPartition, str, int | None], PartitionLog]
 
 
 class FutureLogs:
-    """Those of one directory, by partition. Whoever moves a replica owns its future log, and alone writes to it."""
+    """The future logs of one directory, by partition. Only the move that a future log belongs to writes to it."""
 
     def __init__(self, disk: Disk, path: str, open_log: OpenLog, marked_dirs: MarkedDirs) -> None:
         self.logs: dict[TopicPartition, PartitionLog] = {}

@@ -4,7 +4,7 @@ What is rebuilt is written beside the segment, under names with .cleaned, and ta
 crash before that leaves the index missing, or damaged, and the next start begins anew; it removes the unfinished files.
 
 Checksums are not looked at, and nothing is cut: a batch that cannot be read is its readers' affair, and what comes
-after it is found by those who ask for it only as far as the index reaches.
+after it is found by readers only as far as the index reaches.
 """
 
 from collections.abc import Callable, Collection

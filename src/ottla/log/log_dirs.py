@@ -44,7 +44,7 @@ class LogDirs:
             raise
 
     def open_all(self, progress: Callable[[TopicPartition, int, int], None] | None = None) -> None:
-        """Opens every partition of every directory. Whoever takes them up looks for `doubles` first."""
+        """Opens every partition of every directory. The broker that takes them up looks for `doubles` first."""
         for path, directory in list(self.online.items()):
             try:
                 directory.open_all(progress)

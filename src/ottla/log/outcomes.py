@@ -37,7 +37,7 @@ class FileSlice:
         return self.size
 
     def read(self) -> bytes:
-        """The bytes, for those who cannot send the file itself."""
+        """The bytes, for a caller that cannot send the file itself."""
         return self.file.read_at(self.position, self.size) if self.file else b""
 
 

@@ -5,11 +5,11 @@ is the `recovery_point`, never past the end: all before it survives a power cut.
 
 Threads: one thread owns the log and calls everything. Only what a `Flush` does in `run` may be done elsewhere, beside
 appends and reads. A failing disk raises `OSError` and leaves the log as it was before the call, as far as it is known;
-whoever owns the directory takes it offline, or goes on if the disk was only full. What could be neither done nor undone
+the directory's owner takes it offline, or goes on if the disk was only full. What could be neither done nor undone
 then, of a roll or a truncation, is done before anything else is built on it (`_finish`).
 
 One file because all of these operations keep the same two things in order, the offsets and the row of segments, and
-whoever changes one must see the others.
+a change to one must have the others in view.
 """
 
 from collections.abc import Callable, Sequence
@@ -142,7 +142,7 @@ class PartitionLog(ReadableLog):
     ) -> Appended:
         """Assigns offsets to validated batches, in place, and writes them. Producers are held to order and epoch.
 
-        Whoever has read the `header` of a single batch may give it, and saves reading it again.
+        A caller that has read the `header` of a single batch gives it, and saves reading it again.
         """
         if self._unfinished:
             self._finish()

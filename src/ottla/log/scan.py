@@ -71,7 +71,7 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
 def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Position, header and bytes of every batch from `position` to `end`.
 
-    The bytes are a view of a buffer that the next step reuses: whoever keeps them copies them.
+    The bytes are a view of a buffer that the next step reuses: a caller that keeps them copies them.
     """
     buffer = bytearray(min(_WINDOW, max(end - position, 0)))
     filled, start = 0, position

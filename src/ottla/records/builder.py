@@ -1,4 +1,4 @@
-"""Builds record batches: one record per call for producers, whole sequences for everyone who has them."""
+"""Builds record batches: one record per call for producers, whole sequences where they are at hand."""
 
 from collections.abc import Sequence
 

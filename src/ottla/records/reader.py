@@ -1,4 +1,4 @@
-"""The records inside a batch, for those who have to look."""
+"""The records inside a batch, one object each: for tools and tests, never on the way of a request."""
 
 from collections.abc import Iterator
 

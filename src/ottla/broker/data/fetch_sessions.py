@@ -148,7 +148,7 @@ class FetchContext:
 class FetchSessions:
     """All sessions of a node; at most `slots` (max.incremental.fetch.session.cache.slots).
 
-    `randrange` is as in `Entropy`. A session's id must not be guessed: whoever has it may change the session.
+    `randrange` is as in `Entropy`. A session's id must not be guessed: a client that has it may change the session.
     """
 
     def __init__(self, slots: int, randrange: Callable[[int], int]) -> None:

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch, versions 2 to 4: where a leader's epoch ended, for whoever must find out what was truncated."""
+"""OffsetForLeaderEpoch, versions 2 to 4: where a leader's epoch ended, which tells a follower what was truncated."""
 
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.runtime.request import RequestContext, Respond

@@ -235,7 +235,7 @@ class Produce(Operation):
         settings = partition.settings
         if self._acks == _ALL and not partition.state.has_enough_replicas(settings.min_insync_replicas):
             return self._refuse(index, ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=partition.log.log_start_offset)
-        # Whoever sends zstd in a version that was before it (KIP-110) did not know what they sent.
+        # A client that sends zstd in a version from before zstd (KIP-110) does not know what it sends.
         if self._context.api_version < _KNOWS_ZSTD and codec_of(_records(data)) == Compression.ZSTD:
             return self._refuse(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         now_ms = self._partitions.clock.now_ms()

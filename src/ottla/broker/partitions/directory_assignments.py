@@ -3,7 +3,7 @@
 The controller places a replica on a broker; a broker with several directories picks one. The controller has to know
 which: when the broker reports a directory as failed, the partitions in it need new leaders. What is to be told collects
 for a moment and goes out in one request; what the controller does not take is told again. A replica that moves to
-another directory is told of before it is there (KIP-858), and whoever moves it waits until that is committed.
+another directory is told of before it is there (KIP-858), and its move waits until that is committed.
 """
 
 from collections.abc import Callable, Iterable

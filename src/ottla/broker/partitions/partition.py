@@ -1,8 +1,8 @@
 """A partition that this node holds: its log, its place in the cluster, and who waits for it.
 
-The pure part (who is in sync, where the high watermark is) is `machines.partition`; this joins it to the log. What is
-appended counts as the leader's at once, unless `flush.messages` says that it has to be on the disk first: then the
-partition is `held`, the high watermark stays, and whoever keeps the partition must flush it (`broker.flushing`).
+The pure part (who is in sync, where the high watermark is) is `machines.partition_leader`; this joins it to the log.
+What is appended counts as the leader's at once, unless `flush.messages` says that it has to be on the disk first: then
+the partition is `held`, the high watermark stays, and a flush has to follow (`partitions.flushing`).
 """
 
 from collections.abc import Callable

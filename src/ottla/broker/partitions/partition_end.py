@@ -1,4 +1,4 @@
-"""One owner of a partition's end: all that follows when batches are appended, whoever appends them.
+"""One owner of a partition's end: all that follows when batches are appended.
 
 Produce, the coordinators and the writer of markers append in two steps. `append` writes: a disk that fails is dealt
 with, the checkpoints have news, and the high watermark moves as far as it may. Then the appender takes its place among

@@ -1,7 +1,7 @@
 """Removing the files of segments that have left a log, after `file.delete.delay.ms`.
 
-Unlinking a large file takes its time, so a disk thread does it. Whoever takes segments out of a log leaves it alone
-meanwhile (`Partition.is_removing`).
+Unlinking a large file takes its time, so a disk thread does it. Retention and the cleaner leave the
+log alone meanwhile (`Partition.is_removing`).
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What went through, counted where it happens: integers that only grow. Whoever shows them makes rates of them."""
+"""What went through, counted where it happens: integers that only grow. Dashboards make rates of them."""
 
 _COUNTERS = (
     "bytes_in",

@@ -1,7 +1,7 @@
 """InitProducerId, versions 0 to 5: an id for an idempotent producer, or an epoch for a transactional one (KIP-98).
 
 A producer without a transactional id gets an id that nobody has had. One with it is given to the transaction
-coordinator, which fences whoever had that transactional id before.
+coordinator, which fences the producer that had that transactional id before.
 """
 
 from ottla.broker.transactions.producer_ids import ProducerIds

@@ -1,4 +1,4 @@
-"""Ends a producer's transaction in partitions that are led here, on behalf of whoever coordinates it.
+"""Ends a producer's transaction in partitions that are led here, on behalf of its coordinator.
 
 A marker is answered for when all in-sync replicas have it. Partitions of `__consumer_offsets` pass it on to the group
 coordinator, for which the transaction's offsets count from then on, or never did.

@@ -90,7 +90,7 @@ class CleaningFailed(NamedTuple):
     errno: int = 0
     """If the disk failed."""
     is_crash: bool = False
-    """Whoever did it is no more."""
+    """The process that did it has died."""
     is_put_off: bool = False
     """It was not begun, for a reason that passes."""
 

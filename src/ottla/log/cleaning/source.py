@@ -9,7 +9,7 @@ from ottla.records.batch import MAGIC_POSITION, BatchHeader, CorruptBatch, check
 class SegmentReader:
     """Goes through the batches of a segment: one at a time with `take`, or as many of `window` as one likes.
 
-    Views are of a buffer that is used again: whoever keeps them copies them.
+    Views are of a buffer that is used again: a caller that keeps them copies them.
     """
 
     def __init__(self, segment: Segment, buffer_bytes: int, position: int = 0) -> None:

@@ -194,7 +194,7 @@ class GroupCoordinator(CoordinatorMachine):
 
     @staticmethod
     def _check_commit_of_nobody(generation: int, api_version: int) -> ErrorCode:
-        """There is no such group: only who is no member may commit, which makes one that just keeps offsets."""
+        """There is no such group. A commit without a member makes one that just keeps offsets; others are refused."""
         if generation < 0:
             return ErrorCode.NONE
         knows_error = api_version >= _FIRST_WITH_GROUP_NOT_FOUND
