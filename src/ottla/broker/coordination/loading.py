@@ -74,9 +74,12 @@ class Loading:
     def read_on(self, may_wait: bool = False) -> None:
         """Asks a disk thread for the next bytes, or ends. An empty log is loaded before this returns."""
         partition, log, disk = self._partition, self._partition.log, self._partitions.world.disk
-        disk.reads_may_wait(may_wait)
         try:
-            found = log.read(self._offset, self._buffer_bytes, log.log_end_offset, min_one_batch=True)
+            disk.reads_may_wait(may_wait)
+            try:
+                found = log.read(self._offset, self._buffer_bytes, log.log_end_offset, min_one_batch=True)
+            finally:
+                disk.reads_may_wait(True)
         except ColdRead as cold:
             partition.begin_job()
             warm(self._partitions.world.workers, [cold], self._on_warm)
@@ -84,8 +87,6 @@ class Loading:
         except UNREADABLE as problem:
             self._owner.on_unreadable(problem)
             return
-        finally:
-            disk.reads_may_wait(True)
         if not found:
             self._owner.on_loaded()
             return

@@ -122,13 +122,9 @@ class Fetch(Operation):
 
     def _read_then(self, then: Callable[[Read, int, bool], None], may_wait: bool = False) -> None:
         """Reads all partitions and calls back, at once if all that is read is in memory."""
-        disk = self._partitions.world.disk
         cold: list[ColdRead] = []
-        disk.reads_may_wait(may_wait)
-        try:
-            found = self._read_all(cold)
-        finally:
-            disk.reads_may_wait(True)
+        self._reader.may_wait = may_wait
+        found = self._read_all(cold)
         if not cold:
             then(*found)
             return

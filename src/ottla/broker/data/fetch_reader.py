@@ -31,9 +31,12 @@ _DATA = _PartitionData(diverging_epoch=_NOTHING_DIVERGES, current_leader=_NO_HIN
 
 
 class FetchReader:
-    """`leaves_out_known`: partitions of which the client knows all there is to say are None, and cost little."""
+    """`leaves_out_known`: partitions of which the client knows all there is to say are None, and cost little.
 
-    __slots__ = ("_isolation_level", "_leaves_out_known", "_partitions", "_replica_id", "_version")
+    `may_wait`: whether `read` may wait for the disk, or raises `ColdRead`.
+    """
+
+    __slots__ = ("_isolation_level", "_leaves_out_known", "_partitions", "_replica_id", "_version", "may_wait")
 
     def __init__(
         self, partitions: Partitions, version: int, replica_id: int, isolation_level: int, *, leaves_out_known: bool
@@ -43,6 +46,7 @@ class FetchReader:
         self._replica_id = replica_id
         self._isolation_level = isolation_level
         self._leaves_out_known = leaves_out_known
+        self.may_wait = True
 
     def end_of(self, partition: Partition) -> int:
         """The offset before which this client may read."""
@@ -86,10 +90,15 @@ class FetchReader:
                 return None
             return self._data(partition, wanted, _NO_BYTES)
         max_bytes = min(wanted.max_bytes, left)
-        records = partition.read(wanted.offset, max_bytes, end_offset, min_one_batch=min_one_batch)
-        if not min_one_batch and records.size == max_bytes and _begins_with_a_cut_batch(records):
-            return self._data(partition, wanted, _NO_BYTES)
-        return self._data(partition, wanted, records)
+        disk = self._partitions.world.disk
+        disk.reads_may_wait(self.may_wait)  # Here, and nowhere else: what others do for us is not ready for it.
+        try:
+            records = partition.read(wanted.offset, max_bytes, end_offset, min_one_batch=min_one_batch)
+            if not min_one_batch and records.size == max_bytes and _begins_with_a_cut_batch(records):
+                return self._data(partition, wanted, _NO_BYTES)
+            return self._data(partition, wanted, records)
+        finally:
+            disk.reads_may_wait(True)
 
     def _data(
         self,
