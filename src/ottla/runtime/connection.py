@@ -156,7 +156,7 @@ class Connection:
         WORK.request = None
         if request.parts is None:
             request.keep_little()
-        if server.is_full or session.client.is_held or session.is_full(len(self._replies)):
+        if server.is_full or session.client.is_paused or session.is_full(len(self._replies)):
             self._pause_reading()
         elif (elapsed_s := server.answered_s - session.active_s) > _STEP_AMONG_OTHERS_S and (
             elapsed_s > _STEP_S or server.network.is_crowded
@@ -298,7 +298,7 @@ class Connection:
         if self.session.has_room(len(self._replies)) and not self.server.is_full:
             self.resume_reading()
 
-    on_released = maybe_resume
+    on_resumed = maybe_resume
 
     def resume_reading(self) -> None:
         if self._is_reading or not self.session.client.is_open:

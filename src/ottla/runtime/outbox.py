@@ -62,12 +62,12 @@ class Region:
         return data
 
 
-def hold(part: Buffer | FilePart) -> "Buffer | Region":
+def pinned(part: Buffer | FilePart) -> "Buffer | Region":
     """Makes a part safe to keep until its turn comes: bytes are, and a file is kept open, even if its log goes."""
     return part if isinstance(part, bytes | bytearray | memoryview) else Region(part)
 
 
-def hold_all(parts: list[Buffer | FilePart]) -> list[Buffer | Region]:
+def pin_all(parts: list[Buffer | FilePart]) -> list[Buffer | Region]:
     """Holds every part that has bytes, or none: if one cannot be held, the others are let go of.
 
     A little of a file, if it is in memory, is taken out of it here: what is all bytes is sent in one call, where a file
@@ -115,7 +115,7 @@ def release(part: "Buffer | Region") -> None:
 
 
 class Outbox:
-    """Parts in order, each made safe with `hold`. `send` sends what the transport takes, and says why it stopped."""
+    """Parts in order, each made safe with `pinned`. `send` sends what the transport takes, and says why it stopped."""
 
     __slots__ = ("_parts", "buffered", "sent")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import OttlaError, RemoteProtocolError
 from ottla.base.ports import Buffer
-from ottla.runtime.outbox import Region, hold_all, release
+from ottla.runtime.outbox import Region, pin_all, release
 from ottla.runtime.request import RequestContext
 from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
@@ -71,7 +71,7 @@ class PendingRequest(RequestContext):
         version = self.api_version if self._message is not None or self._error_reply is not None else _OLDEST
         parts: Any = encode_response_parts(message, version, self.correlation_id)
         # The first part is bytes: it has the header.
-        return parts if len(parts) == 1 else hold_all(parts)
+        return parts if len(parts) == 1 else pin_all(parts)
 
     def _give(self, parts: Parts) -> None:
         self.parts = parts
@@ -81,8 +81,8 @@ class PendingRequest(RequestContext):
     def fail(self, problem: Exception) -> None:
         """An exception came out of work for this request. Its client is told, and no other notices."""
         connection = self._connection
-        if self.connection.holder is self:
-            self.connection.release()
+        if self.connection.paused_by is self:
+            self.connection.resume()
         if isinstance(problem, RemoteProtocolError):
             connection.hang_up(problem)
             return

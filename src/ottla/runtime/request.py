@@ -12,7 +12,7 @@ from ottla.wire.message import Message
 class Line(Protocol):
     """The connection itself, as far as handlers have to do with it."""
 
-    def on_released(self) -> None: ...
+    def on_resumed(self) -> None: ...
     def hang_up(self, problem: RemoteProtocolError) -> None: ...
 
 
@@ -20,8 +20,8 @@ class Line(Protocol):
 class ClientConnection:
     """Who is on the other end. `software_*` come from ApiVersions (KIP-511).
 
-    A handler that needs time before the requests behind its own may be handled holds the connection, and releases it.
-    If its request fails meanwhile, the connection is released for it. `line` is None where there is no connection: the
+    A handler that needs time before the requests behind its own may be handled pauses the connection, and resumes it.
+    If its request fails meanwhile, the connection is resumed for it. `line` is None where there is no connection: the
     node itself writes.
     """
 
@@ -32,19 +32,19 @@ class ClientConnection:
     software_name: str = "unknown"
     software_version: str = "unknown"
     is_open: bool = True
-    is_held: bool = False
+    is_paused: bool = False
     line: Line | None = None
-    holder: Attributed | None = None
+    paused_by: Attributed | None = None
 
-    def hold(self) -> None:
-        self.is_held = True
-        self.holder = current()
+    def pause(self) -> None:
+        self.is_paused = True
+        self.paused_by = current()
 
-    def release(self) -> None:
-        self.is_held = False
-        self.holder = None
+    def resume(self) -> None:
+        self.is_paused = False
+        self.paused_by = None
         if self.line is not None:
-            self.line.on_released()
+            self.line.on_resumed()
 
     def hang_up(self, problem: RemoteProtocolError) -> None:
         """Closes the connection, at any time: there is no other way to tell the client."""

@@ -29,5 +29,7 @@ class Session:
     def has_room(self, unanswered: int) -> bool:
         """Whether one that had to wait may go on."""
         return (
-            not self.client.is_held and unanswered < MAX_UNANSWERED // 2 and self.unsent_bytes <= MAX_UNSENT_BYTES // 2
+            not self.client.is_paused
+            and unanswered < MAX_UNANSWERED // 2
+            and self.unsent_bytes <= MAX_UNSENT_BYTES // 2
         )

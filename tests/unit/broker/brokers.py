@@ -128,7 +128,7 @@ class StepLine:
     def __init__(self) -> None:
         self.problems: list[Exception] = []
 
-    def on_released(self) -> None:
+    def on_resumed(self) -> None:
         """Nothing waits behind the requests of a test."""
 
     def hang_up(self, problem: Exception) -> None:

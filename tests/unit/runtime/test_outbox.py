@@ -10,7 +10,7 @@ import pytest
 from ottla.log.disk import OsDisk, OsFile
 from ottla.log.outcomes import FileSlice
 from ottla.runtime import outbox as module
-from ottla.runtime.outbox import OnDiskThread, Outbox, hold, hold_all
+from ottla.runtime.outbox import OnDiskThread, Outbox, pin_all, pinned
 from ottla.runtime.tcp import TcpColdSend, TcpTransport
 
 MB = 1 << 20
@@ -82,7 +82,7 @@ def read(sock: socket.socket, size: int) -> bytes:
 def test_what_comes_before_a_cold_part_is_sent_and_the_part_is_given_back(file, sockets):
     outbox = Outbox()
     outbox.add(b"first")
-    outbox.add(hold(FileSlice(file, 0, 100)))
+    outbox.add(pinned(FileSlice(file, 0, 100)))
     region = outbox.send(transport(sockets[0]))
     assert (region.position, region.left) == (0, 100)
     outbox.clear()
@@ -102,7 +102,7 @@ def test_a_client_that_does_not_read_does_not_keep_the_thread(file, sockets):
     ours, theirs = sockets
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000)
     outbox = Outbox()
-    outbox.add(hold(FileSlice(file, 0, 2 * MB)))
+    outbox.add(pinned(FileSlice(file, 0, 2 * MB)))
     received = b""
     for _ in range(1000):
         if not outbox:
@@ -119,7 +119,7 @@ def test_a_client_that_does_not_read_does_not_keep_the_thread(file, sockets):
 def test_a_connection_that_is_closed_meanwhile_does_no_harm(file, sockets):
     ours, theirs = sockets
     outbox = Outbox()
-    outbox.add(hold(FileSlice(file, 0, 10_000)))
+    outbox.add(pinned(FileSlice(file, 0, 10_000)))
     job = OnDiskThread(outbox, transport(ours), outbox._parts[0])
     outbox.clear()
     ours.close()
@@ -142,7 +142,7 @@ def test_a_file_that_ends_before_its_part_does_is_an_error(file, sockets):
 def test_a_transport_that_cannot_send_files_is_given_their_bytes(file):
     outbox = Outbox()
     outbox.add(b"first")
-    outbox.add(hold(FileSlice(file, 0, 2 * MB)))
+    outbox.add(pinned(FileSlice(file, 0, 2 * MB)))
     slow, quick = Reading(1_000_000), Reading(3 * MB)
     assert outbox.send(slow) is None
     assert len(slow.took) == 1_000_000
@@ -157,7 +157,7 @@ def test_a_transport_that_cannot_send_files_is_given_their_bytes(file):
 @pytest.mark.usefixtures("cold")
 def test_what_is_not_in_memory_is_read_by_a_thread_for_such_a_transport(file):
     outbox = Outbox()
-    outbox.add(hold(FileSlice(file, 0, 1 << 20)))
+    outbox.add(pinned(FileSlice(file, 0, 1 << 20)))
     taking = Reading(3 * MB)
     while (region := outbox.send(taking)) is not None:
         job = OnDiskThread(outbox, taking, region)
@@ -168,14 +168,14 @@ def test_what_is_not_in_memory_is_read_by_a_thread_for_such_a_transport(file):
 
 def test_parts_are_let_go_of_when_one_of_them_cannot_be_held(file):
     with pytest.raises(AssertionError, match="no file"):
-        hold_all([b"head", FileSlice(file, 0, MB), Sizeable()])
+        pin_all([b"head", FileSlice(file, 0, MB), Sizeable()])
     file.close()
     assert file.fileno() < 0
 
 
 @pytest.mark.skipif(module._NO_WAIT is None, reason="the system cannot say what is in memory")
 def test_a_little_of_a_file_that_is_in_memory_becomes_bytes_and_pins_nothing(file):
-    held = hold_all([b"head", FileSlice(file, 5, 100), b"between", FileSlice(file, 500, 200), b""])
+    held = pin_all([b"head", FileSlice(file, 5, 100), b"between", FileSlice(file, 500, 200), b""])
     assert held == [b"head" + CONTENT[5:105] + b"between" + CONTENT[500:700]]
     file.close()
     assert file.fileno() < 0
@@ -183,14 +183,14 @@ def test_a_little_of_a_file_that_is_in_memory_becomes_bytes_and_pins_nothing(fil
 
 def test_more_of_a_file_than_a_little_is_sent_from_it(file):
     parts = [b"head", *(FileSlice(file, 0, 10_000) for _ in range(3))]
-    held = hold_all(parts)
+    held = pin_all(parts)
     assert sum(isinstance(part, module.Region) for part in held) >= 2
     for part in held:
         module.release(part)
 
 
 def test_a_part_beyond_the_end_of_its_file_is_left_to_the_sending_to_find_out(file):
-    (part,) = hold_all([FileSlice(file, len(CONTENT) - 5, 10)])
+    (part,) = pin_all([FileSlice(file, len(CONTENT) - 5, 10)])
     assert isinstance(part, module.Region)
     module.release(part)
 

@@ -459,7 +459,7 @@ def test_reading_stops_while_too_much_is_queued() -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_what_comes_behind_a_request_that_holds_its_connection_waits(at_once: bool) -> None:
+def test_what_comes_behind_a_request_that_pauses_its_connection_waits(at_once: bool) -> None:
     async def test() -> None:
         answering = Answering()
         answering.answers_now = False
@@ -470,7 +470,7 @@ def test_what_comes_behind_a_request_that_holds_its_connection_waits(at_once: bo
             def hold(context: RequestContext, message: Message, respond: Respond) -> None:
                 plain_handle(context, message, respond)
                 if context.correlation_id == 1:
-                    context.connection.hold()
+                    context.connection.pause()
 
             answering.handle = hold  # type: ignore[method-assign]
             for number in range(3):
@@ -487,7 +487,7 @@ def test_what_comes_behind_a_request_that_holds_its_connection_waits(at_once: bo
             await asyncio.sleep(0.005)
             assert len(answering.asked) == 3, "an answer is not a release"
             held = next(context.connection for context, _ in answering.asked if context.correlation_id == 1)
-            held.release()
+            held.resume()
             await until(lambda: len(answering.asked) == 4)
             answering.waiting[-1](MetadataResponse())
             assert (await client.read_reply())[0] == 2
@@ -504,9 +504,9 @@ def test_a_connection_that_was_closed_while_held_stays_closed() -> None:
             client.writer.write(metadata_request(0))
             await until(lambda: bool(answering.asked))
             (connection,) = server.connections
-            connection.session.client.hold()
+            connection.session.client.pause()
             connection.close()
-            connection.session.client.release()
+            connection.session.client.resume()
             answering.waiting[0](MetadataResponse())
             assert not server.connections
             assert await client.is_closed()

@@ -170,7 +170,7 @@ def test_a_request_that_fails_lets_go_of_the_connection_that_it_holds() -> None:
     def handle(context, message, respond) -> None:
         scene.wait(context, message, respond)
         if context.correlation_id == 0:
-            context.connection.hold()
+            context.connection.pause()
 
     scene.handle = handle
     client = scene.connect()

@@ -200,4 +200,4 @@ class CoordinatorLog:
             give_out(waiting)
         else:
             uncommitted = Uncommitted(self, log.log_end_offset, waiting)
-            self._partitions.purgatory.hold(uncommitted, [self.partition], self._commit_timeout_ms)
+            self._partitions.purgatory.park(uncommitted, [self.partition], self._commit_timeout_ms)

@@ -3,7 +3,7 @@
 Most batches are checked in a microsecond or two where they are appended. One that has to be decompressed, or converted
 to the topic's codec, can take tens of milliseconds, and kilobytes can expand to a hundred megabytes: the loop does not
 have that time. So such batches are tried first with a small limit; what is too large for that, or known to be, goes to
-a worker. Meanwhile the connection is held: the requests behind it must not overtake this one.
+a worker. Meanwhile the connection is paused: the requests behind it must not overtake this one.
 """
 
 from collections.abc import Callable
@@ -89,10 +89,10 @@ def check_ahead(
         try:
             then(outcomes | found)
         finally:
-            client.release()
+            client.resume()
 
     keep_records(request)
-    client.hold()
+    client.pause()
     partitions.world.workers.run(check_all, checked, key=_ONE_AT_A_TIME)
 
 

@@ -44,7 +44,7 @@ class DeleteRecords(Operation):
                 DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=answers)
             )
         if self._awaited:
-            self._partitions.purgatory.hold(self, list(self._awaited), request.timeout_ms)
+            self._partitions.purgatory.park(self, list(self._awaited), request.timeout_ms)
         else:
             self._respond(self._response)
 

@@ -110,7 +110,7 @@ class Fetch(Operation):
 
     def begin(self) -> None:
         if self._max_wait_ms > 0 and self._min_bytes > 0 and self._is_at_the_end():
-            self._partitions.purgatory.hold(self, list(self._places), self._max_wait_ms)
+            self._partitions.purgatory.park(self, list(self._places), self._max_wait_ms)
             return
         self._read_then(self._reply_or_wait)
 
@@ -118,7 +118,7 @@ class Fetch(Operation):
         if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
             self._reply(read)
         else:
-            self._partitions.purgatory.hold(self, list(self._places), self._max_wait_ms)
+            self._partitions.purgatory.park(self, list(self._places), self._max_wait_ms)
 
     def _read_then(self, then: Callable[[Read, int, bool], None], may_wait: bool = False) -> None:
         """Reads all partitions and calls back, at once if all that is read is in memory."""

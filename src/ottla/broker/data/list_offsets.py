@@ -67,7 +67,7 @@ _Found: TypeAlias = "tuple[int, int] | Exception | None"
 class ListOffsets:
     """One request. Lookups by time are done by a worker, together: they read cold files and decompress batches.
 
-    Meanwhile the connection is held, as Kafka answers the requests of a connection one after the other.
+    Meanwhile the connection is paused, as Kafka answers the requests of a connection one after the other.
     """
 
     __slots__ = ("_context", "_is_consumer", "_lookups", "_partitions", "_request", "_respond", "_response")
@@ -171,7 +171,7 @@ class ListOffsets:
 
     def _look_up(self) -> None:
         client = self._context.connection
-        client.hold()
+        client.pause()
         self._partitions.world.workers.run(
             self._find_all, self._on_found, self._on_fault, key=("time lookups", client.connection_id % _LANES)
         )
@@ -185,7 +185,7 @@ class ListOffsets:
         for lookup, one in zip(self._lookups, found, strict=True):
             self._fill(lookup.answer, *self._outcome(lookup, one))
         self._respond(self._response)
-        self._context.connection.release()
+        self._context.connection.resume()
 
     def _on_fault(self, problem: Exception) -> None:
         self._end_lookups()

@@ -206,7 +206,7 @@ class Produce(Operation):
         for partition in list(self._awaited):
             self.is_done(partition)  # A disk that failed for a later partition may have taken an earlier one with it.
         if self._awaited:
-            self._partitions.purgatory.hold(self, list(self._awaited), self._timeout_ms)
+            self._partitions.purgatory.park(self, list(self._awaited), self._timeout_ms)
         else:
             self._reply()
         for partition in self._grown:
@@ -280,7 +280,11 @@ class Produce(Operation):
             current_leader=_NO_HINT,
         )
         required_offset = appended.last_offset + 1
-        if partition.log.high_watermark < required_offset and self._acks and (self._acks == _ALL or partition.held):
+        if (
+            partition.log.high_watermark < required_offset
+            and self._acks
+            and (self._acks == _ALL or partition.awaits_flush)
+        ):
             self._awaited.setdefault(partition, []).append(_Awaited(required_offset, answer))
         return answer
 

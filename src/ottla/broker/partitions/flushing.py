@@ -40,7 +40,7 @@ def flush_rolled(partitions: "Partitions", partition: Partition) -> None:
 
 def flush_what_waits(partitions: "Partitions", partition: Partition) -> None:
     """After something that flushes had to wait for."""
-    if partition.held:
+    if partition.awaits_flush:
         flush(partitions, partition)
     else:
         flush_rolled(partitions, partition)

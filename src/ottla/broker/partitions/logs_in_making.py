@@ -2,8 +2,8 @@
 
 A partition is announced when its metadata is committed, by this node and by every other, and a client may ask for it a
 moment later. Its log is made by a disk thread, which takes that moment, or longer for one of thousands. The requests
-that name such a partition wait, and no others. The connection is held meanwhile, so that the requests behind it do not
-overtake. A request that has waited for longer than a sound disk needs is answered as things are, with
+that name such a partition wait, and no others. The connection is paused meanwhile, so that the requests behind it do
+not overtake. A request that has waited for longer than a sound disk needs is answered as things are, with
 NOT_LEADER_OR_FOLLOWER: its client looks again.
 
 A coordinator is announced with the partition that it keeps its state in, so that requests to it wait in the same way.
@@ -74,7 +74,7 @@ class _Waiting:
         self._timer: Any = None
 
     def begin(self, timeout_ms: int) -> None:
-        self._context.connection.hold()
+        self._context.connection.pause()
         self._timer = self._partitions.world.timers.after(timeout_ms / 1000, self._resume)
         for name in self._names:
             self._partitions.in_making[name].append(self._on_made)
@@ -90,13 +90,13 @@ class _Waiting:
             return
         self._timer.cancel()
         client = self._context.connection
-        client.is_held = False  # The handler may hold the connection for reasons of its own.
-        client.holder = None
+        client.is_paused = False  # The handler may pause the connection for reasons of its own.
+        client.paused_by = None
         try:
             go_on()
         finally:
-            if not client.is_held:
-                client.release()
+            if not client.is_paused:
+                client.resume()
 
 
 def _in_produce(partitions: "Partitions", version: int, request: Any) -> Names:

@@ -2,7 +2,7 @@
 
 The pure part (who is in sync, where the high watermark is) is `machines.partition_leader`; this joins it to the log.
 What is appended counts as the leader's at once, unless `flush.messages` says that it has to be on the disk first: then
-the partition is `held`, the high watermark stays, and a flush has to follow (`partitions.flushing`).
+the partition is `awaits_flush`, the high watermark stays, and a flush has to follow (`partitions.flushing`).
 """
 
 from collections.abc import Callable
@@ -32,8 +32,8 @@ class Partition:
         "_fresh_segment",
         "_jobs",
         "_when_idle",
+        "awaits_flush",
         "flushed_ms",
-        "held",
         "is_changing_log",
         "is_flushing",
         "is_removing",
@@ -60,7 +60,7 @@ class Partition:
         self.leader_epoch = NO_EPOCH
         self.state: LeaderState | None = None
         self.waiting: dict[Operation, None] | None = None
-        self.held = False
+        self.awaits_flush = False
         self.is_flushing = False
         self.is_changing_log = False
         self.is_removing = False
@@ -141,7 +141,7 @@ class Partition:
     @property
     def local_end_offset(self) -> int:
         """Where the log ends as far as this node answers for it: on the disk, where `flush.messages` asks for that."""
-        return self.log.recovery_point if self.held else self.log.log_end_offset
+        return self.log.recovery_point if self.awaits_flush else self.log.log_end_offset
 
     # Writing
 
@@ -160,8 +160,8 @@ class Partition:
         self._remember(appended.base_offset, len(data))
         end_offset = log.log_end_offset
         if end_offset - log.recovery_point >= self.settings.flush_messages:
-            self.held = True
-        elif not self.held and state.on_local_end(end_offset):
+            self.awaits_flush = True
+        elif not self.awaits_flush and state.on_local_end(end_offset):
             log.advance_high_watermark(state.high_watermark)
         return appended
 
@@ -174,11 +174,11 @@ class Partition:
 
     def on_flushed(self, end_offset: int) -> bool:
         """All before `end_offset` is on the disk. Returns whether the high watermark moved."""
-        if not self.held or self.state is None:
+        if not self.awaits_flush or self.state is None:
             return False
         log_end_offset = self.log.log_end_offset
         if log_end_offset - self.log.recovery_point < self.settings.flush_messages:
-            self.held = False
+            self.awaits_flush = False
             end_offset = log_end_offset
         moved = self.state.on_local_end(min(end_offset, log_end_offset))
         if moved:

@@ -48,7 +48,7 @@ def append(
 
 def announce(partitions: "Partitions", partition: Partition) -> None:
     """Something has been appended. What must be on the disk first moves no high watermark before that."""
-    if partition.held:
+    if partition.awaits_flush:
         flush(partitions, partition)
     elif partition.waiting:
         partitions.purgatory.wake(partition)

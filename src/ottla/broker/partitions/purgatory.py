@@ -57,7 +57,7 @@ class Purgatory:
     def __len__(self) -> int:
         return len(self._operations)
 
-    def hold(self, operation: Operation, places: Sequence[Place], wait_ms: int) -> None:
+    def park(self, operation: Operation, places: Sequence[Place], wait_ms: int) -> None:
         """Lets `operation` wait at `places`, for at most `wait_ms`."""
         operation.places = places
         operation.request = current()

@@ -103,7 +103,7 @@ class _Writing(Operation):
                     self._errors[name] = error
         if self._awaited:
             timeout_ms = self._partitions.node_settings.effective.integer("request.timeout.ms")
-            self._partitions.purgatory.hold(self, list(self._awaited), timeout_ms)
+            self._partitions.purgatory.park(self, list(self._awaited), timeout_ms)
         for partition in grown:
             announce(self._partitions, partition)
         self._is_everywhere = True

@@ -26,7 +26,7 @@ def node() -> TestNode:
 def test_a_small_compressed_batch_is_taken_at_once(node, codec):
     reply = node.ask(produce_request(batch(SMALL, compression=codec)), 9)
     assert reply.is_here
-    assert not node.client.is_held
+    assert not node.client.is_paused
     assert only(reply.message).error_code == ErrorCode.NONE
 
 
@@ -34,9 +34,9 @@ def test_a_small_compressed_batch_is_taken_at_once(node, codec):
 def test_a_batch_that_expands_to_much_is_checked_by_a_worker(node, codec):
     reply = node.ask(produce_request(batch(LARGE, compression=codec)), 9)
     assert not reply.is_here
-    assert node.client.is_held, "what comes behind it on its connection must not overtake it"
+    assert node.client.is_paused, "what comes behind it on its connection must not overtake it"
     node.workers.let_go()
-    assert not node.client.is_held
+    assert not node.client.is_paused
     assert (only(reply.message).error_code, only(reply.message).base_offset) == (ErrorCode.NONE, 0)
     assert values_in(node.fetch()) == [LARGE]
 
@@ -122,4 +122,4 @@ def test_without_acks_an_error_is_told_by_hanging_up_and_nothing_stays_held(node
     node.workers.let_go()
     assert (reply.is_here, reply.message) == (True, None)
     assert len(node.line.problems) == 1
-    assert not node.client.is_held
+    assert not node.client.is_paused

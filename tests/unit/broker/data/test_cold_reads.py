@@ -53,7 +53,7 @@ def test_a_fetch_waits_for_a_worker_and_others_go_on(node, suffix):
     cool(node, 0, suffix)
     reply = node.ask(fetch_request(1, isolation_level=1), 12)
     assert not reply.is_here
-    assert not node.client.is_held
+    assert not node.client.is_paused
     assert values_in(node.fetch(1, index=1))[:1] == [b"b"]
     node.produce(batch(b"more"), acks=1)
     assert until_answered(node, reply) == 1

@@ -39,12 +39,12 @@ def found(reply):
 def test_the_worker_looks_while_the_connection_waits_and_others_are_answered(node):
     reply = ask(node, 200)
     assert not reply.is_here
-    assert node.client.is_held
+    assert node.client.is_paused
     node.produce(batch(timestamp=400), acks=1)
     assert node.fetch(0).high_watermark == 4
     node.workers.step()
     assert found(reply) == (0, 200, 1)
-    assert not node.client.is_held
+    assert not node.client.is_paused
 
 
 @pytest.mark.parametrize("timestamp", [LATEST, EARLIEST])

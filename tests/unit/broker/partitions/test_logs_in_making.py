@@ -101,9 +101,9 @@ def test_the_records_are_still_there_when_the_log_is(node):
 
 def test_requests_behind_it_do_not_overtake(node):
     node.ask(produce_request(batch()), 12)
-    assert node.client.is_held
+    assert node.client.is_paused
     node.workers.let_go()
-    assert not node.client.is_held
+    assert not node.client.is_paused
 
 
 def test_other_partitions_do_not_wait(node):
@@ -111,7 +111,7 @@ def test_other_partitions_do_not_wait(node):
     node.workers.hold()
     node.create_topic("others")
     assert node.produce(batch()).error_code == ErrorCode.NONE
-    assert not node.client.is_held
+    assert not node.client.is_paused
 
 
 def test_one_log_of_several_is_not_enough(node):
@@ -132,7 +132,7 @@ def test_a_disk_that_takes_too_long_is_no_reason_to_wait_for_ever(node):
     assert not reply.is_here
     node.timers.advance(1)
     assert only(reply.message).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert not node.client.is_held
+    assert not node.client.is_paused
     node.workers.let_go()
     assert node.fetch().error_code == ErrorCode.NONE
 

@@ -39,7 +39,7 @@ def test_an_append_moves_the_high_watermark_and_its_announcement_wakes_who_waits
     partition = node.broker.partitions["orders", 0]
     node.broker.partitions.has_news_for_checkpoints = False
     waiting = Waiting(node)
-    node.broker.partitions.purgatory.hold(waiting, [partition], 1000)
+    node.broker.partitions.purgatory.park(waiting, [partition], 1000)
     assert append(node.broker.partitions, partition, bytearray(batch(b"one")), origin).base_offset == 0
     assert partition.log.high_watermark == 1
     assert node.broker.partitions.has_news_for_checkpoints
@@ -53,7 +53,7 @@ def test_what_has_to_be_on_the_disk_first_is_announced_to_the_disk():
     node.create_topic("orders", flush_messages="1")
     partition = node.broker.partitions["orders", 0]
     waiting = Waiting(node)
-    node.broker.partitions.purgatory.hold(waiting, [partition], 1000)
+    node.broker.partitions.purgatory.park(waiting, [partition], 1000)
     append(node.broker.partitions, partition, bytearray(batch(b"one")))
     assert partition.log.high_watermark == 0
     announce(node.broker.partitions, partition)

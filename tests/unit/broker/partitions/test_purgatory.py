@@ -37,7 +37,7 @@ def purgatory() -> tuple[Purgatory, StepTimers]:
 def test_an_operation_completes_when_a_place_has_what_it_wants():
     waiting, timers = purgatory()
     here, there, wish = Place(), Place(), Wish(wanted=2)
-    waiting.hold(wish, [here, there], 1000)
+    waiting.park(wish, [here, there], 1000)
     waiting.wake(here)
     assert wish.completed == 0
     waiting.wake(there)
@@ -48,7 +48,7 @@ def test_an_operation_completes_when_a_place_has_what_it_wants():
 def test_an_operation_completes_when_its_time_is_over_and_not_again():
     waiting, timers = purgatory()
     place, wish = Place(), Wish()
-    waiting.hold(wish, [place], 1000)
+    waiting.park(wish, [place], 1000)
     timers.advance(1000)
     assert wish.completed == 1
     waiting.wake(place)
@@ -60,8 +60,8 @@ def test_a_place_that_goes_releases_who_waits_there():
     waiting, _ = purgatory()
     here, there = Place(), Place()
     mine, other = Wish(wanted=9), Wish(wanted=9)
-    waiting.hold(mine, [here, there], 1000)
-    waiting.hold(other, [there], 1000)
+    waiting.park(mine, [here, there], 1000)
+    waiting.park(other, [there], 1000)
     waiting.release(here)
     assert (mine.completed, other.completed) == (1, 0)
     assert list(there.waiting) == [other]
@@ -78,8 +78,8 @@ def test_a_wake_may_lead_to_another_wake_of_the_same_place():
             waiting.wake(place)
 
     first = First()
-    waiting.hold(first, [place], 1000)
-    waiting.hold(second, [place], 1000)
+    waiting.park(first, [place], 1000)
+    waiting.park(second, [place], 1000)
     waiting.wake(place)
     assert (first.completed, second.completed) == (1, 1)
 
@@ -87,7 +87,7 @@ def test_a_wake_may_lead_to_another_wake_of_the_same_place():
 def test_the_longest_wait_is_a_day():
     waiting, timers = purgatory()
     wish = Wish()
-    waiting.hold(wish, [Place()], (1 << 31) - 1)
+    waiting.park(wish, [Place()], (1 << 31) - 1)
     timers.advance(MAX_WAIT_MS)
     assert wish.completed == 1
 
@@ -97,7 +97,7 @@ def test_operations_of_one_wait_share_a_timer_and_each_completes_at_its_own_time
     wishes = [Wish() for _ in range(4)]
     places = [Place() for _ in wishes]
     for wish, place in zip(wishes, places, strict=True):
-        waiting.hold(wish, [place], 1000)
+        waiting.park(wish, [place], 1000)
         timers.advance(100)
     assert len(timers) == 1
     waiting.wake(places[0])
@@ -117,8 +117,8 @@ def test_operations_of_one_wait_share_a_timer_and_each_completes_at_its_own_time
 def test_a_shorter_wait_that_begins_later_may_be_over_first():
     waiting, timers = purgatory()
     long, short = Wish(), Wish()
-    waiting.hold(long, [Place()], 1000)
-    waiting.hold(short, [Place()], 200)
+    waiting.park(long, [Place()], 1000)
+    waiting.park(short, [Place()], 200)
     timers.advance(200)
     assert (long.completed, short.completed, len(timers)) == (0, 1, 1)
     timers.advance(800)
@@ -135,8 +135,8 @@ def test_an_operation_whose_time_is_over_may_end_the_wait_of_the_next():
             waiting.wake(place)
 
     first = First()
-    waiting.hold(first, [place], 1000)
-    waiting.hold(second, [place], 1000)
+    waiting.park(first, [place], 1000)
+    waiting.park(second, [place], 1000)
     timers.advance(1000)
     assert (first.completed, second.completed, len(waiting), len(timers)) == (1, 1, 0, 0)
 
@@ -145,7 +145,7 @@ def test_the_operations_of_clients_that_have_gone_are_dropped():
     waiting, timers = purgatory()
     gone, here = Wish(), Wish()
     for wish in (gone, here):
-        waiting.hold(wish, [Place()], 1000)
+        waiting.park(wish, [Place()], 1000)
     gone.client.is_open = False
     waiting.drop_closed()
     assert (gone.completed, here.completed, len(waiting), len(timers)) == (1, 0, 1, 1)
@@ -155,7 +155,7 @@ def test_at_the_end_all_are_released():
     waiting, timers = purgatory()
     wishes = [Wish() for _ in range(3)]
     for wish in wishes:
-        waiting.hold(wish, [Place()], 1000)
+        waiting.park(wish, [Place()], 1000)
     waiting.release_all()
     assert [wish.completed for wish in wishes] == [1, 1, 1]
     assert len(timers) == 0
@@ -189,8 +189,8 @@ class Request:
 def test_an_operation_that_breaks_fails_its_own_request_and_no_other(when):
     waiting, timers = purgatory()
     place, request, other = Place(), Request(), Wish()
-    work_for(request, lambda: waiting.hold(Broken(when=when), [place], 1000))
-    waiting.hold(other, [place], 5000)
+    work_for(request, lambda: waiting.park(Broken(when=when), [place], 1000))
+    waiting.park(other, [place], 5000)
     producer = Request()
     if when == "its time is over":
         timers.advance(1000)
@@ -204,6 +204,6 @@ def test_an_operation_that_breaks_fails_its_own_request_and_no_other(when):
 def test_an_operation_of_the_node_itself_that_breaks_is_logged(caplog):
     waiting, _ = purgatory()
     place = Place()
-    waiting.hold(Broken(when="answered"), [place], 1000)
+    waiting.park(Broken(when="answered"), [place], 1000)
     waiting.wake(place)
     assert "Broken, which no client waits for, failed" in caplog.text
