@@ -40,6 +40,7 @@ class FuzzMessages:
         self._known = known
         self._apis = [(key, version) for key, version in apis if key not in UNWANTED]
         self._anything = RandomMessages(random)
+        self._may_be_many = True
 
     def request(self, number: int, *, huge: bool = False) -> tuple[Message, int, bytes]:
         """A message, its version and its frame; `number` is its correlation id, and in the name of its client."""
@@ -70,6 +71,7 @@ class FuzzMessages:
                 setattr(owner, field.attribute, self._repeated(getattr(owner, field.attribute), HUGE))
         else:
             count = self._random.choices((0, 1, 2, 4), (3, 5, 2, 1))[0]
+            self._may_be_many = True
             for owner, field in self._random.sample(fields, min(count, len(fields))):
                 setattr(owner, field.attribute, self._extreme(getattr(owner, field.attribute), field, version))
         return message
@@ -126,7 +128,8 @@ class FuzzMessages:
                     return []
                 case "twice":
                     return [*value, *value] if value else value
-                case "many":
+                case "many" if self._may_be_many:
+                    self._may_be_many = False  # A thousand of a thousand long names would be gigabytes.
                     return self._repeated(value, MANY)
             return value if field.struct or value is None else [*value, self._scalar(field.type)]
         return value if field.struct else self._scalar(field.type)
