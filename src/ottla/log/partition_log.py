@@ -82,6 +82,7 @@ class PartitionLog(ReadableLog):
         self._replacement: Replacement | None = None
         self._unfinished: Callable[[], object] | None = None
         self._state_as_closed = self._state if loaded.is_as_closed else None
+        self._had_something = loaded.had_something
 
     @classmethod
     def open(
@@ -540,7 +541,8 @@ class PartitionLog(ReadableLog):
     @property
     def has_changed(self) -> bool:
         """Whether a clean stop has anything to make durable: see `ottla.log.closing`."""
-        is_as_before = self._state in (_NEVER_WRITTEN, self._state_as_closed)
+        is_untouched = self._state == _NEVER_WRITTEN and not self._had_something
+        is_as_before = is_untouched or self._state == self._state_as_closed
         return not is_as_before or not self.epochs.are_told_before(self.log_end_offset) or self._unfinished is not None
 
     def finish_writing(self) -> list[str]:

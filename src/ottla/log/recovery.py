@@ -69,6 +69,8 @@ class Recovery:
         self.segments: list[Segment] = []
         # Whether all of it is as a clean stop left it: durable, and nothing had to be repaired.
         self.is_as_closed = False
+        # Whether there was anything in the files: what is cut out of them may come back until they are synced.
+        self.had_something = False
         # What must be synced before anything is appended.
         self.unsynced: list[str] = []
         self.warnings: list[str] = []
@@ -80,6 +82,9 @@ class Recovery:
         self.state = ProducerState()
         damaged = self._open_segments(set(found))
         opened, trusted = len(self.segments), self._trusted_segments(damaged)
+        self.had_something = any(
+            segment.size or segment.offset_index.size or segment.time_index.size for segment in self.segments
+        )
         for slot in range(trusted):
             if lost := damaged.get(self.segments[slot].base_offset):
                 self._rebuild_indexes(slot, lost)
