@@ -8,7 +8,7 @@ Requests are handled as they come, several of one connection before the first is
 that a turn of the network brings about at its end, so that clients are not woken one by one. A connection that is the
 only one in its turn sends as soon as its own requests are handled.
 
-A client that has too much under way is not read from until it has less; nor is one that a handler holds. What it has
+A client that has too much under way is not read from until it has less; nor is one that a handler pauses. What it has
 sent already stays with the frames.
 """
 
