@@ -4,6 +4,7 @@ import pytest
 from brokers import TestNode, batch, produce_request
 
 from ottla.broker.dispatch import ROUTES, find_handler, served_versions
+from ottla.broker.services import services_of
 from ottla.runtime.request import RefusedRequest
 from ottla.wire.apis import ApiKey, api
 
@@ -38,3 +39,11 @@ def test_a_request_finds_its_handler():
     node = TestNode()
     node.create_topic()
     assert node.send(produce_request(batch()), 9).responses[0].partition_responses[0].error_code == 0
+
+
+@pytest.mark.parametrize("key", ROUTES, ids=lambda key: key.name)
+def test_a_handler_names_services_that_there_are(key):
+    broker = TestNode().broker
+    names = services_of(find_handler(key, max(served_versions(key))))
+    assert [name for name in names if not hasattr(broker, name)] == []
+    assert "broker" not in names
