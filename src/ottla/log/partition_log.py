@@ -543,7 +543,8 @@ class PartitionLog(ReadableLog):
         """Whether a clean stop has anything to make durable: see `ottla.log.closing`."""
         is_untouched = self._state == _NEVER_WRITTEN and not self._had_something
         is_as_before = is_untouched or self._state == self._state_as_closed
-        return not is_as_before or not self.epochs.are_told_before(self.log_end_offset) or self._unfinished is not None
+        is_told = self.epochs.are_told_before(self.log_end_offset)
+        return not is_as_before or not is_told or self._unfinished is not None or self.active.has_failed_write
 
     def finish_writing(self) -> list[str]:
         """Writes what a clean stop leaves but was only in memory; returns the paths that are to be synced."""

@@ -43,6 +43,7 @@ class Segment(SegmentFiles):
         "_known_max_timestamp",
         "_room",
         "created_ms",
+        "has_failed_write",
         "size",
     )
 
@@ -64,6 +65,8 @@ class Segment(SegmentFiles):
         self.size = size_if_there(disk, self.path(names.LOG))
         self._known_max_timestamp: tuple[int, int] | None = None
         self._first_timestamp: int | None = None
+        self.has_failed_write = False
+        """Whether there may be bytes behind the end, or have been and are not durably gone: for a clean stop."""
 
     def __repr__(self) -> str:
         return f"Segment({self.path(names.LOG)}, {self.size} bytes)"
@@ -91,6 +94,7 @@ class Segment(SegmentFiles):
         try:
             file.write_at(position, data)
         except OSError:
+            self.has_failed_write = True
             with suppress(OSError):  # If this fails too, what was written is cut off when the segment is done with.
                 file.truncate(position)
             raise

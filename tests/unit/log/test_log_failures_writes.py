@@ -72,6 +72,21 @@ class TestTornAppends:
         assert log.log_end_offset == 3
         assert contiguous(headers_in(log))
 
+    def test_are_cut_off_by_a_clean_stop_though_nothing_else_happened(self, disk: MemoryDisk) -> None:
+        """The log is as the last clean stop left it, but for the bytes of a batch that was refused."""
+        directory, log = created(disk, FEW_BYTES)
+        append(log, batch(b"a" * 100))
+        directory.close()
+        directory = open_directory(disk, FEW_BYTES)
+        disk.fail_next("write", errno.ENOSPC)
+        disk.fail_next("truncate", errno.ENOSPC)
+        with pytest.raises(OSError, match="injected"):
+            append(directory.logs[PARTITION], batch(b"b" * 100))
+        directory.close()
+        log = reopened(disk, FEW_BYTES)
+        assert log.log_end_offset == 1
+        assert log.active.size == log.active.file.size()
+
     def test_do_not_end_the_log_after_a_crash(self, disk: MemoryDisk, directory: LogDirectory) -> None:
         directory.logs[PARTITION].flush()
         assert reopened(disk.survivor_of_kill(), FEW_BYTES).log_end_offset == 3
