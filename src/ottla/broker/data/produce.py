@@ -349,7 +349,7 @@ class Produce(Operation):
         return error is not None
 
     def _outcome(self, partition: Partition, required_offset: int) -> ErrorCode | None:
-        if self._partitions.get(partition.name) is not partition:
+        if not self._partitions.holds(partition):
             return self._partitions.find_error(*partition.name)
         if partition.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -86,7 +86,7 @@ class Background:
     def _retain(self, partition: Partition) -> bool:
         """Returns whether there may be more to take out of the partition's log."""
         partitions = self._partitions
-        if partitions.get(partition.name) is not partition or partition.is_removing:
+        if not partitions.holds(partition) or partition.is_removing:
             return False
         try:
             count = partition.log.apply_retention(_SEGMENTS_AT_ONCE)

@@ -21,7 +21,7 @@ def remove_later(partitions: "Partitions", partition: Partition) -> None:
 
 
 def _remove(partitions: "Partitions", partition: Partition) -> None:
-    if partitions.get(partition.name) is not partition:
+    if not partitions.holds(partition):
         return  # The whole directory is on its way out.
     if partition.is_removing:
         remove_later(partitions, partition)

@@ -184,7 +184,7 @@ class _Writing(Operation):
         return not self._awaited
 
     def _outcome(self, partition: Partition, end_offset: int) -> ErrorCode | None:
-        if self._partitions.get(partition.name) is not partition or partition.state is None:
+        if not self._partitions.holds(partition) or partition.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return partition.state.acknowledgement(end_offset, partition.settings.min_insync_replicas)
 

@@ -146,7 +146,7 @@ class LogCleaner:
         """None for a partition whose log cannot be looked at."""
         partitions = self._partitions
         directory = partitions.logs.online.get(partition.directory)
-        if directory is None or partitions.get(partition.name) is not partition:
+        if directory is None or not partitions.holds(partition):
             return None
         try:
             return cleanable(partition.log, directory.cleaner_offset(partition.name), partitions.clock.now_ms())
@@ -159,7 +159,7 @@ class LogCleaner:
     # Cleaning
 
     def _clean(self, partition: Partition, part: Cleanable) -> None:
-        if self._partitions.get(partition.name) is not partition:
+        if not self._partitions.holds(partition):
             return  # Gone while the others were looked at.
         if self._replica_moves.is_moving(partition.name):
             return

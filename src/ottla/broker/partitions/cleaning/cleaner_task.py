@@ -86,7 +86,7 @@ class CleaningTask:
     def _directory(self) -> LogDirectory | None:
         """The partition's directory, as long as the partition is served from it."""
         partitions, partition = self._partitions, self.partition
-        if self._has_ended or partitions.get(partition.name) is not partition:
+        if self._has_ended or not partitions.holds(partition):
             return None
         return partitions.logs.online.get(partition.directory)
 
@@ -187,7 +187,7 @@ class CleaningTask:
         partitions, partition = self._partitions, self.partition
         was_swapped = False
         try:
-            if partitions.get(partition.name) is partition:  # Else its files go, or are not to be touched.
+            if partitions.holds(partition):  # Else its files go, or are not to be touched.
                 was_swapped = partition.log.finish_replacement(replacement)
         except OSError as problem:
             partition.end_job()
