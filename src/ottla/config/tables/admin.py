@@ -5,9 +5,9 @@ from ottla.config.setting import ANY, HIGH, INT_MAX, LOW, MEDIUM, Flag, Int, Lis
 
 SETTINGS = (
     List("bootstrap.servers", (), Items(), HIGH,
-         "Some brokers to ask first, as `host:port`; this or `bootstrap.controllers` must be given."),
+         "Some brokers to ask first, as `host:port`; this or `bootstrap.controllers` must be given.", acted_on=True),
     List("bootstrap.controllers", (), Items(), HIGH,
-         "Some controllers to ask first, to work with the quorum directly (KIP-919)."),
+         "Some controllers to ask first, to work with the quorum directly (KIP-919).", acted_on=True),
     Text("client.id", "", ANY, MEDIUM,
          "Name that brokers log and count quotas under."),
     Int("default.api.timeout.ms", 60_000, at_least(0), MEDIUM,

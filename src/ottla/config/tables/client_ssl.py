@@ -6,7 +6,7 @@ from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, Class, List, Secret, Te
 SETTINGS = (
     Text("security.protocol", "PLAINTEXT",
          OneOf(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"), any_case=True), MEDIUM,
-         "How brokers are spoken to: with or without TLS (SSL), with or without SASL."),
+         "How brokers are spoken to: with or without TLS (SSL), with or without SASL.", acted_on=True),
     Text("security.providers", None, ANY, LOW,
          "Classes that add security algorithms to a Java runtime; without meaning here."),
     Text("ssl.protocol", "TLSv1.3", ANY, MEDIUM,

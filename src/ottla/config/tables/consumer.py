@@ -11,7 +11,7 @@ RESET = Shaped(
 
 SETTINGS = (
     List("bootstrap.servers", REQUIRED, Items(may_be_empty=False), HIGH,
-         "Some brokers to ask first, as `host:port`; the others are learnt from them."),
+         "Some brokers to ask first, as `host:port`; the others are learnt from them.", acted_on=True),
     Text("client.id", "", ANY, LOW,
          "Name that brokers log and count quotas under."),
     Text("client.rack", "", ANY, LOW,

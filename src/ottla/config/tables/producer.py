@@ -5,7 +5,7 @@ from ottla.config.setting import ANY, HIGH, INT_MAX, LOW, MEDIUM, REQUIRED, Clas
 
 SETTINGS = (
     List("bootstrap.servers", REQUIRED, Items(may_be_empty=False), HIGH,
-         "Some brokers to ask first, as `host:port`; the others are learnt from them."),
+         "Some brokers to ask first, as `host:port`; the others are learnt from them.", acted_on=True),
     Text("client.id", "", ANY, MEDIUM,
          "Name that brokers log and count quotas under."),
     Class("key.serializer", REQUIRED, ANY, HIGH,

@@ -1,0 +1,193 @@
+"""The settings of a client, from keyword arguments, a mapping or a properties file.
+
+    Producer(bootstrap_servers="localhost:9092", linger_ms=5)
+    Producer({"bootstrap.servers": "localhost:9092", "linger.ms": 5})
+    Producer.from_properties("client.properties", linger_ms=5)
+
+Names are Kafka's; a keyword has underscores for dots. A value is text, as in a file, or the Python value that it stands
+for; None is as if it were not given. All that is wrong is told at once, in a `ConfigError`. Unlike a node, a client
+refuses a name that it does not know, and says which is nearest. In a file, which several clients may share, a setting
+of another kind of client is only warned about.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ottla.config.parse import ConfigError, Problem, Values, Warned
+from ottla.config.properties import read_properties
+from ottla.config.scopes import Scope, settings
+from ottla.config.setting import REQUIRED, Setting
+from ottla.config.values import HIDDEN, Password, Type, Value
+
+CLIENTS = (Scope.PRODUCER, Scope.CONSUMER, Scope.ADMIN)
+
+
+class SettingWarning(UserWarning):
+    """A setting was accepted and will not do what its author may expect."""
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+
+class ClientSettings(Values):
+    """Checked values by Kafka's name, defaults included. The readers of `Values` give them typed."""
+
+    __slots__ = ("bootstrap", "objects", "warnings")
+
+    def __init__(
+        self, scope: Scope, given: Mapping[str, Value], objects: Mapping[str, object], warned: tuple[Warned, ...] = ()
+    ) -> None:
+        super().__init__(given, settings(scope))
+        self.objects = objects
+        """What was given as a Python object where Kafka names a class: serializers, partitioners, assignors."""
+        self.warnings = warned
+        self.bootstrap = _addresses(self, scope)
+        """Where to find the cluster first: brokers, or controllers if an admin was given those instead."""
+
+    def plug_in(self, key: str) -> object:
+        """The object or the name that was given for a setting that is a class or a list of classes, or its default.
+
+        None where Kafka's has no default.
+        """
+        if key in self.objects:
+            return self.objects[key]
+        return None if self._defaults[key].default is REQUIRED and key not in self.given else self[key]
+
+    def optional_text(self, key: str) -> str | None:
+        return None if self[key] is None else self.text(key)
+
+    def warn(self, stacklevel: int = 3) -> None:
+        """Tells the warnings in Python's way, once a setting; `stacklevel` is that of the user's line."""
+        for warned in self.warnings:
+            warnings.warn(str(warned), SettingWarning, stacklevel=stacklevel)
+
+
+def read_settings(
+    scope: Scope, given: Mapping[str, object] | None = None, keywords: Mapping[str, object] | None = None
+) -> ClientSettings:
+    """Checks everything against its row. Keywords win over the mapping. Raises `ConfigError` with all problems."""
+    named = {**(given or {}), **{key.replace("_", "."): value for key, value in (keywords or {}).items()}}
+    return _read(scope, named, shared=frozenset())
+
+
+def read_settings_file(scope: Scope, content: bytes, keywords: Mapping[str, object] | None = None) -> ClientSettings:
+    """The same from the content of a properties file, with keywords over it."""
+    try:
+        from_file = read_properties(content)
+    except ValueError as wrong:
+        raise ConfigError((Problem("properties file", str(wrong), "in Java's format"),)) from None
+    named = {key.replace("_", "."): value for key, value in (keywords or {}).items()}
+    return _read(scope, {**from_file, **named}, shared=frozenset(from_file) - frozenset(named))
+
+
+def _read(scope: Scope, named: Mapping[str, object], shared: frozenset[str]) -> ClientSettings:
+    table = settings(scope)
+    given: dict[str, Value] = {}
+    objects: dict[str, object] = {}
+    problems: list[Problem] = []
+    warned: list[Warned] = []
+    for key, value in named.items():
+        if value is None:
+            continue
+        row = table.get(key)
+        if row is None:
+            _tell_unknown(scope, key, value, key in shared, problems, warned)
+            continue
+        try:
+            if is_object := _is_object(row, value):
+                objects[key] = value
+            else:
+                given[key] = _value(row, value)
+        except ValueError as expected:
+            problems.append(Problem(key, HIDDEN if row.type is Type.PASSWORD else _shown(value), str(expected)))
+            continue
+        if reason := _unsupported(key, None if is_object else given[key]):
+            problems.append(Problem(key, HIDDEN if row.type is Type.PASSWORD else _shown(value), reason))
+        elif not row.acted_on:
+            warned.append(Warned(key, "this version accepts the setting and does not act on it yet"))
+    if not given.get("bootstrap.servers") and not given.get("bootstrap.controllers"):
+        problems.append(Problem("bootstrap.servers", None, "given: some brokers of the cluster, as host:port"))
+    if problems:
+        raise ConfigError(tuple(problems))
+    return ClientSettings(scope, given, objects, tuple(warned))
+
+
+def _tell_unknown(
+    scope: Scope, key: str, value: object, shared: bool, problems: list[Problem], warned: list[Warned]
+) -> None:
+    others = [other.value for other in CLIENTS if key in settings(other)]
+    if others and shared:
+        warned.append(Warned(key, f"a setting of the {' and the '.join(others)}; the {scope.value} has no use for it"))
+        return
+    if others:
+        hint = f"; this is one of the {' and the '.join(others)}"
+    else:
+        from difflib import get_close_matches  # only those who mistype pay for it
+
+        nearest = get_close_matches(key, settings(scope), n=1, cutoff=0.5)
+        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+    problems.append(Problem(key, _shown(value), f"the name of a setting of the {scope.value}{hint}"))
+
+
+def _unsupported(key: str, value: Value) -> str | None:
+    """Why a setting is refused that asks for what clients do not have: half a security is none."""
+    if key == "security.protocol":
+        return None if str(value).upper() == "PLAINTEXT" else "PLAINTEXT: clients have no TLS and no SASL yet"
+    if key.startswith("ssl."):
+        return "left out: clients have no TLS yet"
+    return "left out: clients have no SASL yet" if key.startswith("sasl.") else None
+
+
+def _is_object(row: Setting, value: object) -> bool:
+    if row.type is Type.CLASS:
+        return not isinstance(value, str)
+    # Assignors and interceptors are classes in a list.
+    return row.type is Type.LIST and not isinstance(value, str) and not _is_texts(value)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list | tuple | set | frozenset) and all(isinstance(item, str) for item in value)
+
+
+def _value(row: Setting, value: object) -> Value:
+    """A Python value as its row's type. Raises `ValueError` that completes "it must be …"."""
+    if isinstance(value, str):
+        return row.parse(value)
+    checked: Value
+    match row.type, value:
+        case Type.BOOLEAN, bool():
+            checked = value
+        case Type.DOUBLE, int() | float() if not isinstance(value, bool):
+            checked = float(value)
+        case Type.LIST, list() | tuple() | set() | frozenset():
+            checked = tuple(sorted(value) if isinstance(value, set | frozenset) else value)
+        case Type.PASSWORD, Password():
+            checked = value
+        # Text has one form only, so what is written as a number is read as text: `acks=1`.
+        case Type.SHORT | Type.INT | Type.LONG | Type.STRING, int() if not isinstance(value, bool):
+            return row.parse(str(value))
+        case _:
+            raise ValueError(str(row.bound) if row.bound is not None else f"a {row.type.value}")
+    row.check(checked)
+    return checked
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _addresses(values: Values, scope: Scope) -> tuple[Address, ...]:
+    key = "bootstrap.controllers" if scope is Scope.ADMIN and values.given.get("bootstrap.controllers") else None
+    return tuple(_address(key or "bootstrap.servers", text) for text in values.list(key or "bootstrap.servers"))
+
+
+def _address(key: str, text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    # A listener's name may stand before it, as in advertised.listeners; an IPv6 address is in brackets.
+    host = host.rpartition("://")[2].removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise ConfigError((Problem(key, text, "host:port, or several of them with commas between"),))
+    return Address(host, int(port))

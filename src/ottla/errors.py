@@ -1,0 +1,4 @@
+"""What `ottla`'s clients raise, by name: `from ottla.errors import TopicAlreadyExists`. See `ottla.client.errors`."""
+
+from ottla.client.errors import *  # noqa: F403 - a second door to the same room
+from ottla.config.parse import ConfigError as ConfigError
