@@ -1,5 +1,7 @@
 """What tests are made of, ours and our users': a real node, and a world that does what it is told.
 
+broker                   a broker for everyone's tests: `ottla.testing.Broker`
+pytest_plugin            the same as fixtures
 node                     a node in a process of its own
 memory_disk              a disk that crashes, tears and fails; crash_model is how
 memory_network           a network without sockets
@@ -12,3 +14,19 @@ step_world               all of these together, for a node or a part of one
 simulation               whole nodes in one thread, from a seed
 history                  batches as producers send them, from a seed
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ottla.testing.broker.own_broker import Broker
+
+__all__ = ["Broker"]
+
+
+def __getattr__(name: str) -> object:
+    """`Broker`, imported when it is asked for: pytest imports this package in projects that never do."""
+    if name == "Broker":
+        from ottla.testing.broker.own_broker import Broker
+
+        return Broker
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,6 @@
+"""A broker for everyone's tests: in a process of its own, or one that is running already.
+
+own_broker       `Broker`: a node that is started for a test and gone after it
+given_broker     a broker that somebody else runs, named by an environment variable
+topics           topics made and deleted with one request each, without a client
+"""

@@ -1,0 +1,78 @@
+"""Fixtures for pytest: a broker for the session, a topic for each test. Active as soon as ottla is installed.
+
+ottla_broker            a `Broker`, started with the first test that asks for it; each worker of pytest-xdist has one
+ottla_topic             the name of a topic that is new for this test
+ottla_broker_factory    makes brokers with settings of their own, which are gone after the test
+
+With `OTTLA_BROKER=host:port` no process is started: `ottla_broker` is the broker that runs there.
+
+pytest imports this module in every project, whether it has to do with brokers or not. So it imports nothing of ours
+before a fixture is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from ottla.testing.broker.given_broker import GivenBroker
+    from ottla.testing.broker.own_broker import Broker
+
+    AnyBroker = Broker | GivenBroker
+    BrokerFactory = Callable[..., Broker]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "ottla_topic(partitions=1, settings={}): what the topic of the fixture `ottla_topic` is like"
+    )
+
+
+@pytest.fixture(scope="session")
+def ottla_broker() -> Iterator[AnyBroker]:
+    """A broker that all tests of the session share: `ottla_broker.bootstrap` is its address."""
+    given = os.environ.get("OTTLA_BROKER")
+    if given:
+        from ottla.testing.broker.given_broker import GivenBroker
+
+        yield GivenBroker(given)
+        return
+    from ottla.testing.broker.own_broker import Broker
+
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def ottla_topic(request: pytest.FixtureRequest, ottla_broker: AnyBroker) -> Iterator[str]:
+    """The name of a topic that no other test has, made from the test's name.
+
+    `@pytest.mark.ottla_topic(partitions=3, settings={"cleanup.policy": "compact"})` makes another one than the usual.
+    On a broker that was given the topic is deleted after the test.
+    """
+    from ottla.testing.broker.topics import topic_name_for
+
+    name = topic_name_for(request.node.name, os.urandom(4).hex())
+    marker = request.node.get_closest_marker("ottla_topic")
+    ottla_broker.create_topic(name, **(marker.kwargs if marker else {}))
+    yield name
+    if os.environ.get("OTTLA_BROKER"):
+        ottla_broker.delete_topic(name)
+
+
+@pytest.fixture
+def ottla_broker_factory() -> Iterator[BrokerFactory]:
+    """`ottla_broker_factory({"num.partitions": 3})` gives a running broker of this test's own."""
+    from ottla.testing.broker.own_broker import Broker
+
+    with ExitStack() as brokers:
+
+        def make(settings: Mapping[str, object] | None = None) -> Broker:
+            return brokers.enter_context(Broker(settings))
+
+        yield make
