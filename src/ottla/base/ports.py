@@ -321,3 +321,31 @@ class Network(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Dialling(Protocol):
+    """A connection in the making."""
+
+    def cancel(self) -> None:
+        """Gives up. Neither callback is called after that."""
+        ...
+
+
+class Dialer(Protocol):
+    """Connecting to others."""
+
+    def dial(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int,
+        send_buffer_bytes: int,
+        then: Callable[[Transport], None],
+        failed: Callable[[OSError], None],
+    ) -> Dialling:
+        """Calls `then` with a transport that is connected, or `failed`: one of them, once, and never within this call.
+
+        The addresses of a host are tried one after the other. A size of -1 is the system's choice.
+        """
+        ...

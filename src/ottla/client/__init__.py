@@ -4,7 +4,12 @@
     settings          from keywords, a mapping or a file to checked values
     serialization     keys and values to bytes and back
     topic_partition   partitions, places in them, brokers
+    promise           what will be known later; coroutines without a loop
+    world             the ports that a client is given
+    network/          one connection to each broker
+    cluster/          metadata, and which broker to ask
     membership/       being a member of a group
+    io/               the real ports: sockets, threads, asyncio, clocks, chance
 
 Import from the modules; this package imports nothing, so that a program pays only for what it uses.
 """

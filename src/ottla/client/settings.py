@@ -31,6 +31,9 @@ class Address(NamedTuple):
     host: str
     port: int
 
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 class ClientSettings(Values):
     """Checked values by Kafka's name, defaults included. The readers of `Values` give them typed."""

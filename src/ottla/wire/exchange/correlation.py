@@ -60,8 +60,12 @@ class Correlation(Generic[AskedT]):
         self._in_flight.popleft()
         return oldest.asked, response
 
+    def in_flight(self) -> list[AskedT]:
+        """What was asked and is not answered yet, the oldest first."""
+        return [one.asked for one in self._in_flight]
+
     def take_unanswered(self) -> list[AskedT]:
         """What was asked and will not be answered: the connection is closed."""
-        unanswered = [one.asked for one in self._in_flight]
+        unanswered = self.in_flight()
         self._in_flight.clear()
         return unanswered

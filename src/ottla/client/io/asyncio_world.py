@@ -1,0 +1,143 @@
+"""The ports of a client over a running asyncio loop. Everything happens on the loop's thread, and no lock is needed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Any, TypeVar
+
+from ottla.base.ports import Watcher
+from ottla.client.errors import ForkedClient
+from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
+from ottla.client.io.tcp import AddressInfo, TcpDialer, numeric_address
+from ottla.client.promise import Promise
+from ottla.client.world import ClientWorld
+
+T = TypeVar("T")
+
+
+class AsyncioTimer:
+    __slots__ = ("_callback", "_handle", "_interval_s", "_timers")
+
+    def __init__(self, timers: "AsyncioTimers", callback: Callable[[], None], interval_s: float | None) -> None:
+        self._timers = timers
+        self._callback = callback
+        self._interval_s = interval_s
+        self._handle: asyncio.TimerHandle | None = None
+
+    def arm(self, delay_s: float) -> None:
+        self._handle = self._timers.loop.call_later(max(delay_s, 0.0), self._fire)
+        self._timers.armed.add(self)
+
+    def cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._timers.armed.discard(self)
+
+    def _fire(self) -> None:
+        self._timers.armed.discard(self)
+        if self._interval_s is not None:
+            self.arm(self._interval_s)
+        self._callback()
+
+
+class AsyncioTimers:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.now_s = monotonic
+        self.armed: set[AsyncioTimer] = set()
+
+    def after(self, delay_s: float, callback: Callable[[], None]) -> AsyncioTimer:
+        timer = AsyncioTimer(self, callback, None)
+        timer.arm(delay_s)
+        return timer
+
+    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> AsyncioTimer:
+        timer = AsyncioTimer(self, callback, interval_s)
+        timer.arm(interval_s if first_s is None else first_s)
+        return timer
+
+    def close(self) -> None:
+        for timer in list(self.armed):
+            timer.cancel()
+
+
+class AsyncioPoller:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._watched: dict[int, tuple[Watcher, bool, bool]] = {}
+
+    def watch(self, fd: int, watcher: Watcher | None, *, reading: bool, writing: bool) -> None:
+        before = self._watched.pop(fd, None)
+        _, was_reading, was_writing = before or (None, False, False)
+        if watcher is not None and (reading or writing):
+            self._watched[fd] = (watcher, reading, writing)
+        else:
+            reading = writing = False
+        if reading:
+            assert watcher is not None
+            self._loop.add_reader(fd, watcher.on_readable)
+        elif was_reading:
+            self._loop.remove_reader(fd)
+        if writing:
+            assert watcher is not None
+            self._loop.add_writer(fd, watcher.on_writable)
+        elif was_writing:
+            self._loop.remove_writer(fd)
+
+    def resolve(
+        self, host: str, port: int, then: Callable[[Sequence[AddressInfo]], None], failed: Callable[[OSError], None]
+    ) -> None:
+        if (known := numeric_address(host, port)) is not None:
+            self._loop.call_soon(then, known)
+            return
+
+        def on_resolved(done: "asyncio.Future[Any]") -> None:
+            problem = None if done.cancelled() else done.exception()
+            if isinstance(problem, OSError):
+                failed(problem)
+            elif not done.cancelled():
+                then(done.result())
+
+        asking = self._loop.create_task(self._loop.getaddrinfo(host, port))
+        asking.add_done_callback(on_resolved)
+
+    def close(self) -> None:
+        for fd in list(self._watched):
+            self.watch(fd, None, reading=False, writing=False)
+
+
+class AsyncioWorld:
+    """One client's, in the loop that runs when it is made."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.loop = loop
+        self._poller = AsyncioPoller(loop)
+        self._timers = AsyncioTimers(loop)
+        self.world = ClientWorld(RealClock(), self._timers, RealEntropy(), TcpDialer(self._poller), log_problem)
+
+    def check(self) -> None:
+        """Raises in another loop than the one that the client was made in, and so in a fork too."""
+        if asyncio.get_running_loop() is not self.loop:
+            raise ForkedClient("this client was made in another event loop")
+
+    def future(self, promise: Promise[T]) -> "asyncio.Future[T]":
+        """What asyncio can await."""
+        future: asyncio.Future[T] = self.loop.create_future()
+
+        def settle(done: Promise[T]) -> None:
+            if future.done():
+                return
+            if done.error is not None:
+                future.set_exception(done.error)
+            else:
+                future.set_result(done.value())
+
+        promise.on_done(settle)
+        return future
+
+    def close(self) -> None:
+        """No timer fires and no socket is watched after this."""
+        self._timers.close()
+        self._poller.close()

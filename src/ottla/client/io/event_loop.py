@@ -1,0 +1,197 @@
+"""Readiness of sockets, timers, and calls from other threads, in turns.
+
+Theory of operation. A turn waits for what is ready without the lock, and handles it under the lock. Any thread may take
+a turn, and two may: then one of them finds nothing left to receive, which watchers must expect. With the lock, any
+thread may set timers and watch sockets; it wakes a turn that would sleep too long. What a callback raises is reported
+and costs nothing else.
+"""
+
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+from threading import RLock, Thread
+from time import monotonic
+from typing import Any
+
+from ottla.base.ports import Watcher
+from ottla.client.io.tcp import AddressInfo, addresses_of, numeric_address
+
+MOST_WAIT_S = 3600.0
+"""As long as a turn may wait if there is nothing to wait for."""
+
+
+class LoopTimer:
+    """One that was set: it fires once, or again and again, until it is cancelled."""
+
+    __slots__ = ("callback", "interval_s", "is_set")
+
+    def __init__(self, callback: Callable[[], None], interval_s: float | None) -> None:
+        self.callback = callback
+        self.interval_s = interval_s
+        self.is_set = True
+
+    def cancel(self) -> None:
+        self.is_set = False
+
+
+class EventLoop:
+    """The ports `Timers` and `Poller` in one. All methods but `turn`, `wake` and `call` want `lock` to be held."""
+
+    def __init__(self, report: Callable[[Exception], None]) -> None:
+        self.lock = RLock()
+        self.now_s = monotonic
+        self._report = report
+        self._selector = DefaultSelector()
+        self._watchers: dict[int, Watcher] = {}
+        self._timers: list[tuple[float, int, LoopTimer]] = []
+        self._timer_count = 0
+        self._calls: deque[Callable[[], None]] = deque()
+        self._sleeps_until_s = 0.0
+        self._waker, self._wakened = socket.socketpair()
+        self._waker.setblocking(False)
+        self._wakened.setblocking(False)
+        self._selector.register(self._wakened, EVENT_READ)
+        self._is_closed = False
+
+    # --- turns ---
+
+    def turn(self, timeout_s: float) -> None:
+        """Waits for at most that time for something to happen, and handles it."""
+        with self.lock:
+            if self._is_closed:
+                return
+            now_s = monotonic()
+            if self._calls:
+                timeout_s = 0.0
+            elif self._timers:
+                timeout_s = min(timeout_s, max(self._timers[0][0] - now_s, 0.0))
+            self._sleeps_until_s = now_s + timeout_s
+        events = self._selector.select(timeout_s)
+        with self.lock:
+            self._sleeps_until_s = 0.0
+            if not self._is_closed:
+                self._handle(events)
+
+    def _handle(self, events: list[tuple[Any, int]]) -> None:
+        for key, mask in events:
+            watcher = self._watchers.get(key.fd)
+            if watcher is None:
+                if key.fileobj is self._wakened:
+                    self._drain_waker()
+                continue
+            if mask & EVENT_READ:
+                self._run(watcher.on_readable)
+            if mask & EVENT_WRITE and self._watchers.get(key.fd) is watcher:
+                self._run(watcher.on_writable)
+        for _ in range(len(self._calls)):
+            self._run(self._calls.popleft())
+        if self._timers and self._timers[0][0] <= (now_s := monotonic()):
+            self._fire(now_s)
+
+    def _fire(self, now_s: float) -> None:
+        while self._timers and self._timers[0][0] <= now_s:
+            timer = heappop(self._timers)[2]
+            if not timer.is_set:
+                continue
+            if timer.interval_s is None:
+                timer.is_set = False
+            else:
+                self._arm(timer, timer.interval_s)
+            self._run(timer.callback)
+
+    def _run(self, callback: Callable[[], None]) -> None:
+        try:
+            callback()
+        except Exception as problem:
+            self._report(problem)
+
+    def wake(self) -> None:
+        """Ends a turn that waits. From any thread."""
+        try:
+            self._waker.send(b"\0")
+        except OSError:
+            return  # full: it is awake; or closed
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """Has it called in the next turn. From any thread."""
+        self._calls.append(callback)
+        self.wake()
+
+    def _drain_waker(self) -> None:
+        try:
+            self._wakened.recv(4096)
+        except OSError:
+            return
+
+    # --- timers ---
+
+    def after(self, delay_s: float, callback: Callable[[], None]) -> LoopTimer:
+        timer = LoopTimer(callback, None)
+        self._arm(timer, delay_s)
+        return timer
+
+    def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> LoopTimer:
+        timer = LoopTimer(callback, interval_s)
+        self._arm(timer, interval_s if first_s is None else first_s)
+        return timer
+
+    def _arm(self, timer: LoopTimer, delay_s: float) -> None:
+        due_s = monotonic() + max(delay_s, 0.0)
+        self._timer_count += 1
+        heappush(self._timers, (due_s, self._timer_count, timer))
+        if due_s < self._sleeps_until_s:
+            self.wake()
+
+    # --- sockets ---
+
+    def watch(self, fd: int, watcher: Watcher | None, *, reading: bool, writing: bool) -> None:
+        events = (EVENT_READ if reading else 0) | (EVENT_WRITE if writing else 0)
+        is_known = fd in self._watchers
+        if watcher is None or not events:
+            if is_known:
+                del self._watchers[fd]
+                self._selector.unregister(fd)
+            return
+        self._watchers[fd] = watcher
+        if is_known:
+            self._selector.modify(fd, events)
+        else:
+            self._selector.register(fd, events)
+
+    def resolve(
+        self, host: str, port: int, then: Callable[[Sequence[AddressInfo]], None], failed: Callable[[OSError], None]
+    ) -> None:
+        """A name is asked for on a thread of its own: the resolver may take its time."""
+        if (known := numeric_address(host, port)) is not None:
+            self._calls.append(lambda: then(known))
+            self.wake()
+            return
+
+        def ask() -> None:
+            try:
+                addresses = addresses_of(host, port)
+            except OSError as problem:
+                unknown = problem
+                self.call(lambda: failed(unknown))
+            else:
+                self.call(lambda: then(addresses))
+
+        Thread(target=ask, name=f"ottla-resolve-{host}", daemon=True).start()
+
+    def close(self) -> None:
+        """No timer fires and no watcher is called after this."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._timers.clear()
+        self._calls.clear()
+        self._watchers.clear()
+        self.wake()
+
+    def release(self) -> None:
+        """Closes the descriptors. Only when no thread takes a turn any more."""
+        self._selector.close()
+        self._waker.close()
+        self._wakened.close()

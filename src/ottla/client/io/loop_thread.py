@@ -1,0 +1,177 @@
+"""The event loop of a blocking client, driven by its own thread or by a caller who waits.
+
+Theory of operation. A turn taken on another thread costs a caller two switches of threads, and Python gives a busy
+caller's processor away only every 5 ms. So a caller who waits takes the turns itself, one caller at a time; the loop's
+own thread stands aside meanwhile, and for `_GRACE_S` after: a caller who polls in a loop is the only one that runs.
+When no caller drives, the thread does, so that heartbeats, retries and prefetching go on while the application works.
+
+A fork has no such thread and would share our sockets: the child is told so (`ForkedClient`) instead of hanging.
+"""
+
+import atexit
+import os
+from collections.abc import Callable
+from threading import Event, Lock, Thread, current_thread
+from time import monotonic
+from typing import Any, Final, TypeVar
+from weakref import WeakSet
+
+from ottla.base.errors import ClientError
+from ottla.client.errors import ClientClosed, ForkedClient
+from ottla.client.io.event_loop import MOST_WAIT_S, EventLoop
+from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
+from ottla.client.io.tcp import TcpDialer
+from ottla.client.promise import Promise
+from ottla.client.world import ClientWorld
+
+T = TypeVar("T")
+
+_GRACE_S: Final = 0.005
+_STOP_TIMEOUT_S: Final = 10.0
+
+_alive: "WeakSet[LoopThread]" = WeakSet()
+
+
+class LoopThread:
+    """`world` is what the cores are given; `lock` is to be held by whoever calls them."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = EventLoop(log_problem)
+        self.lock = self.loop.lock
+        self.world = ClientWorld(RealClock(), self.loop, RealEntropy(), TcpDialer(self.loop), log_problem)
+        self.is_forked = False
+        self._driving = Lock()
+        self._is_wanted = False
+        self._waiting = 0
+        self._last_driven_s = 0.0
+        self._parked = Event()
+        self._is_stopped = False
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+        _alive.add(self)
+
+    # --- for callers ---
+
+    def check(self) -> None:
+        """Raises where this client cannot be used: in a fork, or once it is stopped."""
+        if self.is_forked:
+            raise ForkedClient("this client was made before the process forked")
+        if self._is_stopped:
+            raise ClientClosed("the client was closed")
+
+    def ask(self, begin: Callable[[], Promise[T]], timeout_s: float | None = None) -> T:
+        """Calls a core, and waits for what it promises. Raises `TimeoutError`, or the promise's error."""
+        self.check()
+        with self.lock:
+            promise = begin()
+        if not self.wait(promise, timeout_s):
+            raise TimeoutError(f"nothing came within {timeout_s} s")
+        return promise.value()
+
+    def wait(self, promise: Promise[Any], timeout_s: float | None = None) -> bool:
+        """Until the promise is done; returns whether it is. The caller does not hold the lock."""
+        if promise.is_done:
+            return True
+        if current_thread() is self._thread:
+            raise ClientError("a callback of the client cannot wait for the client: do it on another thread")
+        deadline_s = monotonic() + (MOST_WAIT_S if timeout_s is None else timeout_s)
+        while not promise.is_done and not self._is_stopped:
+            left_s = deadline_s - monotonic()
+            if left_s <= 0:
+                if timeout_s is not None:
+                    return False
+                deadline_s += MOST_WAIT_S
+            elif self._take_wheel():
+                try:
+                    while not promise.is_done and not self._is_stopped and (left_s := deadline_s - monotonic()) > 0:
+                        self.loop.turn(left_s)
+                finally:
+                    self._leave_wheel()
+            else:
+                self._wait_for_others(promise, left_s)
+        if not promise.is_done:
+            raise ClientClosed("the client was closed")
+        return True
+
+    def drive(self) -> None:
+        """Handles what is ready, if no other thread does, without waiting. For a caller who has filled much."""
+        if self._take_wheel(patience_s=0.0):
+            try:
+                self.loop.turn(0.0)
+            finally:
+                self._leave_wheel()
+
+    def _take_wheel(self, patience_s: float = 0.001) -> bool:
+        if self._driving.acquire(blocking=False):
+            return True
+        self._is_wanted = True
+        self.loop.wake()
+        return patience_s > 0 and self._driving.acquire(timeout=patience_s)
+
+    def _leave_wheel(self) -> None:
+        self._last_driven_s = monotonic()
+        self._driving.release()
+        if self._waiting:
+            self._parked.set()
+
+    def _wait_for_others(self, promise: Promise[Any], timeout_s: float) -> None:
+        """Another caller drives: it, or the loop's thread after it, settles the promise."""
+        done = Event()
+        with self.lock:
+            promise.on_done(lambda _: done.set())
+        self._waiting += 1
+        try:
+            done.wait(min(timeout_s, 1.0))
+        finally:
+            self._waiting -= 1
+
+    # --- the loop's own thread ---
+
+    def _run(self) -> None:
+        while not self._is_stopped:
+            rest_s = self._last_driven_s + _GRACE_S - monotonic()
+            if self._is_wanted or (rest_s > 0 and not self._waiting):
+                self._is_wanted = False
+                self._parked.wait(max(rest_s, _GRACE_S))
+                self._parked.clear()
+                continue
+            if not self._driving.acquire(blocking=False):
+                self._parked.wait(_GRACE_S)
+                self._parked.clear()
+                continue
+            try:
+                self.loop.turn(MOST_WAIT_S)
+            finally:
+                self._driving.release()
+
+    def stop(self) -> None:
+        """Ends the thread. What the cores promised and did not settle stays so: they are closed before."""
+        if self._is_stopped or self.is_forked:
+            return
+        self._is_stopped = True
+        with self.lock:
+            self.loop.close()
+        self._parked.set()
+        self.loop.wake()
+        if current_thread() is not self._thread:
+            self._thread.join(_STOP_TIMEOUT_S)
+        if not self._thread.is_alive() and self._driving.acquire(timeout=1.0):
+            self.loop.release()
+            self._driving.release()
+        _alive.discard(self)
+
+
+def _stop_all() -> None:
+    """Before the interpreter ends: a thread of ours must not wake up in what is left of it."""
+    for thread in list(_alive):
+        thread.stop()
+
+
+def _mark_forked() -> None:
+    for thread in list(_alive):
+        thread.is_forked = True
+    _alive.clear()
+
+
+atexit.register(_stop_all)
+os.register_at_fork(after_in_child=_mark_forked)

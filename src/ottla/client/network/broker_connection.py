@@ -1,0 +1,314 @@
+"""One connection to one broker: requests out, responses in, in order.
+
+Theory of operation. A connection goes through four states, and never back:
+
+    DIALLING      what is asked waits
+    GREETING      authentication, then ApiVersions; what is asked waits
+    OPEN          requests are sent as they are asked, in the newest version that both sides know
+    CLOSED        what waited or was in flight is rejected, with the reason
+
+A request that is not answered in its time closes the connection, as in Kafka's own clients: responses come in order, so
+nothing behind it would come either. While the broker has us throttled (KIP-219), what is asked waits.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from ottla.base.errors import LocalProtocolError, ProtocolError
+from ottla.base.ports import Buffer, Timer, Transport
+from ottla.client.errors import Disconnected, KafkaError, RequestTimedOut, UnsupportedVersion
+from ottla.client.network.api_versions import ApiVersions, Negotiation
+from ottla.client.network.authentication import Authentication
+from ottla.client.promise import Promise
+from ottla.client.settings import Address
+from ottla.client.world import ClientWorld
+from ottla.wire.exchange.correlation import Correlation
+from ottla.wire.exchange.frames import Frames
+from ottla.wire.message import Message
+
+Ask = Message | Callable[[int], Message]
+"""A request, or what makes one for the version that is chosen."""
+
+_MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
+_MOST_PARTS: Final = 64
+
+
+class State(Enum):
+    DIALLING = "dialling"
+    GREETING = "greeting"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class ConnectionLimits(NamedTuple):
+    """Of the settings what every connection needs."""
+
+    client_id: str | None
+    setup_timeout_ms: float
+    receive_buffer_bytes: int
+    send_buffer_bytes: int
+
+
+class _Asked(NamedTuple):
+    api_key: int
+    request: Ask
+    newest: int | None
+    has_response: bool
+    deadline_s: float
+    outcome: Promise[Any]
+
+
+class BrokerConnection:
+    """`scratch` is what all connections of a client receive into. `on_closed` is told the reason, once."""
+
+    def __init__(
+        self,
+        world: ClientWorld,
+        address: Address,
+        limits: ConnectionLimits,
+        authentication: Authentication,
+        scratch: memoryview,
+        on_closed: Callable[["BrokerConnection", KafkaError], None],
+    ) -> None:
+        self.address = address
+        self.state = State.DIALLING
+        self.ready: Promise[ApiVersions] = Promise()
+        """What the broker serves, once it has told."""
+        self.last_used_s = world.now_s()
+        self._world = world
+        self._authentication = authentication
+        self._scratch = scratch
+        self._on_closed = on_closed
+        self._limits = limits
+        self._negotiation = Negotiation(limits.client_id)
+        self._correlation: Correlation[_Asked] = Correlation(limits.client_id)
+        self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame")
+        self._versions = ApiVersions({})
+        self._transport: Transport | None = None
+        self._waiting: deque[_Asked] = deque()
+        self._unsent: deque[Buffer] = deque()
+        self._throttled_until_s = 0.0
+        self._timer: Timer = world.timers.after(limits.setup_timeout_ms / 1000, self._on_setup_timeout)
+        self._timer_due_s = 0.0
+        self._dialling = world.dialer.dial(
+            address.host,
+            address.port,
+            receive_buffer_bytes=limits.receive_buffer_bytes,
+            send_buffer_bytes=limits.send_buffer_bytes,
+            then=self._on_connected,
+            failed=self._on_dial_failed,
+        )
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that have been asked and not answered."""
+        return len(self._correlation) + len(self._waiting)
+
+    def ask(
+        self, api_key: int, request: Ask, *, timeout_ms: float, newest: int | None = None, has_response: bool = True
+    ) -> Promise[Any]:
+        """What the broker answers; None, once the bytes are on their way, if it has no response."""
+        assert self.state is not State.CLOSED, "asked of a connection that is closed"
+        outcome: Promise[Any] = Promise()
+        deadline_s = self._world.now_s() + timeout_ms / 1000
+        self._waiting.append(_Asked(api_key, request, newest, has_response, deadline_s, outcome))
+        if self.state is State.OPEN:
+            self._send_waiting()
+            self._watch_deadline(deadline_s)
+        return outcome
+
+    def close(self, error: KafkaError) -> None:
+        """Rejects what is asked and not answered with this error."""
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self._timer.cancel()
+        self._dialling.cancel()
+        if self._transport is not None:
+            self._transport.close()
+        self._frames.clear()
+        self._unsent.clear()
+        unanswered = [*self._correlation.take_unanswered(), *self._waiting]
+        self._waiting.clear()
+        self._on_closed(self, error)
+        self.ready.reject_if_waiting(error)
+        for asked in unanswered:
+            asked.outcome.reject_if_waiting(error)
+
+    # --- becoming open ---
+
+    def _on_connected(self, transport: Transport) -> None:
+        self.state = State.GREETING
+        self._transport = transport
+        transport.watch(self, reading=True, writing=False)
+        self._authentication.begin().on_done(self._on_authenticated)
+
+    def _on_authenticated(self, done: Promise[None]) -> None:
+        if done.error is not None:
+            self._close_for(done.error)
+        else:
+            self._send([self._negotiation.question()])
+
+    def _greet(self, frame: Buffer) -> None:
+        versions = self._negotiation.on_frame(frame)
+        if versions is None:
+            self._send([self._negotiation.question()])
+            return
+        self.state = State.OPEN
+        self._versions = versions
+        self._timer.cancel()
+        self._timer_due_s = float("inf")
+        self.ready.resolve(versions)
+        self._send_waiting()
+        if deadlines := [asked.deadline_s for asked in self._open_requests()]:
+            self._watch_deadline(min(deadlines))
+
+    def _on_dial_failed(self, problem: OSError) -> None:
+        self.close(Disconnected(f"no connection to {self.address}: {problem.strerror or problem}"))
+
+    def _on_setup_timeout(self) -> None:
+        self.close(Disconnected(f"{self.address} did not answer within {self._limits.setup_timeout_ms:.0f} ms"))
+
+    # --- requests out ---
+
+    def _send_waiting(self) -> None:
+        parts: list[Any] = []
+        now_s = self._world.now_s()
+        while self._waiting and self.state is State.OPEN:
+            if now_s < self._throttled_until_s:
+                self._world.timers.after(self._throttled_until_s - now_s, self._on_throttle_over)
+                break
+            asked = self._waiting.popleft()
+            try:
+                version = self._versions.newest(asked.api_key, asked.newest)
+                request = asked.request(version) if callable(asked.request) else asked.request
+                parts += self._correlation.ask(request, version, asked, has_response=asked.has_response)
+            except (LocalProtocolError, KafkaError) as problem:
+                asked.outcome.reject(_refusal(problem))
+                continue
+            if not asked.has_response:
+                asked.outcome.resolve(None)
+        if parts:
+            self._send(parts)
+
+    def _on_throttle_over(self) -> None:
+        if self.state is State.OPEN:
+            self._send_waiting()
+
+    def _send(self, parts: list[Any]) -> None:
+        self.last_used_s = self._world.now_s()
+        had_room = not self._unsent
+        self._unsent.extend(parts)
+        if had_room:
+            self.on_writable()
+
+    def on_writable(self) -> None:
+        transport = self._transport
+        if transport is None or self.state is State.CLOSED:
+            return
+        unsent = self._unsent
+        had_to_wait = False
+        try:
+            while unsent and not had_to_wait:
+                parts = [unsent[index] for index in range(min(len(unsent), _MOST_PARTS))]
+                had_to_wait = self._drop_sent(transport.send_parts(parts, more=False), parts)
+        except BlockingIOError:
+            pass
+        except OSError as problem:
+            self._lose(problem)
+            return
+        transport.watch(self, reading=True, writing=bool(unsent))
+
+    def _drop_sent(self, sent: int, parts: list[Buffer]) -> bool:
+        """Returns whether something of these parts was not taken."""
+        for part in parts:
+            if sent < len(part):
+                self._unsent[0] = memoryview(part)[sent:]
+                return True
+            sent -= len(part)
+            self._unsent.popleft()
+        return False
+
+    # --- responses in ---
+
+    def on_readable(self) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        try:
+            while self.state is not State.CLOSED:
+                if self._frames.has_begun:
+                    with self._frames.room() as room:
+                        size = len(room)
+                        count = transport.receive_into(room)
+                    if count:
+                        self._frames.fill(count, self._on_frame)
+                else:
+                    size = len(self._scratch)
+                    count = transport.receive_into(self._scratch)
+                    if count:
+                        self._frames.take(self._scratch[:count], self._on_scratch_frame)
+                if not count:
+                    self.close(Disconnected(f"{self.address} closed the connection"))
+                elif count < size:
+                    return
+        except BlockingIOError:
+            pass
+        except OSError as problem:
+            self._lose(problem)
+        except (ProtocolError, KafkaError) as problem:
+            self._close_for(problem)
+
+    def _on_scratch_frame(self, frame: memoryview) -> bool:
+        """What is in the scratch buffer is overwritten by what comes next, and a response may be kept."""
+        return self._on_frame(memoryview(bytes(frame)))
+
+    def _on_frame(self, frame: memoryview) -> bool:
+        if self.state is State.GREETING:
+            self._greet(frame)
+        elif self.state is State.OPEN:
+            asked, response = self._correlation.on_frame(frame)
+            self.last_used_s = self._world.now_s()
+            if throttle_ms := getattr(response, "throttle_time_ms", 0):
+                self._throttled_until_s = self.last_used_s + throttle_ms / 1000
+            asked.outcome.resolve_if_waiting(response)
+        return True
+
+    # --- what goes wrong ---
+
+    def _open_requests(self) -> list[_Asked]:
+        return [*self._correlation.in_flight(), *self._waiting]
+
+    def _watch_deadline(self, deadline_s: float) -> None:
+        """One timer stands for all requests, at the earliest deadline; it looks again when it fires."""
+        if deadline_s < self._timer_due_s:
+            self._timer.cancel()
+            self._timer_due_s = deadline_s
+            self._timer = self._world.timers.after(deadline_s - self._world.now_s(), self._on_deadline)
+
+    def _on_deadline(self) -> None:
+        self._timer_due_s = float("inf")
+        requests = self._open_requests()
+        if not requests:
+            return
+        late = min(requests, key=lambda asked: asked.deadline_s)
+        if late.deadline_s <= self._world.now_s() + 0.0005:
+            self.close(RequestTimedOut(f"{self.address} did not answer a request in time"))
+        else:
+            self._watch_deadline(late.deadline_s)
+
+    def _lose(self, problem: OSError) -> None:
+        self.close(Disconnected(f"the connection to {self.address} broke: {problem.strerror or problem}"))
+
+    def _close_for(self, problem: Exception) -> None:
+        if isinstance(problem, KafkaError):
+            self.close(problem)
+        else:
+            self.close(Disconnected(f"{self.address} broke the protocol: {problem}"))
+
+
+def _refusal(problem: Exception) -> Exception:
+    """A field that the chosen version has no place for is a feature that the broker does not have."""
+    return problem if isinstance(problem, KafkaError) else UnsupportedVersion(f"the broker is too old: {problem}")

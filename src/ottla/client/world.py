@@ -1,0 +1,58 @@
+"""The world of a client as ports: what time it is, timers, chance, and connecting. `client/io` has the real ones."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, TypeVar
+
+from ottla.base.ports import Clock, Dialer, Entropy, Timers
+from ottla.client.errors import ClientClosed
+from ottla.client.promise import Promise, spawn
+
+T = TypeVar("T")
+
+
+class ClientWorld(NamedTuple):
+    clock: Clock
+    timers: Timers
+    entropy: Entropy
+    dialer: Dialer
+    report: Callable[[Exception], None]
+    """Is told of an exception that nobody awaits: a bug, to be logged with its traceback."""
+
+    def sleep(self, delay_ms: float) -> Promise[None]:
+        """Done after that time, in a later turn even if it is none."""
+        over: Promise[None] = Promise()
+        self.timers.after(delay_ms / 1000, lambda: over.resolve(None))
+        return over
+
+    def start(self, coroutine: Coroutine[Promise[Any], None, None]) -> Promise[None]:
+        """Runs something in the background. That the client was closed ends it quietly; other errors are reported."""
+        running = spawn(coroutine)
+        running.on_done(self._report_failure)
+        return running
+
+    def within(self, promise: Promise[T], timeout_ms: float, error: Callable[[], Exception]) -> Promise[T]:
+        """The same outcome, or that error if it takes longer. What is promised goes on all the same."""
+        if promise.is_done:
+            return promise
+        outcome: Promise[T] = Promise()
+        timer = self.timers.after(timeout_ms / 1000, lambda: outcome.reject_if_waiting(error()))
+
+        def settle(done: Promise[T]) -> None:
+            timer.cancel()
+            if outcome.is_done:
+                return
+            if done.error is not None:
+                outcome.reject(done.error)
+            else:
+                outcome.resolve(done.value())
+
+        promise.on_done(settle)
+        return outcome
+
+    def now_s(self) -> float:
+        """Elapsed time, in which deadlines are told."""
+        return self.timers.now_s()
+
+    def _report_failure(self, done: Promise[Any]) -> None:
+        if done.error is not None and not isinstance(done.error, ClientClosed):
+            self.report(done.error)
