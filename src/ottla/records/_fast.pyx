@@ -24,9 +24,11 @@ from ottla.base.checksum import crc32c as _crc32c
 
 from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Retained, RetainedRun, Scan
 from ottla.records.faults import corrupt as _corrupt
-from ottla.records.header import BatchHeader
+from ottla.records.header import BatchHeader, TimestampType
 
 _as_header = BatchHeader._make
+_CREATE_TIME = TimestampType.CREATE_TIME
+_LOG_APPEND_TIME = TimestampType.LOG_APPEND_TIME
 
 cdef extern from *:
     """
@@ -441,7 +443,10 @@ cdef enum:
     BASE_SEQUENCE_AT = 53
     RECORD_COUNT_AT = 57
     RECORDS_AT = 61
+    COMPRESSED = 0x07
+    STAMPED = 0x08
     TRANSACTIONAL = 0x10
+    CONTROL = 0x20
 
 
 cdef inline uint64_t big_endian(const uint8_t *data, int size) noexcept nogil:
@@ -511,6 +516,323 @@ def ordinary_header(
         ))
     finally:
         PyBuffer_Release(&view)
+
+# ---- what a consumer is given --------------------------------------------------------------------------------------
+
+cdef extern from *:
+    """
+    static PyMemberDef ottla_consumer_record_members[6];
+    static int ottla_add_consumer_record_members(PyTypeObject *type, Py_ssize_t offset) {
+        const char *names[5] = {"topic", "partition", "key", "value", "headers"};
+        for (int i = 0; i < 5; i++) {
+            PyMemberDef *member = &ottla_consumer_record_members[i];
+            member->name = names[i];
+            member->type = T_OBJECT_EX;
+            member->offset = offset + i * (Py_ssize_t)sizeof(PyObject *);
+            member->flags = READONLY;
+            PyObject *descriptor = PyDescr_NewMember(type, member);
+            if (descriptor == NULL) return -1;
+            int failed = PyDict_SetItemString(type->tp_dict, names[i], descriptor);
+            Py_DECREF(descriptor);
+            if (failed) return -1;
+        }
+        PyType_Modified(type);
+        return 0;
+    }
+    """
+    int ottla_add_consumer_record_members(type type, Py_ssize_t offset) except -1
+
+
+@cython.final
+@cython.freelist(1024)
+@cython.no_gc
+cdef class ConsumerRecord:
+    """A record that was read from a partition. `key` and `value` are bytes unless a deserializer was given.
+
+    Topic and partition are objects that all records of a fetch share. Not known to the garbage collector, as `Record`.
+    """
+
+    cdef readonly int64_t offset
+    cdef readonly int64_t timestamp
+    cdef object topic
+    cdef object partition
+    cdef object key
+    cdef object value
+    cdef tuple headers
+    cdef readonly int32_t serialized_key_size
+    cdef readonly int32_t serialized_value_size
+    cdef int32_t epoch
+    cdef bint stamped
+
+    __match_args__ = ("topic", "partition", "offset", "key", "value")
+
+    def __init__(
+        self, topic, partition, int64_t offset, int64_t timestamp=-1, key=None, value=None, tuple headers not None=(),
+        timestamp_type=0, leader_epoch=None, serialized_key_size=None, serialized_value_size=None,
+    ):
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.timestamp = timestamp
+        self.key = key
+        self.value = value
+        self.headers = headers
+        self.stamped = timestamp_type == 1
+        self.epoch = -1 if leader_epoch is None else leader_epoch
+        self.serialized_key_size = _serialized_size(key, serialized_key_size)
+        self.serialized_value_size = _serialized_size(value, serialized_value_size)
+
+    @property
+    def timestamp_type(self):
+        return _LOG_APPEND_TIME if self.stamped else _CREATE_TIME
+
+    @property
+    def leader_epoch(self):
+        return self.epoch if self.epoch >= 0 else None
+
+    def __eq__(self, other):
+        if type(other) is not ConsumerRecord:
+            return NotImplemented
+        return consumer_fields(self) == consumer_fields(<ConsumerRecord>other)
+
+    def __hash__(self):
+        return hash((self.topic, self.partition, self.offset))
+
+    def __repr__(self):
+        return (
+            f"ConsumerRecord(topic={self.topic!r}, partition={self.partition!r}, offset={self.offset}, "
+            f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})"
+        )
+
+    def __reduce__(self):
+        return (ConsumerRecord, consumer_fields(self))
+
+
+cdef int32_t _serialized_size(data, size) except? -2:
+    if size is not None:
+        return size
+    return len(data) if isinstance(data, bytes) else -1
+
+
+cdef tuple consumer_fields(ConsumerRecord record):
+    return (
+        record.topic, record.partition, record.offset, record.timestamp, record.key, record.value, record.headers,
+        record.timestamp_type, record.leader_epoch, record.serialized_key_size, record.serialized_value_size,
+    )
+
+
+cdef int add_consumer_record_members() except -1:
+    cdef ConsumerRecord probe = ConsumerRecord("topic", 7, 0, 0, b"key", b"value", (1,))
+    cdef PyObject **objects = <PyObject **>(<char *>&probe.timestamp + sizeof(int64_t))
+    assert objects[0] == <PyObject *>probe.topic
+    assert objects[1] == <PyObject *>probe.partition
+    assert objects[2] == <PyObject *>probe.key
+    assert objects[3] == <PyObject *>probe.value
+    assert objects[4] == <PyObject *>probe.headers
+    return ottla_add_consumer_record_members(ConsumerRecord, <char *>objects - <char *><PyObject *>probe)
+
+
+add_consumer_record_members()
+
+
+cdef class FetchedRecords:
+    """The records of one partition's fetched batches, taken in portions. `_slow` has the contract.
+
+    Batches that are neither compressed, nor control batches, nor of an older format are opened here; `open_batch` is
+    asked about the others, and about all of them when some transaction may have been aborted.
+    """
+
+    cdef Py_buffer view
+    cdef Py_buffer inner
+    cdef bint has_view
+    cdef bint has_inner
+    cdef bint checks_crcs
+    cdef bint asks_always
+    cdef readonly object data
+    cdef object topic
+    cdef object partition
+    cdef object open_batch
+    cdef object key_deserializer
+    cdef object value_deserializer
+    cdef readonly int64_t next_offset
+    cdef readonly int64_t last_epoch
+    cdef Py_ssize_t at
+    cdef Cursor cursor
+    cdef int64_t base_offset
+    cdef int64_t base_timestamp
+    cdef int64_t log_append_time
+    cdef int64_t batch_end
+    cdef int64_t count
+    cdef int64_t index
+    cdef int32_t epoch
+    cdef bint stamped
+
+    def __cinit__(
+        self, topic, partition, data, int64_t first_offset, open_batch, *, bint checks_crcs=True,
+        bint asks_always=False, key_deserializer=None, value_deserializer=None,
+    ):
+        self.topic = topic
+        self.partition = partition
+        self.data = data
+        self.open_batch = open_batch
+        self.checks_crcs = checks_crcs
+        self.asks_always = asks_always
+        self.key_deserializer = key_deserializer
+        self.value_deserializer = value_deserializer
+        self.next_offset = first_offset
+        self.last_epoch = -1
+        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
+        self.has_view = True
+
+    def __dealloc__(self):
+        if self.has_inner:
+            PyBuffer_Release(&self.inner)
+        if self.has_view:
+            PyBuffer_Release(&self.view)
+
+    @property
+    def bytes_left(self):
+        return self.view.len - self.at
+
+    def take(self, list out not None, Py_ssize_t most):
+        cdef Parsed parsed
+        cdef Cursor *cursor = &self.cursor
+        cdef Py_ssize_t position, fault_at
+        cdef int failed
+        cdef int64_t offset
+        while most > 0:
+            if self.index >= self.count:
+                if not self.next_batch():
+                    break
+                continue
+            position = cursor.position
+            failed = parse(cursor, &parsed)
+            if not failed and self.index == self.count - 1 and cursor.position != cursor.size:
+                failed = BYTES_LEFT
+            if failed:
+                fault_at = cursor.position
+                cursor.position = position
+                raise _corrupt(failed, self.index, fault_at)
+            offset = <int64_t>(<uint64_t>self.base_offset + <uint64_t><int64_t>parsed.offset_delta)
+            if offset >= self.next_offset:
+                try:
+                    out.append(self.make(&parsed, offset, self.key_deserializer, self.value_deserializer))
+                except BaseException:
+                    cursor.position = position
+                    raise
+                self.next_offset = offset + 1
+                most -= 1
+            self.index += 1
+            if self.index == self.count:
+                self.end_batch()
+
+    def next_raw(self):
+        """The next record as it is in the bytes, without taking it: the one that `take` has just failed at."""
+        cdef Parsed parsed
+        cdef Py_ssize_t position = self.cursor.position
+        cdef int failed = parse(&self.cursor, &parsed)
+        self.cursor.position = position
+        assert not failed
+        return self.make(
+            &parsed, <int64_t>(<uint64_t>self.base_offset + <uint64_t><int64_t>parsed.offset_delta), None, None
+        )
+
+    cdef ConsumerRecord make(self, Parsed *parsed, int64_t offset, key_deserializer, value_deserializer):
+        cdef const uint8_t *data = self.cursor.data
+        cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
+        record.offset = offset
+        record.stamped = self.stamped
+        if self.stamped:
+            record.timestamp = self.log_append_time
+        else:
+            record.timestamp = <int64_t>(<uint64_t>self.base_timestamp + <uint64_t>parsed.timestamp_delta)
+        record.topic = self.topic
+        record.partition = self.partition
+        record.epoch = self.epoch
+        record.key = span(data, parsed.key, parsed.key_size)
+        record.value = span(data, parsed.value, parsed.value_size)
+        record.serialized_key_size = <int32_t>parsed.key_size
+        record.serialized_value_size = <int32_t>parsed.value_size
+        record.headers = read_headers(data, parsed, self.index) if parsed.header_count else ()
+        if key_deserializer is not None:
+            record.key = key_deserializer(self.topic, record.key)
+        if value_deserializer is not None:
+            record.value = value_deserializer(self.topic, record.value)
+        return record
+
+    cdef int end_batch(self) except -1:
+        if self.batch_end > self.next_offset:
+            self.next_offset = self.batch_end
+        self.last_epoch = self.epoch
+        if self.has_inner:
+            PyBuffer_Release(&self.inner)
+            self.has_inner = False
+        return 0
+
+    cdef bint next_batch(self) except -1:
+        """Opens the batch at `at`, or passes over it; returns whether there was one."""
+        cdef const uint8_t *batch = <const uint8_t *>self.view.buf + self.at
+        cdef Py_ssize_t left = self.view.len - self.at, size
+        cdef int64_t length
+        cdef int attributes
+        if left <= MAGIC_AT:
+            return False
+        length = <int32_t>big_endian(batch + LENGTH_AT, 4)
+        if length > left - LENGTH_AT - 4:
+            return False
+        size = length + LENGTH_AT + 4
+        if self.asks_always or batch[MAGIC_AT] != 2 or size < RECORDS_AT:
+            return self.open_other()
+        attributes = <int>big_endian(batch + ATTRIBUTES_AT, 2)
+        self.base_offset = <int64_t>big_endian(batch, 8)
+        self.epoch = <int32_t>big_endian(batch + LEADER_EPOCH_AT, 4)
+        self.batch_end = self.base_offset + <int32_t>big_endian(batch + LAST_OFFSET_DELTA_AT, 4) + 1
+        self.index = self.count = 0
+        if self.batch_end <= self.next_offset or attributes & CONTROL:
+            self.at += size
+            return self.end_batch() == 0
+        if attributes & COMPRESSED:
+            return self.open_other()
+        if self.checks_crcs:
+            checked = PyMemoryView_FromMemory(<char *>batch + ATTRIBUTES_AT, size - ATTRIBUTES_AT, PyBUF_READ)
+            if _crc32c(checked) != big_endian(batch + CRC_AT, 4):
+                return self.open_other()
+        self.count = <int32_t>big_endian(batch + RECORD_COUNT_AT, 4)
+        if self.count < 0:
+            self.count = 0
+            raise _corrupt(RECORD_COUNT, 0, 0)
+        self.base_timestamp = <int64_t>big_endian(batch + BASE_TIMESTAMP_AT, 8)
+        self.stamped = attributes & STAMPED
+        self.log_append_time = <int64_t>big_endian(batch + MAX_TIMESTAMP_AT, 8)
+        self.cursor.data = batch + RECORDS_AT
+        self.cursor.size = size - RECORDS_AT
+        self.cursor.position = 0
+        self.at += size
+        if self.count == 0:
+            self.end_batch()
+        return True
+
+    cdef bint open_other(self) except -1:
+        cdef int64_t count
+        size, self.batch_end, self.epoch, opened = self.open_batch(self.data, self.at)
+        self.index = self.count = 0
+        if opened is None:
+            self.at += size
+            return self.end_batch() == 0
+        records, self.base_offset, self.base_timestamp, log_append_time, count = opened
+        if count < 0:
+            raise _corrupt(RECORD_COUNT, 0, 0)
+        self.at += size
+        if count == 0 or self.batch_end <= self.next_offset:
+            return self.end_batch() == 0
+        self.stamped = log_append_time is not None
+        if self.stamped:
+            self.log_append_time = log_append_time
+        PyObject_GetBuffer(records, &self.inner, PyBUF_SIMPLE)
+        self.has_inner = True
+        start(&self.cursor, &self.inner)
+        self.count = count
+        return True
 
 # ---- columns -------------------------------------------------------------------------------------------------------
 

@@ -16,15 +16,17 @@ first (`_parse` is the only reader of record bytes), then columns, writing, and 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ottla.base.checksum import crc32c
 from ottla.base.ports import Buffer
 from ottla.records.columns import (
     BinaryColumn,
+    Deserialize,
     Header,
     HeaderColumn,
     Headers,
+    OpenBatch,
     RecordColumns,
     Retained,
     RetainedRun,
@@ -50,9 +52,12 @@ from ottla.records.header import (
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
     TRANSACTIONAL_FLAG,
     BatchHeader,
     CorruptBatch,
+    TimestampType,
 )
 
 _INT32_MAX: Final = (1 << 31) - 1
@@ -242,6 +247,226 @@ class RecordReader:
         if parsed.headers:
             headers = tuple((key.decode("utf-8", "replace"), value) for key, value in parsed.headers)
         return Record(_wrap(self._base_offset + parsed.offset_delta), timestamp, parsed.key, parsed.value, headers)
+
+
+class ConsumerRecord:
+    """A record that was read from a partition. `key` and `value` are bytes unless a deserializer was given."""
+
+    __match_args__ = ("topic", "partition", "offset", "key", "value")
+    __slots__ = ("_fields",)
+
+    _fields: tuple[str, int, int, int, Any, Any, Headers, TimestampType, int | None, int, int]
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        offset: int,
+        timestamp: int = -1,
+        key: Any = None,
+        value: Any = None,
+        headers: Headers = (),
+        timestamp_type: int = 0,
+        leader_epoch: int | None = None,
+        serialized_key_size: int | None = None,
+        serialized_value_size: int | None = None,
+    ) -> None:
+        self._fields = (
+            topic,
+            partition,
+            offset,
+            timestamp,
+            key,
+            value,
+            headers,
+            TimestampType(timestamp_type),
+            leader_epoch,
+            _serialized_size(key, serialized_key_size),
+            _serialized_size(value, serialized_value_size),
+        )
+
+    @property
+    def topic(self) -> str:
+        return self._fields[0]
+
+    @property
+    def partition(self) -> int:
+        return self._fields[1]
+
+    @property
+    def offset(self) -> int:
+        return self._fields[2]
+
+    @property
+    def timestamp(self) -> int:
+        """Milliseconds since 1970; -1 if the record has none."""
+        return self._fields[3]
+
+    @property
+    def key(self) -> Any:
+        return self._fields[4]
+
+    @property
+    def value(self) -> Any:
+        return self._fields[5]
+
+    @property
+    def headers(self) -> Headers:
+        return self._fields[6]
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        return self._fields[7]
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """Of the leader that took the record; None in the formats before 2.0."""
+        return self._fields[8]
+
+    @property
+    def serialized_key_size(self) -> int:
+        """In bytes; -1 for null."""
+        return self._fields[9]
+
+    @property
+    def serialized_value_size(self) -> int:
+        return self._fields[10]
+
+    def __eq__(self, other: object) -> bool:
+        return self._fields == other._fields if type(other) is ConsumerRecord else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._fields[:3])
+
+    def __repr__(self) -> str:
+        return (
+            f"ConsumerRecord(topic={self.topic!r}, partition={self.partition!r}, offset={self.offset}, "
+            f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})"
+        )
+
+    def __reduce__(self) -> tuple[type["ConsumerRecord"], tuple[object, ...]]:
+        return ConsumerRecord, self._fields
+
+
+def _serialized_size(data: object, size: int | None) -> int:
+    if size is not None:
+        return size
+    return len(data) if isinstance(data, bytes) else -1
+
+
+class FetchedRecords:
+    """The records of one partition's fetched batches from an offset on, taken in portions.
+
+    The last batch may be cut off, and is then left out. After an exception, the bytes' or a deserializer's, nothing
+    has changed but that the records before the faulty one are taken: `take` raises the same again.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        data: Buffer,
+        first_offset: int,
+        open_batch: OpenBatch,
+        *,
+        checks_crcs: bool = True,
+        asks_always: bool = False,
+        key_deserializer: Deserialize | None = None,
+        value_deserializer: Deserialize | None = None,
+    ) -> None:
+        self.data = data
+        self.next_offset = first_offset
+        """Where to read on. Beyond the last record if batches without visible records follow it."""
+        self.last_epoch = -1
+        """The leader epoch of the last batch that was taken whole; -1 if there was none."""
+        self._topic = topic
+        self._partition = partition
+        self._open_batch = open_batch
+        self._deserializers = key_deserializer, value_deserializer
+        self._at = 0
+        self._position = self._index = self._count = 0
+        self._records = b""
+        self._base_offset = self._base_timestamp = self._batch_end = 0
+        self._epoch = -1
+        self._log_append_time: int | None = None
+
+    @property
+    def bytes_left(self) -> int:
+        return len(self.data) - self._at
+
+    def take(self, out: list[ConsumerRecord], most: int) -> None:
+        """Appends at most so many records."""
+        while most > 0:
+            if self._index >= self._count:
+                if not self._next_batch():
+                    break
+                continue
+            parsed = self._parse()
+            offset = _wrap(self._base_offset + parsed.offset_delta)
+            if offset >= self.next_offset:
+                out.append(self._make(parsed, offset, *self._deserializers))
+                self.next_offset = offset + 1
+                most -= 1
+            self._position = parsed.end
+            self._index += 1
+            if self._index == self._count:
+                self._end_batch()
+
+    def next_raw(self) -> ConsumerRecord:
+        """The next record as it is in the bytes, without taking it: the one that `take` has just failed at."""
+        parsed = self._parse()
+        return self._make(parsed, _wrap(self._base_offset + parsed.offset_delta), None, None)
+
+    def _parse(self) -> _Parsed:
+        try:
+            parsed = _parse(self._records, self._position)
+        except _RecordError as error:
+            raise error.at(self._index) from None
+        if self._index == self._count - 1 and parsed.end != len(self._records):
+            raise corrupt(BYTES_LEFT, self._index, parsed.end)
+        return parsed
+
+    def _make(
+        self, parsed: _Parsed, offset: int, key_deserializer: Deserialize | None, value_deserializer: Deserialize | None
+    ) -> ConsumerRecord:
+        stamp = self._log_append_time
+        key, value = parsed.key, parsed.value
+        return ConsumerRecord(
+            self._topic,
+            self._partition,
+            offset,
+            _wrap(self._base_timestamp + parsed.timestamp_delta) if stamp is None else stamp,
+            key if key_deserializer is None else key_deserializer(self._topic, key),
+            value if value_deserializer is None else value_deserializer(self._topic, value),
+            tuple((key.decode(errors="replace"), value) for key, value in parsed.headers),
+            0 if stamp is None else 1,
+            self._epoch if self._epoch >= 0 else None,
+            -1 if key is None else len(key),
+            -1 if value is None else len(value),
+        )
+
+    def _next_batch(self) -> bool:
+        left = len(self.data) - self._at
+        if left <= MAGIC_POSITION:
+            return False
+        if int.from_bytes(self.data[self._at + 8 : self._at + 12], "big", signed=True) > left - LOG_OVERHEAD:
+            return False
+        size, self._batch_end, self._epoch, opened = self._open_batch(self.data, self._at)
+        self._index = self._count = 0
+        if opened is not None and opened[4] < 0:
+            raise corrupt(RECORD_COUNT, 0, 0)
+        self._at += size
+        if opened is None or opened[4] == 0 or self._batch_end <= self.next_offset:
+            self._end_batch()
+            return True
+        records, self._base_offset, self._base_timestamp, self._log_append_time, self._count = opened
+        self._records = bytes(records)
+        self._position = 0
+        return True
+
+    def _end_batch(self) -> None:
+        self.next_offset = max(self.next_offset, self._batch_end)
+        self.last_epoch = self._epoch
 
 
 def scan(data: Buffer, base_timestamp: int, count: int) -> Scan:

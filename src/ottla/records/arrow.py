@@ -9,20 +9,12 @@ from struct import Struct
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ottla.base.ports import Buffer
-from ottla.records import legacy
-from ottla.records.batch import MAGIC
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import BinaryColumn, HeaderColumn
 from ottla.records.compression import DEFAULT_LIMIT
-from ottla.records.header import (
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_SEQUENCE,
-    BatchHeader,
-    Compression,
-)
-from ottla.records.kernel import ColumnReader, RecordWriter
-from ottla.records.reader import record_bytes
+from ottla.records.fetched import current_record_bytes
+from ottla.records.header import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Compression
+from ottla.records.kernel import ColumnReader
 from ottla.records.visibility import visible_batches
 
 HEADERS_TYPE = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
@@ -66,7 +58,7 @@ def decode(
         for position, header in visible_batches(piece, aborted, keep_control=keep_control):
             if header.last_offset < first_offset or header.base_offset >= end_offset:
                 continue
-            encoded, base_timestamp = _record_bytes(piece, position, header, limit)
+            encoded, base_timestamp = current_record_bytes(piece, position, header, limit)
             reader.add(
                 encoded,
                 header.base_offset,
@@ -117,16 +109,6 @@ def encode(
             if base_sequence != NO_SEQUENCE:
                 base_sequence = (base_sequence + end - begin) & 0x7FFFFFFF
             begin = end
-
-
-def _record_bytes(data: Buffer, position: int, header: BatchHeader, limit: int) -> tuple[Buffer, int]:
-    """Encoded records and the timestamp they count from; those of the older formats are written anew."""
-    if header.magic == MAGIC:
-        return record_bytes(data, position, header, limit), header.base_timestamp
-    writer = RecordWriter()
-    for record in legacy.read_records(data, position, limit):
-        writer.append(record.timestamp, record.key, record.value, (), record.offset - header.base_offset)
-    return writer.finish(), writer.base_timestamp
 
 
 def _record_batch(reader: ColumnReader, topic: str, partition: int) -> pa.RecordBatch:

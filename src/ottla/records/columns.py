@@ -5,7 +5,8 @@ bytes, and a bitmap of the rows that are not null (https://arrow.apache.org/docs
 numbers are in the machine's own byte order.
 """
 
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 from ottla.base.ports import Buffer
 
@@ -83,3 +84,15 @@ class RetainedRun(NamedTuple):
     records_read: int
     records_written: int
     keyless: int
+
+
+OpenedRecords: TypeAlias = tuple[Buffer, int, int, int | None, int]
+"""A batch's encoded records, its base offset and timestamp, the log's append time if it has one, and its count."""
+
+OpenBatch: TypeAlias = Callable[[Buffer, int], tuple[int, int, int, OpenedRecords | None]]
+"""Size, next offset and leader epoch of the batch at a position, and its records; None for those not to be shown.
+
+Raises `CorruptBatch`, also for a wrong checksum."""
+
+Deserialize: TypeAlias = Callable[[str, bytes | None], Any]
+"""Topic and bytes to what the application wants; None stands for null."""

@@ -8,11 +8,23 @@ short cut and may always say that there is none.)
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ottla.records._slow import ColumnReader, OffsetMap, Record, RecordReader, RecordWriter, ordinary_header, scan
+    from ottla.records._slow import (
+        ColumnReader,
+        ConsumerRecord,
+        FetchedRecords,
+        OffsetMap,
+        Record,
+        RecordReader,
+        RecordWriter,
+        ordinary_header,
+        scan,
+    )
 else:
     try:
         from ottla.records._fast import (
             ColumnReader,
+            ConsumerRecord,
+            FetchedRecords,
             OffsetMap,
             Record,
             RecordReader,
@@ -23,6 +35,8 @@ else:
     except ImportError:
         from ottla.records._slow import (
             ColumnReader,
+            ConsumerRecord,
+            FetchedRecords,
             OffsetMap,
             Record,
             RecordReader,
@@ -34,6 +48,8 @@ else:
 __all__ = [
     "IS_COMPILED",
     "ColumnReader",
+    "ConsumerRecord",
+    "FetchedRecords",
     "OffsetMap",
     "Record",
     "RecordReader",

@@ -20,18 +20,20 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
 
 
-def visible_batches(
-    data: Buffer, aborted: Iterable[tuple[int, int]] = (), *, keep_control: bool = False
-) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of every batch to be shown. A cut-off last batch, usual in a fetch, is left out.
+class Visibility:
+    """Says of one batch after the other, in their order, whether a consumer is shown it.
 
     `aborted` holds (producer id, first offset) pairs; without any, all but control batches is shown, as
     `read_uncommitted` wants it.
     """
-    waiting = sorted((first_offset, producer_id) for producer_id, first_offset in aborted)
-    waiting.reverse()
-    aborting: set[int] = set()
-    for position, header in complete_batches(data):
+
+    def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
+        self._waiting = sorted((first_offset, producer_id) for producer_id, first_offset in aborted)
+        self._waiting.reverse()
+        self._aborting: set[int] = set()
+
+    def shows(self, data: Buffer, position: int, header: BatchHeader) -> bool:
+        waiting, aborting = self._waiting, self._aborting
         while waiting and waiting[-1][0] <= header.last_offset:
             aborting.add(waiting.pop()[1])
         if header.is_control:
@@ -39,8 +41,15 @@ def visible_batches(
                 marker = parse_end_transaction_marker(data, position, header)
                 if marker and not marker.committed:
                     aborting.discard(header.producer_id)
-            if not keep_control:
-                continue
-        elif header.is_transactional and header.producer_id in aborting:
-            continue
-        yield position, header
+            return False
+        return not (header.is_transactional and header.producer_id in aborting)
+
+
+def visible_batches(
+    data: Buffer, aborted: Iterable[tuple[int, int]] = (), *, keep_control: bool = False
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of every batch to be shown. A cut-off last batch, usual in a fetch, is left out."""
+    visibility = Visibility(aborted)
+    for position, header in complete_batches(data):
+        if visibility.shows(data, position, header) or (keep_control and header.is_control):
+            yield position, header
