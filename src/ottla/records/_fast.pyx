@@ -754,10 +754,10 @@ cdef class FetchedRecords:
         record.serialized_key_size = <int32_t>parsed.key_size
         record.serialized_value_size = <int32_t>parsed.value_size
         record.headers = read_headers(data, parsed, self.index) if parsed.header_count else ()
-        if key_deserializer is not None:
-            record.key = key_deserializer(self.topic, record.key)
-        if value_deserializer is not None:
-            record.value = value_deserializer(self.topic, record.value)
+        if key_deserializer is not None and parsed.key_size >= 0:
+            record.key = key_deserializer(self.topic, record.key, record.headers)
+        if value_deserializer is not None and parsed.value_size >= 0:
+            record.value = value_deserializer(self.topic, record.value, record.headers)
         return record
 
     cdef int end_batch(self) except -1:

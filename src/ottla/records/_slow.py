@@ -431,14 +431,15 @@ class FetchedRecords:
     ) -> ConsumerRecord:
         stamp = self._log_append_time
         key, value = parsed.key, parsed.value
+        headers: Headers = tuple((key.decode(errors="replace"), value) for key, value in parsed.headers)
         return ConsumerRecord(
             self._topic,
             self._partition,
             offset,
             _wrap(self._base_timestamp + parsed.timestamp_delta) if stamp is None else stamp,
-            key if key_deserializer is None else key_deserializer(self._topic, key),
-            value if value_deserializer is None else value_deserializer(self._topic, value),
-            tuple((key.decode(errors="replace"), value) for key, value in parsed.headers),
+            key if key is None or key_deserializer is None else key_deserializer(self._topic, key, headers),
+            value if value is None or value_deserializer is None else value_deserializer(self._topic, value, headers),
+            headers,
             0 if stamp is None else 1,
             self._epoch if self._epoch >= 0 else None,
             -1 if key is None else len(key),

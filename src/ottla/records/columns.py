@@ -94,5 +94,5 @@ OpenBatch: TypeAlias = Callable[[Buffer, int], tuple[int, int, int, OpenedRecord
 
 Raises `CorruptBatch`, also for a wrong checksum."""
 
-Deserialize: TypeAlias = Callable[[str, bytes | None], Any]
-"""Topic and bytes to what the application wants; None stands for null."""
+Deserialize: TypeAlias = Callable[[str, bytes, Headers], Any]
+"""Topic, bytes and headers to what the application wants. Not called for null."""

@@ -1,4 +1,4 @@
-"""Fetched bytes to a consumer's records: which batches are shown, and how those are opened that the kernel leaves to us.
+"""Fetched bytes to a consumer's records: which batches are shown, and how those are opened that the kernel leaves.
 
 The kernel opens plain batches by itself. Compressed ones, those of the older formats, and all of a fetch in which some
 transaction was aborted are opened here, once per batch.

@@ -127,21 +127,23 @@ def test_a_broken_record_is_raised_after_those_before_it_are_taken():
     assert [record.value for record in out] == [b"aaaa"]
 
 
-def test_deserializers_see_the_topic_and_null():
+def test_deserializers_see_topic_and_headers_and_never_null():
     seen = []
 
-    def deserialize(topic, data):
-        seen.append((topic, data))
+    def deserialize(topic, content, headers):
+        seen.append((topic, content, headers))
         return len(seen)
 
-    [record] = take(reader(batch(0, b"v"), key_deserializer=deserialize, value_deserializer=deserialize))
-    assert (record.key, record.value, seen) == (1, 2, [("orders", None), ("orders", b"v")])
-    assert (record.serialized_key_size, record.serialized_value_size) == (-1, 1)
+    data = batch(0, b"v", None, key=b"k", headers=(("h", b"1"),))
+    first, second = take(reader(data, key_deserializer=deserialize, value_deserializer=deserialize))
+    assert (first.key, first.value, second.key, second.value) == (1, 2, 3, None)
+    assert seen[:2] == [("orders", b"k", (("h", b"1"),)), ("orders", b"v", (("h", b"1"),))]
+    assert (second.serialized_key_size, second.serialized_value_size) == (1, -1)
 
 
 def test_a_record_that_cannot_be_deserialized_is_shown_raw_and_stays_the_next():
-    def deserialize(topic, data):
-        return int(data)
+    def deserialize(topic, content, headers):
+        return int(content)
 
     records = reader(batch(0, b"1", b"x", b"3"), value_deserializer=deserialize)
     out = []
