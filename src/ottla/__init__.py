@@ -1,3 +1,30 @@
-"""ottla: Apache Kafka's system in Python. See README.md for the tour and ARCHITECTURE.md for the map."""
+"""ottla: Apache Kafka's system in Python. See README.md for the tour and ARCHITECTURE.md for the map.
+
+The clients are here under short names, and are loaded when they are first named: a node has no use for them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ottla.base.ids import TopicPartition as TopicPartition
+    from ottla.client.topic_partition import OffsetAndMetadata as OffsetAndMetadata
 
 __version__ = "0.1.0.dev0"
+
+_PUBLIC = {
+    "OffsetAndMetadata": "ottla.client.topic_partition",
+    "TopicPartition": "ottla.base.ids",
+}
+"""Where each public name is."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'ottla' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_PUBLIC[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

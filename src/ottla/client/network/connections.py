@@ -126,7 +126,7 @@ class Connections:
     def drop(self, node_id: int, error: KafkaError) -> None:
         """Closes the connections to a broker, which has moved or is gone."""
         for key in [key for key in self._open if key.node_id == node_id]:
-            self._open[key].close(error)
+            self._open.pop(key).close(error)
         for key in [key for key in self._pauses if key.node_id == node_id]:
             del self._pauses[key]
 
@@ -139,6 +139,7 @@ class Connections:
         assert not self._is_closed, "asked of a client that is closed"
         connection = self._open.get(key)
         if connection is not None and connection.address != address:
+            del self._open[key]
             connection.close(Disconnected(f"the broker has moved from {connection.address} to {address}"))
             connection = None
         if connection is None:
@@ -164,8 +165,9 @@ class Connections:
             self._pauses.pop(key, None)
 
     def _on_closed(self, key: Key, connection: BrokerConnection, error: KafkaError) -> None:
-        if self._open.get(key) is connection:
-            del self._open[key]
+        if self._open.get(key) is not connection:
+            return  # by our own will
+        del self._open[key]
         if isinstance(error, ClientClosed):
             return
         failures = 1 if connection.ready.is_done or key not in self._pauses else self._pauses[key].failures + 1

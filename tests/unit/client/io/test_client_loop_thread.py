@@ -1,0 +1,125 @@
+"""The event loop of blocking clients: who drives it, and what becomes of it at a fork and at the end."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ottla.base.errors import ClientError
+from ottla.client.errors import ClientClosed, ForkedClient
+from ottla.client.io.loop_thread import LoopThread
+from ottla.client.promise import Promise
+
+
+@pytest.fixture
+def thread() -> Iterator[LoopThread]:
+    made = LoopThread("test-loop")
+    yield made
+    made.stop()
+
+
+def test_a_caller_who_waits_gets_what_a_timer_settles(thread: LoopThread) -> None:
+    assert thread.ask(lambda: thread.world.sleep(1), timeout_s=10) is None
+
+
+def test_the_callers_own_thread_runs_the_callbacks_while_it_waits(thread: LoopThread) -> None:
+    thread.ask(lambda: thread.world.sleep(0), 10)
+    ran_on = []
+    promise: Promise[None] = Promise()
+
+    def fire() -> None:
+        ran_on.append(threading.current_thread())
+        promise.resolve(None)
+
+    with thread.lock:
+        thread.loop.after(0.02, fire)
+    thread.wait(promise, 10)
+    assert ran_on == [threading.current_thread()]
+
+
+def test_timers_fire_while_nobody_waits(thread: LoopThread) -> None:
+    fired = threading.Event()
+    with thread.lock:
+        thread.loop.after(0.001, fired.set)
+    assert fired.wait(10)
+
+
+def test_several_callers_wait_at_once(thread: LoopThread) -> None:
+    done = []
+    callers = [
+        threading.Thread(target=lambda ms=ms: done.append(thread.ask(lambda: thread.world.sleep(ms), 10)))
+        for ms in (1, 5, 20, 40)
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(20)
+    assert done == [None] * 4
+
+
+def test_a_wait_that_is_too_short_says_so_and_the_promise_lives_on(thread: LoopThread) -> None:
+    promise: Promise[int] = Promise()
+    with pytest.raises(TimeoutError):
+        thread.ask(lambda: promise, timeout_s=0.01)
+    promise.resolve(7)
+    assert thread.ask(lambda: promise) == 7
+
+
+def test_what_a_callback_raises_is_logged_and_the_loop_goes_on(
+    thread: LoopThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("a bug in a callback")
+
+    with thread.lock:
+        thread.loop.after(0, fail)
+    thread.ask(lambda: thread.world.sleep(5), 10)
+    assert "a bug in a callback" in caplog.text
+
+
+def test_a_callback_on_the_loops_thread_cannot_wait_for_the_loop(thread: LoopThread) -> None:
+    caught: list[Exception] = []
+    seen = threading.Event()
+
+    def wait_inside() -> None:
+        try:
+            thread.wait(Promise(), 1)
+        except ClientError as refused:
+            caught.append(refused)
+        seen.set()
+
+    with thread.lock:
+        thread.loop.after(0.05, wait_inside)
+    assert seen.wait(10)
+    assert "cannot wait" in str(caught[0])
+
+
+def test_a_stopped_loop_refuses_callers_and_leaves_no_thread_and_no_descriptor() -> None:
+    before, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    thread = LoopThread("test-loop")
+    thread.stop()
+    assert threading.active_count() == before
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    with pytest.raises(ClientClosed):
+        thread.ask(lambda: thread.world.sleep(1))
+
+
+def test_a_fork_is_told_to_make_a_client_of_its_own(thread: LoopThread) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            thread.ask(lambda: thread.world.sleep(1))
+        except ForkedClient:
+            os._exit(42)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+    assert thread.ask(lambda: thread.world.sleep(1)) is None
+
+
+def test_a_program_that_forgets_to_close_ends_all_the_same() -> None:
+    program = "from ottla.client.io.loop_thread import LoopThread; LoopThread('forgotten')"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
