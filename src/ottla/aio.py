@@ -1,0 +1,18 @@
+"""Clients for asyncio, imported when they are first named: `from ottla.aio import Admin`."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ottla.client.aio.admin import Admin as Admin
+
+_PLACES = {"Admin": "ottla.client.aio.admin"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found: object = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,9 @@
+"""Administration without I/O: one module a family of calls, each call an `async def` that is given an `Asking`.
+
+    asking       whom, until when, how often again; `each` for calls on many items
+    routing      to leaders and coordinators, side by side
+    results      what became of each item
+    topics       create, delete, list, describe, more partitions
+
+`client/blocking/admin.py` and `client/aio/admin.py` make methods of them.
+"""

@@ -1,0 +1,122 @@
+"""Which broker each item of a call goes to: a partition to its leader, a group or transactional id to its coordinator.
+
+Items of one broker go to it in one request, and all brokers are asked side by side.
+"""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.asking import Asking, Deadline
+from ottla.client.admin.results import Outcome
+from ottla.client.cluster.coordinators import CoordinatorKind
+from ottla.client.errors import KafkaError, LeaderNotAvailable, UnknownTopicOrPartition, error_for
+from ottla.client.topic_partition import Broker
+from ottla.wire import messages
+from ottla.wire.apis import ApiKey
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+AskNode = Callable[[int, list[K]], Coroutine[Any, Any, Mapping[K, Outcome[V]]]]
+"""Asks one broker for some items, and tells the outcome of each of them."""
+
+_FIRST_WITH_MANY_KEYS: Final = 4
+
+
+async def spread(asking: Asking, nodes: Mapping[K, Outcome[int]], ask: AskNode[K, V]) -> dict[K, Outcome[V]]:
+    """Asks each node for its items. An item without a node, or whose node does not answer, has that as its outcome."""
+    outcomes: dict[K, Outcome[V]] = {}
+    by_node: dict[int, list[K]] = {}
+    for item, node_id in nodes.items():
+        if isinstance(node_id, KafkaError):
+            outcomes[item] = node_id
+        else:
+            by_node.setdefault(node_id, []).append(item)
+    answers = await asking.together(ask(node_id, items) for node_id, items in by_node.items())
+    for items, answer in zip(by_node.values(), answers, strict=True):
+        outcomes.update(dict.fromkeys(items, answer) if isinstance(answer, KafkaError) else answer)
+    return outcomes
+
+
+async def by_leader(
+    asking: Asking, partitions: list[TopicPartition], ask: AskNode[TopicPartition, V], deadline: Deadline
+) -> dict[TopicPartition, Outcome[V]]:
+    return await spread(asking, await leaders(asking, partitions, deadline), ask)
+
+
+async def by_coordinator(
+    asking: Asking, kind: CoordinatorKind, keys: list[str], ask: AskNode[str, V], deadline: Deadline
+) -> dict[str, Outcome[V]]:
+    return await spread(asking, await coordinators(asking, kind, keys, deadline), ask)
+
+
+async def leaders(
+    asking: Asking, partitions: Iterable[TopicPartition], deadline: Deadline
+) -> dict[TopicPartition, Outcome[int]]:
+    """The leader of each partition as brokers see it now; no topic is created by the question."""
+    wanted = list(partitions)
+    names = dict.fromkeys(partition.topic for partition in wanted)
+    response = await asking.any(
+        messages.MetadataRequest(
+            topics=[messages.MetadataRequest.MetadataRequestTopic(name=name) for name in names],
+            allow_auto_topic_creation=False,
+        ),
+        deadline,
+    )
+    for node in response.brokers:
+        asking.cluster.learn(Broker(node.node_id, node.host, node.port, node.rack))
+    known = {node.node_id for node in response.brokers}
+    topics = {topic.name: topic for topic in response.topics}
+    found: dict[TopicPartition, Outcome[int]] = {}
+    for partition in wanted:
+        topic = topics.get(partition.topic)
+        if topic is None or topic.error_code:
+            found[partition] = error_for(topic.error_code) if topic is not None else UnknownTopicOrPartition()
+            continue
+        leader = next((one.leader_id for one in topic.partitions if one.partition_index == partition.partition), None)
+        if leader is None:
+            found[partition] = UnknownTopicOrPartition(
+                f"topic {partition.topic!r} has no partition {partition.partition}"
+            )
+        else:
+            found[partition] = leader if leader in known else LeaderNotAvailable(f"{partition} has no leader")
+    return found
+
+
+async def coordinators(
+    asking: Asking, kind: CoordinatorKind, keys: list[str], deadline: Deadline
+) -> dict[str, Outcome[int]]:
+    """The coordinator of each group or transactional id."""
+    versions = await asking.until_answered(
+        lambda: asking.cluster.versions_of(asking.cluster.least_busy()),
+        deadline,
+    )
+    if versions.serves(ApiKey.FIND_COORDINATOR, _FIRST_WITH_MANY_KEYS):
+        response = await asking.any(messages.FindCoordinatorRequest(key_type=kind, coordinator_keys=keys), deadline)
+        told = {one.key: one for one in response.coordinators}
+    else:
+        answers = await asking.together(
+            asking.any(messages.FindCoordinatorRequest(key_type=kind, key=key), deadline) for key in keys
+        )
+        told = dict(zip(keys, answers, strict=True))
+    return {key: _coordinator(asking, told.get(key)) for key in keys}
+
+
+def _coordinator(asking: Asking, told: Any) -> Outcome[int]:
+    if told is None:
+        return error_for(-1, "the broker's answer leaves out a coordinator")
+    if isinstance(told, KafkaError):
+        return told
+    if told.error_code:
+        return error_for(told.error_code, told.error_message)
+    asking.cluster.learn(Broker(told.node_id, told.host, told.port))
+    return int(told.node_id)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    """The same, as requests have them: under their topics."""
+    grouped: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        grouped.setdefault(partition.topic, []).append(partition)
+    return grouped

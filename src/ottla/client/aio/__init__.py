@@ -1,0 +1,1 @@
+"""Clients for asyncio: `ottla.aio.Producer`, `ottla.aio.Consumer`, `ottla.aio.Admin`."""

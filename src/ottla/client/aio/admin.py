@@ -1,0 +1,74 @@
+"""The admin for asyncio: every call of `client/admin` as a method to await. The blocking admin has the same methods."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ottla.client.admin import topics
+from ottla.client.admin.asking import Asking
+from ottla.client.cluster.cluster import Cluster
+from ottla.client.io.asyncio_world import AsyncioWorld
+from ottla.client.promise import spawn
+from ottla.client.settings import ClientSettings, read_settings, read_settings_file
+from ottla.config.scopes import Scope
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _awaiting(
+    call: Callable[Concatenate[Asking, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["Admin", P], Coroutine[Any, Any, T]]:
+    @wraps(call)
+    async def method(admin: "Admin", /, *args: P.args, **keywords: P.kwargs) -> T:
+        admin._io.check()
+        return await admin._io.future(spawn(call(admin._asking, *args, **keywords)))
+
+    return method
+
+
+class Admin:
+    """Administers a cluster, from the event loop that runs when it is made.
+
+        async with Admin(bootstrap_servers="localhost:9092") as admin:
+            (await admin.create_topics([NewTopic("clicks", partitions=3)])).raise_first()
+
+    A call on many items returns `Results`: the outcome of each, which raises where it failed. A call on one thing
+    returns its value, or raises. `timeout_ms` limits one call; else `default.api.timeout.ms` does.
+    """
+
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+        self._begin(read_settings(Scope.ADMIN, settings, keywords))
+
+    @classmethod
+    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Admin":
+        """Settings from a properties file, with keywords over them."""
+        admin = cls.__new__(cls)
+        admin._begin(read_settings_file(Scope.ADMIN, Path(path).read_bytes(), keywords))
+        return admin
+
+    def _begin(self, settings: ClientSettings) -> None:
+        settings.warn(stacklevel=4)
+        self._io = AsyncioWorld()
+        self._cluster = Cluster(self._io.world, settings)
+        self._asking = Asking(self._cluster)
+
+    async def close(self) -> None:
+        """Ends connections. Calls that are under way raise `ClientClosed`."""
+        self._cluster.close()
+        self._io.close()
+
+    async def __aenter__(self) -> "Admin":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    create_topics = _awaiting(topics.create_topics)
+    delete_topics = _awaiting(topics.delete_topics)
+    delete_topics_by_id = _awaiting(topics.delete_topics_by_id)
+    list_topics = _awaiting(topics.list_topics)
+    describe_topics = _awaiting(topics.describe_topics)
+    describe_topics_by_id = _awaiting(topics.describe_topics_by_id)
+    create_partitions = _awaiting(topics.create_partitions)

@@ -1,0 +1,1 @@
+"""Clients whose calls wait: `ottla.Producer`, `ottla.Consumer`, `ottla.Admin`."""

@@ -1,0 +1,76 @@
+"""The blocking admin: every call of `client/admin` as a method that waits for its outcome.
+
+Safe for any number of threads. Types and names of arguments are those of the call itself.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ottla.client.admin import topics
+from ottla.client.admin.asking import Asking
+from ottla.client.cluster.cluster import Cluster
+from ottla.client.io.loop_thread import LoopThread
+from ottla.client.promise import spawn
+from ottla.client.settings import ClientSettings, read_settings, read_settings_file
+from ottla.config.scopes import Scope
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _waiting(call: Callable[Concatenate[Asking, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate["Admin", P], T]:
+    @wraps(call)
+    def method(admin: "Admin", /, *args: P.args, **keywords: P.kwargs) -> T:
+        return admin._loop.ask(lambda: spawn(call(admin._asking, *args, **keywords)))
+
+    return method
+
+
+class Admin:
+    """Administers a cluster.
+
+        with Admin(bootstrap_servers="localhost:9092") as admin:
+            admin.create_topics([NewTopic("clicks", partitions=3)]).raise_first()
+
+    A call on many items returns `Results`: the outcome of each, which raises where it failed. A call on one thing
+    returns its value, or raises. `timeout_ms` limits one call; else `default.api.timeout.ms` does.
+    """
+
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+        self._begin(read_settings(Scope.ADMIN, settings, keywords))
+
+    @classmethod
+    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Admin":
+        """Settings from a properties file, with keywords over them."""
+        admin = cls.__new__(cls)
+        admin._begin(read_settings_file(Scope.ADMIN, Path(path).read_bytes(), keywords))
+        return admin
+
+    def _begin(self, settings: ClientSettings) -> None:
+        settings.warn(stacklevel=4)
+        self._loop = LoopThread("ottla-admin")
+        with self._loop.lock:
+            self._cluster = Cluster(self._loop.world, settings)
+            self._asking = Asking(self._cluster)
+
+    def close(self) -> None:
+        """Ends connections and the client's thread. Calls that are under way raise `ClientClosed`."""
+        with self._loop.lock:
+            self._cluster.close()
+        self._loop.stop()
+
+    def __enter__(self) -> "Admin":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    create_topics = _waiting(topics.create_topics)
+    delete_topics = _waiting(topics.delete_topics)
+    delete_topics_by_id = _waiting(topics.delete_topics_by_id)
+    list_topics = _waiting(topics.list_topics)
+    describe_topics = _waiting(topics.describe_topics)
+    describe_topics_by_id = _waiting(topics.describe_topics_by_id)
+    create_partitions = _waiting(topics.create_partitions)
