@@ -1,6 +1,25 @@
 """What is given to an admin and what it gives back, by name: `from ottla.admin import NewTopic`."""
 
+from ottla.client.admin.configs import AlterConfig as AlterConfig
+from ottla.client.admin.configs import AlterOperation as AlterOperation
+from ottla.client.admin.configs import ConfigEntry as ConfigEntry
+from ottla.client.admin.configs import ConfigResource as ConfigResource
+from ottla.client.admin.configs import ConfigSource as ConfigSource
+from ottla.client.admin.configs import ConfigSynonym as ConfigSynonym
+from ottla.client.admin.configs import ConfigType as ConfigType
+from ottla.client.admin.configs import ResourceType as ResourceType
+from ottla.client.admin.groups.describing import ClassicGroupDescription as ClassicGroupDescription
+from ottla.client.admin.groups.describing import ConsumerGroupDescription as ConsumerGroupDescription
+from ottla.client.admin.groups.describing import GroupMember as GroupMember
+from ottla.client.admin.groups.listing import GroupListing as GroupListing
+from ottla.client.admin.groups.listing import GroupState as GroupState
+from ottla.client.admin.groups.listing import GroupType as GroupType
+from ottla.client.admin.groups.removal import MemberToRemove as MemberToRemove
 from ottla.client.admin.operations import AclOperation as AclOperation
+from ottla.client.admin.records import HIGH_WATERMARK as HIGH_WATERMARK
+from ottla.client.admin.records import IsolationLevel as IsolationLevel
+from ottla.client.admin.records import ListedOffset as ListedOffset
+from ottla.client.admin.records import OffsetSpec as OffsetSpec
 from ottla.client.admin.results import Results as Results
 from ottla.client.admin.results import UnnoticedErrors as UnnoticedErrors
 from ottla.client.admin.topics import CreatedTopic as CreatedTopic

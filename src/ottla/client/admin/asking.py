@@ -103,11 +103,13 @@ class Asking:
 
         return await self.until_answered(attempt, deadline)
 
-    async def once(self, node_id: int, request: Ask, deadline: Deadline, *, api: ApiKey | None = None) -> Any:
-        """One attempt at one node."""
+    async def once(
+        self, node_id: int, request: Ask, deadline: Deadline, *, api: ApiKey | None = None, newest: int | None = None
+    ) -> Any:
+        """One attempt at one node, in version `newest` at most."""
         timeout_ms = min(self.left_ms(deadline), self._request_timeout_ms)
         try:
-            return await self.cluster.ask(node_id, request, api_key=api, timeout_ms=timeout_ms)
+            return await self.cluster.ask(node_id, request, api_key=api, timeout_ms=timeout_ms, newest=newest)
         except EncodeError as problem:
             # What a caller asked for has no place in the newest version that the broker knows.
             raise UnsupportedVersion(f"the broker is too old for this: {problem}") from None

@@ -11,6 +11,7 @@ from ottla.client.admin.asking import Asking, Deadline
 from ottla.client.admin.results import Outcome
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import KafkaError, LeaderNotAvailable, UnknownTopicOrPartition, error_for
+from ottla.client.network.broker_connection import Ask
 from ottla.client.topic_partition import Broker
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
@@ -112,6 +113,29 @@ def _coordinator(asking: Asking, told: Any) -> Outcome[int]:
         return error_for(told.error_code, told.error_message)
     asking.cluster.learn(Broker(told.node_id, told.host, told.port))
     return int(told.node_id)
+
+
+async def ask_coordinator(
+    asking: Asking,
+    kind: CoordinatorKind,
+    key: str,
+    request: Ask,
+    deadline: Deadline,
+    *,
+    newest: int | None = None,
+) -> Any:
+    """Asks the coordinator of one key, again until it is answered. Raises the error of the answer as a whole."""
+
+    async def attempt() -> Any:
+        node_id = (await coordinators(asking, kind, [key], deadline))[key]
+        if isinstance(node_id, KafkaError):
+            raise node_id
+        response = await asking.once(node_id, request, deadline, newest=newest)
+        if code := getattr(response, "error_code", 0):
+            raise error_for(code, getattr(response, "error_message", None))
+        return response
+
+    return await asking.until_answered(attempt, deadline)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:

@@ -5,8 +5,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ottla.client.admin import topics
+from ottla.client.admin import configs, records, topics
 from ottla.client.admin.asking import Asking
+from ottla.client.admin.groups import describing, listing, offsets, removal
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.io.asyncio_world import AsyncioWorld
 from ottla.client.promise import spawn
@@ -72,3 +73,24 @@ class Admin:
     describe_topics = _awaiting(topics.describe_topics)
     describe_topics_by_id = _awaiting(topics.describe_topics_by_id)
     create_partitions = _awaiting(topics.create_partitions)
+
+    describe_configs = _awaiting(configs.describe_configs)
+    incremental_alter_configs = _awaiting(configs.incremental_alter_configs)
+    list_config_resources = _awaiting(configs.list_config_resources)
+
+    list_offsets = _awaiting(records.list_offsets)
+    delete_records = _awaiting(records.delete_records)
+
+    list_groups = _awaiting(listing.list_groups)
+    list_consumer_groups = _awaiting(listing.list_consumer_groups)
+
+    describe_consumer_groups = _awaiting(describing.describe_consumer_groups)
+    describe_classic_groups = _awaiting(describing.describe_classic_groups)
+
+    list_consumer_group_offsets = _awaiting(offsets.list_consumer_group_offsets)
+    alter_consumer_group_offsets = _awaiting(offsets.alter_consumer_group_offsets)
+    delete_consumer_group_offsets = _awaiting(offsets.delete_consumer_group_offsets)
+
+    delete_groups = _awaiting(removal.delete_groups)
+    delete_consumer_groups = _awaiting(removal.delete_groups)
+    remove_members_from_consumer_group = _awaiting(removal.remove_members_from_consumer_group)

@@ -8,8 +8,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ottla.client.admin import topics
+from ottla.client.admin import configs, records, topics
 from ottla.client.admin.asking import Asking
+from ottla.client.admin.groups import describing, listing, offsets, removal
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.promise import spawn
@@ -74,3 +75,24 @@ class Admin:
     describe_topics = _waiting(topics.describe_topics)
     describe_topics_by_id = _waiting(topics.describe_topics_by_id)
     create_partitions = _waiting(topics.create_partitions)
+
+    describe_configs = _waiting(configs.describe_configs)
+    incremental_alter_configs = _waiting(configs.incremental_alter_configs)
+    list_config_resources = _waiting(configs.list_config_resources)
+
+    list_offsets = _waiting(records.list_offsets)
+    delete_records = _waiting(records.delete_records)
+
+    list_groups = _waiting(listing.list_groups)
+    list_consumer_groups = _waiting(listing.list_consumer_groups)
+
+    describe_consumer_groups = _waiting(describing.describe_consumer_groups)
+    describe_classic_groups = _waiting(describing.describe_classic_groups)
+
+    list_consumer_group_offsets = _waiting(offsets.list_consumer_group_offsets)
+    alter_consumer_group_offsets = _waiting(offsets.alter_consumer_group_offsets)
+    delete_consumer_group_offsets = _waiting(offsets.delete_consumer_group_offsets)
+
+    delete_groups = _waiting(removal.delete_groups)
+    delete_consumer_groups = _waiting(removal.delete_groups)
+    remove_members_from_consumer_group = _waiting(removal.remove_members_from_consumer_group)

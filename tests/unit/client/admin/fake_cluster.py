@@ -56,7 +56,15 @@ class FakeCluster:
     def requests(self, name: str) -> list[Any]:
         return [request for _, request in self.asked if type(request).__name__ == name]
 
-    def ask(self, node_id: int, request: Any, *, api_key: int | None = None, timeout_ms: float = 0) -> Promise[Any]:
+    def ask(
+        self,
+        node_id: int,
+        request: Any,
+        *,
+        api_key: int | None = None,
+        timeout_ms: float = 0,
+        newest: int | None = None,
+    ) -> Promise[Any]:
         if api_key is None:
             api_key = request._schema.api_key
         name = "".join(word.title() for word in ApiKey(api_key).name.split("_")) + "Request"

@@ -1,0 +1,214 @@
+"""Groups with their members: consumer groups of both protocols (KIP-848), and classic groups of any kind."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ottla.base.errors import ProtocolError
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.asking import Asking, Deadline
+from ottla.client.admin.groups.listing import CONSUMER_PROTOCOL, GroupState, GroupType, named
+from ottla.client.admin.operations import Operations, operations
+from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.routing import by_coordinator
+from ottla.client.cluster.coordinators import CoordinatorKind
+from ottla.client.errors import GroupIdNotFound, InvalidGroupId, KafkaError, UnsupportedVersion, error_for
+from ottla.client.topic_partition import Broker
+from ottla.wire import messages
+
+
+class GroupMember(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    """The name of a static member (KIP-345)."""
+    client_id: str
+    host: str
+    assignment: tuple[TopicPartition, ...]
+    target_assignment: tuple[TopicPartition, ...] | None = None
+    """What the member will have once the rebalance is over; None in a classic group."""
+    member_epoch: int | None = None
+    is_upgraded: bool | None = None
+    """Whether it speaks the consumer protocol; None if the broker does not tell."""
+    rack_id: str | None = None
+    subscribed_topics: tuple[str, ...] = ()
+    subscribed_pattern: str | None = None
+
+
+class ConsumerGroupDescription(NamedTuple):
+    group_id: str
+    type: GroupType
+    state: GroupState
+    is_simple: bool
+    """Whether it is only a name under which offsets are committed."""
+    members: tuple[GroupMember, ...]
+    assignor: str
+    coordinator: Broker
+    authorized_operations: Operations | None
+    group_epoch: int | None = None
+    target_assignment_epoch: int | None = None
+
+
+class ClassicGroupDescription(NamedTuple):
+    group_id: str
+    protocol: str
+    protocol_data: str
+    """For consumers the assignor."""
+    state: GroupState
+    members: tuple[GroupMember, ...]
+    coordinator: Broker
+    authorized_operations: Operations | None
+
+
+async def describe_consumer_groups(
+    asking: Asking,
+    group_ids: Iterable[str],
+    *,
+    include_authorized_operations: bool = False,
+    timeout_ms: float | None = None,
+) -> Results[str, ConsumerGroupDescription]:
+    """Groups of consumers, whichever protocol they speak. Fails with `GroupIdNotFound` where there is no such group."""
+    deadline = asking.deadline(timeout_ms)
+
+    async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ConsumerGroupDescription]]:
+        found = await _new_protocol(asking, node_id, left, include_authorized_operations, deadline)
+        others = [group_id for group_id in left if group_id not in found]
+        if others:
+            classic = await _classic_protocol(asking, node_id, others, include_authorized_operations, deadline)
+            found.update((group_id, _as_consumers(outcome)) for group_id, outcome in classic.items())
+        return found
+
+    async def attempt(left: list[str]) -> dict[str, Outcome[ConsumerGroupDescription]]:
+        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
+
+    return await asking.each("describe_consumer_groups", group_ids, attempt, deadline)
+
+
+async def describe_classic_groups(
+    asking: Asking,
+    group_ids: Iterable[str],
+    *,
+    include_authorized_operations: bool = False,
+    timeout_ms: float | None = None,
+) -> Results[str, ClassicGroupDescription]:
+    """Groups of the classic protocol, of consumers or anything else, such as Kafka Connect."""
+    deadline = asking.deadline(timeout_ms)
+
+    async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ClassicGroupDescription]]:
+        return await _classic_protocol(asking, node_id, left, include_authorized_operations, deadline)
+
+    async def attempt(left: list[str]) -> dict[str, Outcome[ClassicGroupDescription]]:
+        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
+
+    return await asking.each("describe_classic_groups", group_ids, attempt, deadline)
+
+
+async def _new_protocol(
+    asking: Asking, node_id: int, group_ids: list[str], include_operations: bool, deadline: Deadline
+) -> dict[str, Outcome[ConsumerGroupDescription]]:
+    """Leaves out the groups that the coordinator does not have under this protocol: they may be classic ones."""
+    request = messages.ConsumerGroupDescribeRequest(
+        group_ids=group_ids, include_authorized_operations=include_operations
+    )
+    try:
+        response = await asking.once(node_id, request, deadline)
+    except UnsupportedVersion:
+        return {}
+    coordinator = asking.cluster.view.brokers[node_id]
+    elsewhere = (GroupIdNotFound.code, UnsupportedVersion.code)
+    return {
+        group.group_id: _consumer_group(group, coordinator)
+        for group in response.groups
+        if group.error_code not in elsewhere
+    }
+
+
+def _consumer_group(told: Any, coordinator: Broker) -> Outcome[ConsumerGroupDescription]:
+    if told.error_code:
+        return error_for(told.error_code, told.error_message)
+    members = tuple(
+        GroupMember(
+            one.member_id,
+            one.instance_id,
+            one.client_id,
+            one.client_host,
+            assigned(one.assignment),
+            assigned(one.target_assignment),
+            one.member_epoch,
+            None if one.member_type < 0 else one.member_type == 1,
+            one.rack_id,
+            tuple(one.subscribed_topic_names),
+            one.subscribed_topic_regex or None,
+        )
+        for one in told.members
+    )
+    return ConsumerGroupDescription(
+        told.group_id,
+        GroupType.CONSUMER,
+        named(GroupState, told.group_state, GroupState.UNKNOWN),
+        False,
+        members,
+        told.assignor_name,
+        coordinator,
+        operations(told.authorized_operations),
+        told.group_epoch,
+        told.assignment_epoch,
+    )
+
+
+def assigned(assignment: Any) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.topic_name, partition)
+        for topic in assignment.topic_partitions
+        for partition in topic.partitions
+    )
+
+
+async def _classic_protocol(
+    asking: Asking, node_id: int, group_ids: list[str], include_operations: bool, deadline: Deadline
+) -> dict[str, Outcome[ClassicGroupDescription]]:
+    request = messages.DescribeGroupsRequest(groups=group_ids, include_authorized_operations=include_operations)
+    response = await asking.once(node_id, request, deadline)
+    coordinator = asking.cluster.view.brokers[node_id]
+    return {group.group_id: _classic_group(group, coordinator) for group in response.groups}
+
+
+def _classic_group(told: Any, coordinator: Broker) -> Outcome[ClassicGroupDescription]:
+    if told.error_code:
+        return error_for(told.error_code, told.error_message)
+    return ClassicGroupDescription(
+        told.group_id,
+        told.protocol_type,
+        told.protocol_data,
+        named(GroupState, told.group_state, GroupState.UNKNOWN),
+        tuple(_classic_member(one, told.protocol_type) for one in told.members),
+        coordinator,
+        operations(told.authorized_operations),
+    )
+
+
+def _classic_member(told: Any, protocol: str) -> GroupMember:
+    from ottla.client.membership.consumer_protocol import read_assignment
+
+    assignment: tuple[TopicPartition, ...] = ()
+    if protocol == CONSUMER_PROTOCOL and told.member_assignment:
+        try:
+            assignment = read_assignment(bytes(told.member_assignment))
+        except ProtocolError:  # an application that says it is a consumer may write there what it likes
+            assignment = ()
+    return GroupMember(told.member_id, told.group_instance_id, told.client_id, told.client_host, assignment)
+
+
+def _as_consumers(classic: Outcome[ClassicGroupDescription]) -> Outcome[ConsumerGroupDescription]:
+    if isinstance(classic, KafkaError):
+        return classic
+    if classic.protocol not in (CONSUMER_PROTOCOL, ""):
+        return InvalidGroupId(f"{classic.group_id!r} is a group of {classic.protocol!r} and not of consumers")
+    return ConsumerGroupDescription(
+        classic.group_id,
+        GroupType.CLASSIC,
+        classic.state,
+        not classic.protocol,
+        classic.members,
+        classic.protocol_data,
+        classic.coordinator,
+        classic.authorized_operations,
+    )
