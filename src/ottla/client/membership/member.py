@@ -6,7 +6,7 @@ consumer it asks of a `MembershipListener`: to give partitions up, to take other
 because the offsets are committed and the application's own listener runs in its next call of `poll`; the member waits
 for the awaitable that it is given and goes on from there. So the same code serves a thread that blocks and asyncio.
 
-    member = classic_member(cluster, world, settings, listener)
+    member = ClassicMember(cluster, coordinators, settings, listener)
     member.subscribe({"orders"})
     member.on_poll()                      at every poll of the application
     ...
@@ -20,6 +20,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from ottla.base.ids import TopicPartition
+from ottla.client.membership.assignors.assignor import Assignor
 from ottla.wire.errors import ErrorCode
 
 NO_GENERATION = -1
@@ -45,7 +46,7 @@ class LeaveBehaviour(Enum):
 
 
 class MembershipListener(Protocol):
-    """The consumer, as its member sees it. Partitions come sorted and are never empty.
+    """The consumer, as its member sees it. Partitions come sorted.
 
     A method returns None when it is done, or an awaitable that is done when the member may go on. What an awaitable
     raises is the affair of the application (its listener failed): the member goes on as if it had not been raised.
@@ -54,7 +55,8 @@ class MembershipListener(Protocol):
     def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> Awaitable[None] | None:
         """These are given up in good order: stop fetching, wait for the application to poll, commit, tell it.
 
-        The identity is still valid for committing until the awaitable is done.
+        The identity stays valid for committing until the awaitable is done, unless the member is fenced meanwhile: if
+        `identity` has no generation any more when the application polls, the partitions are lost after all.
         """
         ...
 
@@ -63,7 +65,7 @@ class MembershipListener(Protocol):
         ...
 
     def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> Awaitable[None] | None:
-        """These come on top of those that the consumer has."""
+        """These come on top of those that the consumer has. The end of every rebalance, so there may be none."""
         ...
 
     def on_failed(self, error: Exception) -> None:
@@ -108,7 +110,7 @@ class Member(Protocol):
         ...
 
     def request_rejoin(self, reason: str) -> None:
-        """Has the group divide its partitions anew (Java's `enforceRebalance`)."""
+        """Has a classic group divide its partitions anew (`enforceRebalance`). In others the coordinator decides."""
         ...
 
     def on_commit_refused(self, error: ErrorCode, identity: Identity) -> None:
@@ -118,8 +120,8 @@ class Member(Protocol):
     def leave(self, behaviour: LeaveBehaviour = LeaveBehaviour.DEFAULT) -> Awaitable[None]:
         """Gives up all partitions and leaves the group; for `unsubscribe` and for closing.
 
-        Done when the coordinator has answered or cannot be reached. Never raises. Afterwards `subscribe` may start
-        over.
+        What the listener was asked before is to be finished first. Done when the coordinator has answered or cannot
+        be reached. Never raises. Afterwards `subscribe` may start over.
         """
         ...
 
@@ -136,7 +138,7 @@ class MemberSettings(NamedTuple):
     retry_backoff_max_ms: int = 1_000
     request_timeout_ms: int = 30_000
     client_rack: str = ""
-    partition_assignment_strategy: tuple[str, ...] = ("range", "cooperative-sticky")
-    """Names of `ottla.client.membership.assignors`, the preferred one first. Classic groups only."""
+    partition_assignment_strategy: tuple[str | Assignor, ...] = ("range", "cooperative-sticky")
+    """Assignors, by name or the application's own, the preferred one first. Classic groups only."""
     group_remote_assignor: str | None = None
     """The coordinator's assignor; the group's own choice if None. New protocol only."""
