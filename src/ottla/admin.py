@@ -1,5 +1,6 @@
 """What is given to an admin and what it gives back, by name: `from ottla.admin import NewTopic`."""
 
+from ottla.client.admin.cluster_nodes import ClusterDescription as ClusterDescription
 from ottla.client.admin.configs import AlterConfig as AlterConfig
 from ottla.client.admin.configs import AlterOperation as AlterOperation
 from ottla.client.admin.configs import ConfigEntry as ConfigEntry
@@ -8,6 +9,10 @@ from ottla.client.admin.configs import ConfigSource as ConfigSource
 from ottla.client.admin.configs import ConfigSynonym as ConfigSynonym
 from ottla.client.admin.configs import ConfigType as ConfigType
 from ottla.client.admin.configs import ResourceType as ResourceType
+from ottla.client.admin.feature_levels import Features as Features
+from ottla.client.admin.feature_levels import FeatureUpdate as FeatureUpdate
+from ottla.client.admin.feature_levels import LevelRange as LevelRange
+from ottla.client.admin.feature_levels import UpgradeType as UpgradeType
 from ottla.client.admin.groups.describing import ClassicGroupDescription as ClassicGroupDescription
 from ottla.client.admin.groups.describing import ConsumerGroupDescription as ConsumerGroupDescription
 from ottla.client.admin.groups.describing import GroupMember as GroupMember
@@ -15,11 +20,20 @@ from ottla.client.admin.groups.listing import GroupListing as GroupListing
 from ottla.client.admin.groups.listing import GroupState as GroupState
 from ottla.client.admin.groups.listing import GroupType as GroupType
 from ottla.client.admin.groups.removal import MemberToRemove as MemberToRemove
+from ottla.client.admin.log_dirs import LogDir as LogDir
+from ottla.client.admin.log_dirs import LogDirReplica as LogDirReplica
+from ottla.client.admin.log_dirs import ReplicaPlace as ReplicaPlace
+from ottla.client.admin.log_dirs import TopicPartitionReplica as TopicPartitionReplica
 from ottla.client.admin.operations import AclOperation as AclOperation
+from ottla.client.admin.quorum_voters import QuorumInfo as QuorumInfo
+from ottla.client.admin.quorum_voters import QuorumReplica as QuorumReplica
+from ottla.client.admin.quorum_voters import VoterEndpoint as VoterEndpoint
 from ottla.client.admin.records import HIGH_WATERMARK as HIGH_WATERMARK
 from ottla.client.admin.records import IsolationLevel as IsolationLevel
 from ottla.client.admin.records import ListedOffset as ListedOffset
 from ottla.client.admin.records import OffsetSpec as OffsetSpec
+from ottla.client.admin.replicas import ElectionType as ElectionType
+from ottla.client.admin.replicas import PartitionReassignment as PartitionReassignment
 from ottla.client.admin.results import Results as Results
 from ottla.client.admin.results import UnnoticedErrors as UnnoticedErrors
 from ottla.client.admin.topics import CreatedTopic as CreatedTopic
@@ -28,3 +42,9 @@ from ottla.client.admin.topics import NewTopic as NewTopic
 from ottla.client.admin.topics import PartitionDescription as PartitionDescription
 from ottla.client.admin.topics import TopicDescription as TopicDescription
 from ottla.client.admin.topics import TopicListing as TopicListing
+from ottla.client.admin.transaction_states import AbortTransaction as AbortTransaction
+from ottla.client.admin.transaction_states import ProducerIdAndEpoch as ProducerIdAndEpoch
+from ottla.client.admin.transaction_states import ProducerState as ProducerState
+from ottla.client.admin.transaction_states import TransactionDescription as TransactionDescription
+from ottla.client.admin.transaction_states import TransactionListing as TransactionListing
+from ottla.client.admin.transaction_states import TransactionState as TransactionState

@@ -1,50 +1,76 @@
-"""Our admin against our node: every family of calls, blocking and with asyncio."""
+"""Our admin against our node and Apache Kafka: every family of calls, blocking and with asyncio."""
 
 import asyncio
 from collections.abc import Iterator
 
 import pytest
+from apache_kafka import ApacheKafka
 from confluent_kafka import Consumer, Producer
+from eventually import eventually
+from target import Target
 
 from ottla import Admin, OffsetAndMetadata, TopicPartition, aio
 from ottla.admin import (
     HIGH_WATERMARK,
+    AbortTransaction,
+    AclOperation,
     AlterConfig,
     AlterOperation,
     ConfigResource,
     ConfigSource,
+    ElectionType,
+    FeatureUpdate,
     GroupState,
     GroupType,
     NewTopic,
     OffsetSpec,
     ResourceType,
+    TopicPartitionReplica,
+    TransactionState,
 )
 from ottla.errors import (
+    BrokerIdNotRegistered,
+    Disconnected,
+    ElectionNotNeeded,
     GroupIdNotFound,
     GroupSubscribedToTopic,
+    InvalidReplicaAssignment,
     InvalidTopic,
+    InvalidUpdateVersion,
+    LogDirNotFound,
     NonEmptyGroup,
+    NoReassignmentInProgress,
     OffsetOutOfRange,
     TopicAlreadyExists,
+    TransactionalIdNotFound,
     UnknownMemberId,
     UnknownTopicOrPartition,
 )
-from ottla.testing import Broker
+from ottla.testing.node import RunningNode
+
+QUICK = {"group.initial.rebalance.delay.ms": 0}
+
+
+@pytest.fixture(scope="module", params=["ottla", pytest.param("apache-kafka", marks=pytest.mark.interop)])
+def broker(request: pytest.FixtureRequest) -> Iterator[Target]:
+    with RunningNode(config=QUICK) if request.param == "ottla" else ApacheKafka(config=QUICK) as node:
+        yield node
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker({"group.initial.rebalance.delay.ms": 0}) as broker:
-        yield broker
-
-
-@pytest.fixture(scope="module")
-def admin(broker: Broker) -> Iterator[Admin]:
+def admin(broker: Target) -> Iterator[Admin]:
     with Admin(bootstrap_servers=broker.bootstrap) as admin:
         yield admin
 
 
-def fill(broker: Broker, topic: str, partitions: int, records: int) -> None:
+def made(admin: Admin, *topics: NewTopic | str) -> None:
+    """Creates them, and waits until the broker knows: at Apache Kafka it hears of them a moment later."""
+    names = [topic if isinstance(topic, str) else topic.name for topic in topics]
+    admin.create_topics(topics).raise_first()
+    eventually(lambda: admin.describe_topics(names).errors, {})
+
+
+def fill(broker: Target, topic: str, partitions: int, records: int) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for number in range(records):
         producer.produce(topic, b"v", partition=number % partitions, timestamp=1000 + number)
@@ -57,7 +83,7 @@ def test_topics_are_created_described_grown_and_deleted(admin: Admin) -> None:
     assert (made["life"].partitions, made["life"].config["retention.ms"]) == (3, "1000")
     assert type(made.errors["no good"]) is InvalidTopic
     assert type(admin.create_topics(["life"]).errors["life"]) is TopicAlreadyExists
-    assert {"life", "life2"} <= {listing.name for listing in admin.list_topics()}
+    eventually(lambda: {"life", "life2"} <= {listing.name for listing in admin.list_topics()}, True)
     described = admin.describe_topics(["life", "nowhere"], partitions_per_page=1)
     assert [(one.partition, one.leader, one.replicas) for one in described["life"].partitions] == [
         (index, 1, (1,)) for index in range(3)
@@ -67,10 +93,10 @@ def test_topics_are_created_described_grown_and_deleted(admin: Admin) -> None:
     admin.create_partitions({"life": 5}).raise_first()
     topic_id = made["life"].topic_id
     assert topic_id is not None
-    assert len(admin.describe_topics_by_id([topic_id])[topic_id].partitions) == 5
+    eventually(lambda: len(admin.describe_topics_by_id([topic_id])[topic_id].partitions), 5)
     admin.delete_topics(["life2"]).raise_first()
     admin.delete_topics_by_id([topic_id]).raise_first()
-    assert {"life", "life2"}.isdisjoint(listing.name for listing in admin.list_topics())
+    eventually(lambda: {"life", "life2"} & {listing.name for listing in admin.list_topics()}, set())
 
 
 def test_nothing_is_created_when_a_topic_is_only_validated(admin: Admin) -> None:
@@ -79,26 +105,27 @@ def test_nothing_is_created_when_a_topic_is_only_validated(admin: Admin) -> None
 
 
 def test_settings_are_described_changed_and_taken_back(admin: Admin) -> None:
-    admin.create_topics(["tuned"]).raise_first()
+    made(admin, "tuned")
     tuned, node, nowhere = (ConfigResource.topic("tuned"), ConfigResource.broker(1), ConfigResource.topic("nowhere"))
     described = admin.describe_configs({tuned: None, node: ["node.id"], nowhere: None})
     assert described[tuned]["retention.ms"].is_default
     assert list(described[node]) == ["node.id"]
     assert type(described.errors[nowhere]) is UnknownTopicOrPartition
     admin.incremental_alter_configs({tuned: {"retention.ms": "5000"}}).raise_first()
+    eventually(lambda: admin.describe_configs([tuned])[tuned]["retention.ms"].value, "5000")
     changed = admin.describe_configs([tuned], include_synonyms=True)[tuned]["retention.ms"]
-    assert (changed.value, changed.source) == ("5000", ConfigSource.DYNAMIC_TOPIC)
+    assert changed.source is ConfigSource.DYNAMIC_TOPIC
     assert changed.synonyms[0].source is ConfigSource.DYNAMIC_TOPIC
     append = AlterConfig("cleanup.policy", "compact", AlterOperation.APPEND)
     admin.incremental_alter_configs({tuned: [append]}).raise_first()
-    assert admin.describe_configs([tuned])[tuned]["cleanup.policy"].value == "delete,compact"
+    eventually(lambda: admin.describe_configs([tuned])[tuned]["cleanup.policy"].value, "delete,compact")
     admin.incremental_alter_configs({tuned: {"retention.ms": None}}).raise_first()
-    assert admin.describe_configs([tuned])[tuned]["retention.ms"].is_default
+    eventually(lambda: admin.describe_configs([tuned])[tuned]["retention.ms"].is_default, True)
     assert tuned in admin.list_config_resources([ResourceType.TOPIC])
 
 
-def test_offsets_are_found_by_place_and_time_and_records_are_deleted(broker: Broker, admin: Admin) -> None:
-    admin.create_topics([NewTopic("placed", 2)]).raise_first()
+def test_offsets_are_found_by_place_and_time_and_records_are_deleted(broker: Target, admin: Admin) -> None:
+    made(admin, NewTopic("placed", 2))
     fill(broker, "placed", 2, 10)
     zero, one = TopicPartition("placed", 0), TopicPartition("placed", 1)
     assert admin.list_offsets({zero: OffsetSpec.LATEST, one: OffsetSpec.EARLIEST})[zero].offset == 5
@@ -113,8 +140,8 @@ def test_offsets_are_found_by_place_and_time_and_records_are_deleted(broker: Bro
         admin.delete_records({zero: 200})[zero]
 
 
-def test_groups_are_listed_described_and_deleted_and_their_offsets_changed(broker: Broker, admin: Admin) -> None:
-    admin.create_topics([NewTopic("grouped", 2)]).raise_first()
+def test_groups_are_listed_described_and_deleted_and_their_offsets_changed(broker: Target, admin: Admin) -> None:
+    made(admin, NewTopic("grouped", 2))
     fill(broker, "grouped", 2, 4)
     zero, one = TopicPartition("grouped", 0), TopicPartition("grouped", 1)
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "crew", "auto.offset.reset": "earliest"})
@@ -149,8 +176,8 @@ def test_groups_are_listed_described_and_deleted_and_their_offsets_changed(broke
     assert "crew" not in {group.group_id for group in admin.list_groups()}
 
 
-def test_members_of_the_new_protocol_are_described_with_their_target(broker: Broker, admin: Admin) -> None:
-    admin.create_topics([NewTopic("modern", 2)]).raise_first()
+def test_members_of_the_new_protocol_are_described_with_their_target(broker: Target, admin: Admin) -> None:
+    made(admin, NewTopic("modern", 2))
     config = {"bootstrap.servers": broker.bootstrap, "group.id": "modern", "group.protocol": "consumer"}
     consumer = Consumer(config)
     consumer.subscribe(["modern"])
@@ -166,7 +193,7 @@ def test_members_of_the_new_protocol_are_described_with_their_target(broker: Bro
     consumer.close()
 
 
-def test_the_asyncio_admin_has_the_same_methods(broker: Broker) -> None:
+def test_the_asyncio_admin_has_the_same_methods(broker: Target) -> None:
     calls = {name for name in vars(Admin) if not name.startswith("_")}
     assert calls == {name for name in vars(aio.Admin) if not name.startswith("_")}
 
@@ -179,3 +206,74 @@ def test_the_asyncio_admin_has_the_same_methods(broker: Broker) -> None:
                 (await admin.create_topics(["async"])).raise_first()
 
     asyncio.run(use())
+
+
+def test_the_cluster_its_quorum_and_its_features_are_described(admin: Admin) -> None:
+    cluster = admin.describe_cluster(include_authorized_operations=True)
+    assert cluster.controller in cluster.nodes
+    assert [node.id for node in cluster.nodes] == [1]
+    assert AclOperation.ALTER in (cluster.authorized_operations or ())
+    quorum = admin.describe_metadata_quorum()
+    assert (quorum.leader_id, [voter.replica_id for voter in quorum.voters]) == (1, [1])
+    assert quorum.voters[0].log_end_offset >= quorum.high_watermark - 1
+    features = admin.describe_features()
+    assert features.supported["metadata.version"].high >= features.finalized["metadata.version"].high
+    assert features == admin.describe_features(node_id=1)
+    refused = admin.update_features({"no.such.feature": FeatureUpdate(1)}, validate_only=True)
+    assert type(refused.errors["no.such.feature"]) is InvalidUpdateVersion
+    with pytest.raises(BrokerIdNotRegistered):
+        admin.unregister_broker(99)
+
+
+def test_a_broker_that_is_not_there_is_told_by_its_id(admin: Admin) -> None:
+    results = admin.describe_log_dirs([1, 9], timeout_ms=300)
+    assert results[1]
+    with pytest.raises(Disconnected, match="no node 9"):
+        results[9]
+
+
+def test_replicas_are_found_in_their_directories_and_stay_where_they_are(broker: Target, admin: Admin) -> None:
+    made(admin, NewTopic("homed", 2))
+    fill(broker, "homed", 1, 1)
+    zero = TopicPartition("homed", 0)
+    [(path, directory)] = admin.describe_log_dirs()[1].items()
+    assert directory.replicas[zero].size_bytes > 0
+    replica, lost = TopicPartitionReplica("homed", 0, 1), TopicPartitionReplica("homed", 1, 1)
+    places = admin.describe_replica_log_dirs([replica])
+    assert (places[replica].current_path, places[replica].future_path) == (path, None)
+    moved = admin.alter_replica_log_dirs({replica: path, lost: "/nowhere"})
+    assert moved[replica] is None
+    assert type(moved.errors[lost]) is LogDirNotFound
+    assert type(admin.elect_leaders(ElectionType.PREFERRED, [zero]).errors[zero]) is ElectionNotNeeded
+    assert len(admin.elect_leaders(ElectionType.PREFERRED)) == 0
+    one = TopicPartition("homed", 1)
+    moves = admin.alter_partition_reassignments({zero: [1], one: [7]})
+    assert moves[zero] is None
+    assert type(moves.errors[one]) is InvalidReplicaAssignment
+    assert type(admin.alter_partition_reassignments({one: None}).errors[one]) is NoReassignmentInProgress
+    assert admin.list_partition_reassignments() == {}
+
+
+def test_an_open_transaction_is_found_described_and_ended(broker: Target, admin: Admin) -> None:
+    made(admin, "paid")
+    zero = TopicPartition("paid", 0)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "till"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("paid", b"v")
+    assert producer.flush(20) == 0
+    described = admin.describe_transactions(["till", "nobody"])
+    assert (described["till"].state, described["till"].partitions) == (TransactionState.ONGOING, {zero})
+    assert type(described.errors["nobody"]) is TransactionalIdNotFound
+    [listing] = admin.list_transactions(states=[TransactionState.ONGOING])
+    assert (listing.transactional_id, listing.coordinator_id) == ("till", 1)
+    assert admin.list_transactions(running_longer_than_ms=3_600_000) == []
+    [writer] = admin.describe_producers([zero])[zero]
+    assert writer.current_transaction_start_offset == 0
+    assert admin.describe_producers([zero], broker_id=1)[zero] == (writer,)
+    admin.abort_transaction(AbortTransaction(zero, writer.producer_id, writer.producer_epoch, -1))
+    [writer] = admin.describe_producers([zero])[zero]
+    assert writer.current_transaction_start_offset is None
+    fenced = admin.fence_producers(["till"])["till"]
+    assert fenced.producer_epoch > writer.producer_epoch
+    admin.force_terminate_transaction("till")

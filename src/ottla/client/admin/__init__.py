@@ -3,7 +3,10 @@
     asking       whom, until when, how often again; `each` for calls on many items
     routing      to leaders and coordinators, side by side
     results      what became of each item
-    topics       create, delete, list, describe, more partitions
+    operations   what a principal may do
+
+    topics, configs, records, groups/, cluster_nodes, quorum_voters, feature_levels, log_dirs, replicas,
+    transaction_states
 
 `client/blocking/admin.py` and `client/aio/admin.py` make methods of them.
 """

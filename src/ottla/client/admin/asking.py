@@ -123,11 +123,14 @@ class Asking:
             except KafkaError as problem:
                 if not problem.retriable or failures >= self._retries or not self.left_ms(deadline):
                     raise
-                is_elsewhere = problem.needs_metadata or isinstance(problem, NotController | RequestTimedOut)
+                failed = problem
             await self.pause(failures, deadline)
             failures += 1
-            if is_elsewhere:
-                await self.refresh(deadline)
+            if failed.needs_metadata or isinstance(failed, NotController | RequestTimedOut):
+                try:
+                    await self.refresh(deadline)
+                except RequestTimedOut:
+                    raise failed from None  # the call's own problem says more
 
     async def pause(self, failures: int, deadline: Deadline) -> None:
         world = self.cluster.world

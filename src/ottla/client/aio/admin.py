@@ -5,7 +5,17 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ottla.client.admin import configs, records, topics
+from ottla.client.admin import (
+    cluster_nodes,
+    configs,
+    feature_levels,
+    log_dirs,
+    quorum_voters,
+    records,
+    replicas,
+    topics,
+    transaction_states,
+)
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.groups import describing, listing, offsets, removal
 from ottla.client.cluster.cluster import Cluster
@@ -94,3 +104,28 @@ class Admin:
     delete_groups = _awaiting(removal.delete_groups)
     delete_consumer_groups = _awaiting(removal.delete_groups)
     remove_members_from_consumer_group = _awaiting(removal.remove_members_from_consumer_group)
+
+    describe_cluster = _awaiting(cluster_nodes.describe_cluster)
+    unregister_broker = _awaiting(cluster_nodes.unregister_broker)
+
+    describe_metadata_quorum = _awaiting(quorum_voters.describe_metadata_quorum)
+    add_raft_voter = _awaiting(quorum_voters.add_raft_voter)
+    remove_raft_voter = _awaiting(quorum_voters.remove_raft_voter)
+
+    describe_features = _awaiting(feature_levels.describe_features)
+    update_features = _awaiting(feature_levels.update_features)
+
+    describe_log_dirs = _awaiting(log_dirs.describe_log_dirs)
+    describe_replica_log_dirs = _awaiting(log_dirs.describe_replica_log_dirs)
+    alter_replica_log_dirs = _awaiting(log_dirs.alter_replica_log_dirs)
+
+    elect_leaders = _awaiting(replicas.elect_leaders)
+    alter_partition_reassignments = _awaiting(replicas.alter_partition_reassignments)
+    list_partition_reassignments = _awaiting(replicas.list_partition_reassignments)
+
+    describe_producers = _awaiting(transaction_states.describe_producers)
+    describe_transactions = _awaiting(transaction_states.describe_transactions)
+    list_transactions = _awaiting(transaction_states.list_transactions)
+    abort_transaction = _awaiting(transaction_states.abort_transaction)
+    fence_producers = _awaiting(transaction_states.fence_producers)
+    force_terminate_transaction = _awaiting(transaction_states.force_terminate_transaction)

@@ -1,0 +1,72 @@
+"""The cluster as a whole: its nodes, and forgetting a broker that is gone for good."""
+
+from typing import NamedTuple
+
+from ottla.client.admin.asking import Asking
+from ottla.client.admin.operations import Operations, operations
+from ottla.client.errors import UnsupportedVersion, error_for
+from ottla.client.topic_partition import Broker
+from ottla.wire import messages
+
+_BROKERS, _CONTROLLERS = 1, 2
+
+
+class ClusterDescription(NamedTuple):
+    cluster_id: str
+    controller: Broker | None
+    """Where to send what is for the controller; with `bootstrap.controllers`, the quorum's leader."""
+    nodes: tuple[Broker, ...]
+    fenced: frozenset[int]
+    """Which of the nodes are registered and not up; only with `include_fenced_brokers` are there any."""
+    authorized_operations: Operations | None
+
+
+async def describe_cluster(
+    asking: Asking,
+    *,
+    include_authorized_operations: bool = False,
+    include_fenced_brokers: bool = False,
+    timeout_ms: float | None = None,
+) -> ClusterDescription:
+    """Who is in the cluster. With `bootstrap.controllers`, the nodes are the controllers."""
+    deadline = asking.deadline(timeout_ms)
+    request = messages.DescribeClusterRequest(
+        include_cluster_authorized_operations=include_authorized_operations,
+        endpoint_type=_CONTROLLERS if asking.via_controllers else _BROKERS,
+        include_fenced_brokers=include_fenced_brokers,
+    )
+    try:
+        response = await asking.any(request, deadline)
+    except UnsupportedVersion:
+        if include_fenced_brokers or asking.via_controllers:
+            raise
+        metadata = messages.MetadataRequest(
+            topics=[], include_cluster_authorized_operations=include_authorized_operations
+        )
+        told = await asking.any(metadata, deadline)
+        nodes = [Broker(one.node_id, one.host, one.port, one.rack) for one in told.brokers]
+        return _description(told, nodes, frozenset())
+    if response.error_code:
+        raise error_for(response.error_code, response.error_message)
+    nodes = [Broker(one.broker_id, one.host, one.port, one.rack) for one in response.brokers]
+    return _description(response, nodes, frozenset(one.broker_id for one in response.brokers if one.is_fenced))
+
+
+def _description(
+    told: messages.DescribeClusterResponse | messages.MetadataResponse, nodes: list[Broker], fenced: frozenset[int]
+) -> ClusterDescription:
+    return ClusterDescription(
+        told.cluster_id or "",
+        next((node for node in nodes if node.id == told.controller_id), None),
+        tuple(sorted(nodes)),
+        fenced,
+        operations(told.cluster_authorized_operations),
+    )
+
+
+async def unregister_broker(asking: Asking, broker_id: int, *, timeout_ms: float | None = None) -> None:
+    """Forgets a broker that is not up and will not come back under its id."""
+    request = messages.UnregisterBrokerRequest(broker_id=broker_id)
+    response = await asking.controller(request, asking.deadline(timeout_ms))
+    if response.error_code:
+        raise error_for(response.error_code, response.error_message)

@@ -1,0 +1,262 @@
+"""Producers and transactions: who writes, what is open, and ending what hangs (KIP-664)."""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, NamedTuple
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.asking import Asking
+from ottla.client.admin.groups.listing import named
+from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.routing import by_coordinator, by_leader, by_topic, spread
+from ottla.client.cluster.coordinators import CoordinatorKind
+from ottla.client.errors import KafkaError, error_for
+from ottla.wire import messages
+
+
+class ProducerState(NamedTuple):
+    """A producer as a partition's replica remembers it."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp_ms: int | None
+    coordinator_epoch: int | None
+    current_transaction_start_offset: int | None
+    """None if it has no transaction open."""
+
+
+class TransactionState(Enum):
+    UNKNOWN = "Unknown"
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+
+
+class TransactionListing(NamedTuple):
+    transactional_id: str
+    producer_id: int
+    state: TransactionState
+    coordinator_id: int
+
+
+class TransactionDescription(NamedTuple):
+    coordinator_id: int
+    state: TransactionState
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_start_ms: int | None
+    """None if no transaction is open."""
+    partitions: frozenset[TopicPartition]
+
+
+class AbortTransaction(NamedTuple):
+    """A transaction that hangs in one partition, as `describe_producers` tells of it."""
+
+    partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    producer_id: int
+    producer_epoch: int
+
+
+async def describe_producers(
+    asking: Asking,
+    partitions: Iterable[TopicPartition],
+    *,
+    broker_id: int | None = None,
+    timeout_ms: float | None = None,
+) -> Results[TopicPartition, tuple[ProducerState, ...]]:
+    """The producers that have lately written to each partition, as its leader or the named broker knows them."""
+    deadline = asking.deadline(timeout_ms)
+
+    async def ask(node_id: int, left: list[TopicPartition]) -> dict[TopicPartition, Outcome[tuple[ProducerState, ...]]]:
+        request = messages.DescribeProducersRequest
+        made = request(
+            topics=[
+                request.TopicRequest(name=topic, partition_indexes=[one.partition for one in of_topic])
+                for topic, of_topic in by_topic(left).items()
+            ]
+        )
+        await asking.know(node_id, deadline)
+        response = await asking.once(node_id, made, deadline)
+        return {
+            TopicPartition(topic.name, one.partition_index): _producers(one)
+            for topic in response.topics
+            for one in topic.partitions
+        }
+
+    async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[tuple[ProducerState, ...]]]:
+        if broker_id is not None:
+            return await spread(asking, dict.fromkeys(left, broker_id), ask)
+        return await by_leader(asking, left, ask, deadline)
+
+    def may_pass(error: KafkaError) -> bool:
+        # A broker that is named and does not hold the partition will not come to hold it by waiting.
+        return error.retriable and (broker_id is None or error.code != 6)
+
+    wanted = [TopicPartition(*partition) for partition in partitions]
+    return await asking.each("describe_producers", wanted, attempt, deadline, may_pass=may_pass)
+
+
+def _producers(told: Any) -> Outcome[tuple[ProducerState, ...]]:
+    if told.error_code:
+        return error_for(told.error_code, told.error_message)
+    return tuple(
+        ProducerState(
+            one.producer_id,
+            one.producer_epoch,
+            one.last_sequence,
+            None if one.last_timestamp < 0 else one.last_timestamp,
+            None if one.coordinator_epoch < 0 else one.coordinator_epoch,
+            None if one.current_txn_start_offset < 0 else one.current_txn_start_offset,
+        )
+        for one in told.active_producers
+    )
+
+
+async def describe_transactions(
+    asking: Asking, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
+) -> Results[str, TransactionDescription]:
+    """What each transactional id is doing. Fails with `TransactionalIdNotFound` where there is none."""
+    deadline = asking.deadline(timeout_ms)
+
+    async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[TransactionDescription]]:
+        request = messages.DescribeTransactionsRequest(transactional_ids=left)
+        response = await asking.once(node_id, request, deadline)
+        return {one.transactional_id: _transaction(node_id, one) for one in response.transaction_states}
+
+    async def attempt(left: list[str]) -> dict[str, Outcome[TransactionDescription]]:
+        return await by_coordinator(asking, CoordinatorKind.TRANSACTION, left, ask, deadline)
+
+    return await asking.each("describe_transactions", transactional_ids, attempt, deadline)
+
+
+def _transaction(coordinator_id: int, told: Any) -> Outcome[TransactionDescription]:
+    if told.error_code:
+        return error_for(told.error_code)
+    return TransactionDescription(
+        coordinator_id,
+        named(TransactionState, told.transaction_state, TransactionState.UNKNOWN),
+        told.producer_id,
+        told.producer_epoch,
+        told.transaction_timeout_ms,
+        None if told.transaction_start_time_ms < 0 else told.transaction_start_time_ms,
+        frozenset(TopicPartition(topic.topic, index) for topic in told.topics for index in topic.partitions),
+    )
+
+
+async def list_transactions(
+    asking: Asking,
+    *,
+    states: Iterable[TransactionState] = (),
+    producer_ids: Iterable[int] = (),
+    running_longer_than_ms: int | None = None,
+    transactional_id_pattern: str | None = None,
+    timeout_ms: float | None = None,
+) -> list[TransactionListing]:
+    """The transactional ids of all coordinators, or those that match everything given, in their order."""
+    deadline = asking.deadline(timeout_ms)
+    request = messages.ListTransactionsRequest(
+        state_filters=[state.value for state in states],
+        producer_id_filters=list(producer_ids),
+        duration_filter=-1 if running_longer_than_ms is None else running_longer_than_ms,
+        transactional_id_pattern=transactional_id_pattern,
+    )
+
+    async def ask(node_id: int) -> list[TransactionListing]:
+        async def attempt() -> list[TransactionListing]:
+            await asking.know(node_id, deadline)
+            response = await asking.once(node_id, request, deadline)
+            if response.error_code:
+                raise error_for(response.error_code)
+            return [
+                TransactionListing(
+                    one.transactional_id,
+                    one.producer_id,
+                    named(TransactionState, one.transaction_state, TransactionState.UNKNOWN),
+                    node_id,
+                )
+                for one in response.transaction_states
+            ]
+
+        return await asking.until_answered(attempt, deadline)
+
+    listings: list[TransactionListing] = []
+    for answer in await asking.together(ask(node_id) for node_id in await asking.brokers(deadline)):
+        if isinstance(answer, KafkaError):
+            raise answer
+        listings += answer
+    return sorted(listings, key=lambda one: one.transactional_id)
+
+
+async def abort_transaction(asking: Asking, spec: AbortTransaction, *, timeout_ms: float | None = None) -> None:
+    """Ends a transaction that hangs in one partition, without its coordinator. What it wrote counts as aborted."""
+    deadline = asking.deadline(timeout_ms)
+    partition = TopicPartition(*spec.partition)
+    request = messages.WriteTxnMarkersRequest
+    marker = request.WritableTxnMarker(
+        producer_id=spec.producer_id,
+        producer_epoch=spec.producer_epoch,
+        transaction_result=False,
+        topics=[request.WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])],
+        coordinator_epoch=spec.coordinator_epoch,
+    )
+
+    async def ask(node_id: int, _: list[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
+        response = await asking.once(node_id, request(markers=[marker]), deadline)
+        return {
+            TopicPartition(topic.name, one.partition_index): error_for(one.error_code) if one.error_code else None
+            for told in response.markers
+            for topic in told.topics
+            for one in topic.partitions
+        }
+
+    async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
+        return await by_leader(asking, left, ask, deadline)
+
+    (await asking.each("abort_transaction", [partition], attempt, deadline)).raise_first()
+
+
+async def fence_producers(
+    asking: Asking, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
+) -> Results[str, ProducerIdAndEpoch]:
+    """Shuts out the producers that use these ids now, and aborts what they have open."""
+    deadline = asking.deadline(timeout_ms)
+
+    async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ProducerIdAndEpoch]]:
+        # The id is only taken over to fence, so its own transactions need no time.
+        answers = await asking.together(
+            asking.once(
+                node_id, messages.InitProducerIdRequest(transactional_id=one, transaction_timeout_ms=1), deadline
+            )
+            for one in left
+        )
+        return {one: _fenced(answer) for one, answer in zip(left, answers, strict=True)}
+
+    async def attempt(left: list[str]) -> dict[str, Outcome[ProducerIdAndEpoch]]:
+        return await by_coordinator(asking, CoordinatorKind.TRANSACTION, left, ask, deadline)
+
+    return await asking.each("fence_producers", transactional_ids, attempt, deadline)
+
+
+def _fenced(told: Any) -> Outcome[ProducerIdAndEpoch]:
+    if isinstance(told, KafkaError):
+        return told
+    return error_for(told.error_code) if told.error_code else ProducerIdAndEpoch(told.producer_id, told.producer_epoch)
+
+
+async def force_terminate_transaction(
+    asking: Asking, transactional_id: str, *, timeout_ms: float | None = None
+) -> None:
+    """Aborts whatever an id has open, even a transaction that waits for an outside coordinator (KIP-939)."""
+    (await fence_producers(asking, [transactional_id], timeout_ms=timeout_ms)).raise_first()
