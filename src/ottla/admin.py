@@ -1,5 +1,18 @@
 """What is given to an admin and what it gives back, by name: `from ottla.admin import NewTopic`."""
 
+from ottla.client.admin.access.acls import AclBinding as AclBinding
+from ottla.client.admin.access.acls import AclFilter as AclFilter
+from ottla.client.admin.access.acls import AclPermission as AclPermission
+from ottla.client.admin.access.acls import AclResourceType as AclResourceType
+from ottla.client.admin.access.acls import DeletedAcl as DeletedAcl
+from ottla.client.admin.access.acls import PatternType as PatternType
+from ottla.client.admin.access.quotas import ANY_NAME as ANY_NAME
+from ottla.client.admin.access.quotas import QuotaEntity as QuotaEntity
+from ottla.client.admin.access.scram import ScramCredential as ScramCredential
+from ottla.client.admin.access.scram import ScramDeletion as ScramDeletion
+from ottla.client.admin.access.scram import ScramMechanism as ScramMechanism
+from ottla.client.admin.access.scram import ScramUpsertion as ScramUpsertion
+from ottla.client.admin.access.tokens import DelegationToken as DelegationToken
 from ottla.client.admin.cluster_nodes import ClusterDescription as ClusterDescription
 from ottla.client.admin.configs import AlterConfig as AlterConfig
 from ottla.client.admin.configs import AlterOperation as AlterOperation
@@ -20,6 +33,15 @@ from ottla.client.admin.groups.listing import GroupListing as GroupListing
 from ottla.client.admin.groups.listing import GroupState as GroupState
 from ottla.client.admin.groups.listing import GroupType as GroupType
 from ottla.client.admin.groups.removal import MemberToRemove as MemberToRemove
+from ottla.client.admin.groups.share import ShareGroupDescription as ShareGroupDescription
+from ottla.client.admin.groups.share import ShareGroupMember as ShareGroupMember
+from ottla.client.admin.groups.share import SharePartitionOffset as SharePartitionOffset
+from ottla.client.admin.groups.streams import InternalTopic as InternalTopic
+from ottla.client.admin.groups.streams import StreamsGroupDescription as StreamsGroupDescription
+from ottla.client.admin.groups.streams import StreamsMember as StreamsMember
+from ottla.client.admin.groups.streams import StreamsTask as StreamsTask
+from ottla.client.admin.groups.streams import StreamsTasks as StreamsTasks
+from ottla.client.admin.groups.streams import Subtopology as Subtopology
 from ottla.client.admin.log_dirs import LogDir as LogDir
 from ottla.client.admin.log_dirs import LogDirReplica as LogDirReplica
 from ottla.client.admin.log_dirs import ReplicaPlace as ReplicaPlace

@@ -11,9 +11,14 @@ from target import Target
 
 from ottla import Admin, OffsetAndMetadata, TopicPartition, aio
 from ottla.admin import (
+    ANY_NAME,
     HIGH_WATERMARK,
     AbortTransaction,
+    AclBinding,
+    AclFilter,
     AclOperation,
+    AclPermission,
+    AclResourceType,
     AlterConfig,
     AlterOperation,
     ConfigResource,
@@ -24,36 +29,54 @@ from ottla.admin import (
     GroupType,
     NewTopic,
     OffsetSpec,
+    PatternType,
+    QuotaEntity,
     ResourceType,
+    ScramCredential,
+    ScramDeletion,
+    ScramMechanism,
+    ScramUpsertion,
     TopicPartitionReplica,
     TransactionState,
 )
+from ottla.config.values import Password
 from ottla.errors import (
     BrokerIdNotRegistered,
+    DelegationTokenRequestNotAllowed,
     Disconnected,
     ElectionNotNeeded,
     GroupIdNotFound,
     GroupSubscribedToTopic,
     InvalidReplicaAssignment,
+    InvalidRequest,
     InvalidTopic,
     InvalidUpdateVersion,
     LogDirNotFound,
     NonEmptyGroup,
     NoReassignmentInProgress,
     OffsetOutOfRange,
+    ResourceNotFound,
     TopicAlreadyExists,
     TransactionalIdNotFound,
+    UnacceptableCredential,
     UnknownMemberId,
     UnknownTopicOrPartition,
+    UnsupportedVersion,
 )
 from ottla.testing.node import RunningNode
 
 QUICK = {"group.initial.rebalance.delay.ms": 0}
+GUARDED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+}
 
 
 @pytest.fixture(scope="module", params=["ottla", pytest.param("apache-kafka", marks=pytest.mark.interop)])
 def broker(request: pytest.FixtureRequest) -> Iterator[Target]:
-    with RunningNode(config=QUICK) if request.param == "ottla" else ApacheKafka(config=QUICK) as node:
+    with RunningNode(config=QUICK) if request.param == "ottla" else ApacheKafka(config=QUICK | GUARDED) as node:
         yield node
 
 
@@ -277,3 +300,81 @@ def test_an_open_transaction_is_found_described_and_ended(broker: Target, admin:
     fenced = admin.fence_producers(["till"])["till"]
     assert fenced.producer_epoch > writer.producer_epoch
     admin.force_terminate_transaction("till")
+
+
+def test_quotas_are_set_found_by_filter_and_taken_away(admin: Admin) -> None:
+    anywhere, bob = QuotaEntity.of(user="alice", client_id=None), QuotaEntity.of(user="bob")
+    changed = admin.alter_client_quotas({anywhere: {"producer_byte_rate": 1000}, bob: {"no_such_quota": 1}})
+    assert changed[anywhere] is None
+    assert type(changed.errors[bob]) is InvalidRequest
+    eventually(admin.describe_client_quotas, {anywhere: {"producer_byte_rate": 1000.0}})
+    assert list(admin.describe_client_quotas({"user": ANY_NAME, "client-id": None}, strict=True)) == [anywhere]
+    assert admin.describe_client_quotas({"user": "alice"}, strict=True) == {}
+    admin.alter_client_quotas({anywhere: {"producer_byte_rate": None}}).raise_first()
+    eventually(admin.describe_client_quotas, {})
+
+
+def test_scram_credentials_are_set_and_told_without_secrets(admin: Admin) -> None:
+    strong = ScramUpsertion("alice", ScramMechanism.SCRAM_SHA_256, Password("hunter2"), iterations=8192)
+    weak = ScramUpsertion("weak", ScramMechanism.SCRAM_SHA_512, Password("hunter2"), iterations=10)
+    assert "hunter2" not in repr(strong)
+    changed = admin.alter_user_scram_credentials([strong, weak])
+    assert changed["alice"] is None
+    assert type(changed.errors["weak"]) is UnacceptableCredential
+    told = (ScramCredential(ScramMechanism.SCRAM_SHA_256, 8192),)
+    eventually(lambda: admin.describe_user_scram_credentials().succeeded, {"alice": told})
+    assert type(admin.describe_user_scram_credentials(["ghost"]).errors["ghost"]) is ResourceNotFound
+    admin.alter_user_scram_credentials([ScramDeletion("alice", ScramMechanism.SCRAM_SHA_256)]).raise_first()
+    eventually(lambda: admin.describe_user_scram_credentials().succeeded, {})
+
+
+def test_client_metrics_resources_are_listed(admin: Admin) -> None:
+    resource = ConfigResource.client_metrics("watch")
+    admin.incremental_alter_configs({resource: {"interval.ms": "1000"}}).raise_first()
+    eventually(admin.list_client_metrics_resources, ["watch"])
+    admin.incremental_alter_configs({resource: {"interval.ms": None}}).raise_first()
+    eventually(admin.list_client_metrics_resources, [])
+
+
+def test_rules_of_access_are_created_found_and_deleted(broker: Target, admin: Admin) -> None:
+    if isinstance(broker, RunningNode):
+        with pytest.raises(UnsupportedVersion, match="DESCRIBE_ACLS"):
+            admin.describe_acls()
+        return
+    read = AclBinding(AclResourceType.TOPIC, "secret", "User:alice", AclOperation.READ)
+    none = read._replace(principal="User:*", permission=AclPermission.DENY, pattern_type=PatternType.PREFIXED)
+    admin.create_acls([read, none]).raise_first()
+    eventually(lambda: set(admin.describe_acls()), {read, none})
+    assert admin.describe_acls(AclFilter(principal="User:alice")) == [read]
+    matching = AclFilter(resource_name="secret-thing", pattern_type=PatternType.MATCH)
+    assert admin.describe_acls(matching) == [none]
+    deleted = admin.delete_acls([AclFilter(principal="User:*"), AclFilter(principal="User:nobody")])
+    assert [one.binding for one in deleted[AclFilter(principal="User:*")]] == [none]
+    assert deleted[AclFilter(principal="User:nobody")] == ()
+    eventually(lambda: admin.describe_acls(), [read])
+
+
+def test_a_share_group_begins_where_it_is_told_to(broker: Target, admin: Admin) -> None:
+    made(admin, NewTopic("shared", 2))
+    zero = TopicPartition("shared", 0)
+    if isinstance(broker, RunningNode):
+        assert type(admin.describe_share_groups(["pool"]).errors["pool"]) is UnsupportedVersion
+        return
+    fill(broker, "shared", 1, 3)
+    admin.alter_share_group_offsets("pool", {zero: 2}).raise_first()
+    offset = admin.list_share_group_offsets({"pool": [zero]})["pool"][zero]
+    assert offset is not None
+    assert offset.start_offset == 2
+    assert admin.describe_share_groups(["pool"])["pool"].state is GroupState.EMPTY
+    deleted = admin.delete_share_group_offsets("pool", ["shared", "nowhere"])
+    assert deleted["shared"] is None
+    assert type(deleted.errors["nowhere"]) is UnknownTopicOrPartition
+    admin.delete_share_groups(["pool"]).raise_first()
+
+
+def test_what_needs_authentication_or_a_streams_application_is_told(broker: Target, admin: Admin) -> None:
+    ours = isinstance(broker, RunningNode)
+    with pytest.raises(UnsupportedVersion if ours else DelegationTokenRequestNotAllowed):
+        admin.create_delegation_token(renewers=["User:alice"])
+    missing = admin.describe_streams_groups(["nobody"]).errors["nobody"]
+    assert type(missing) is (UnsupportedVersion if ours else GroupIdNotFound)

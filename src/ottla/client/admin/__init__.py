@@ -6,7 +6,7 @@
     operations   what a principal may do
 
     topics, configs, records, groups/, cluster_nodes, quorum_voters, feature_levels, log_dirs, replicas,
-    transaction_states
+    transaction_states, access/
 
 `client/blocking/admin.py` and `client/aio/admin.py` make methods of them.
 """

@@ -208,7 +208,7 @@ class Asking:
 
     async def know(self, node_id: int, deadline: Deadline) -> None:
         """Makes sure that the node's address is known. Raises `Disconnected` if the cluster has no such node now."""
-        if node_id not in self.cluster.view.brokers:
+        if node_id not in self.cluster.view.brokers and self.left_ms(deadline):
             await self.refresh(deadline)
         if node_id not in self.cluster.view.brokers:
             raise Disconnected(f"the cluster has no node {node_id} that is up")

@@ -209,6 +209,12 @@ async def list_config_resources(
     return sorted(resource for resource in found if not wanted or resource.type in wanted)
 
 
+async def list_client_metrics_resources(asking: Asking, *, timeout_ms: float | None = None) -> list[str]:
+    """The names under which brokers ask clients for metrics (KIP-714)."""
+    found = await list_config_resources(asking, [ResourceType.CLIENT_METRICS], timeout_ms=timeout_ms)
+    return [resource.name for resource in found]
+
+
 def _changes(given: Iterable[AlterConfig] | Mapping[str, str | None]) -> list[AlterConfig]:
     if not isinstance(given, Mapping):
         return list(given)

@@ -16,8 +16,9 @@ from ottla.client.admin import (
     topics,
     transaction_states,
 )
+from ottla.client.admin.access import acls, quotas, scram, tokens
 from ottla.client.admin.asking import Asking
-from ottla.client.admin.groups import describing, listing, offsets, removal
+from ottla.client.admin.groups import describing, listing, offsets, removal, share, streams
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.io.asyncio_world import AsyncioWorld
 from ottla.client.promise import spawn
@@ -87,6 +88,7 @@ class Admin:
     describe_configs = _awaiting(configs.describe_configs)
     incremental_alter_configs = _awaiting(configs.incremental_alter_configs)
     list_config_resources = _awaiting(configs.list_config_resources)
+    list_client_metrics_resources = _awaiting(configs.list_client_metrics_resources)
 
     list_offsets = _awaiting(records.list_offsets)
     delete_records = _awaiting(records.delete_records)
@@ -100,10 +102,22 @@ class Admin:
     list_consumer_group_offsets = _awaiting(offsets.list_consumer_group_offsets)
     alter_consumer_group_offsets = _awaiting(offsets.alter_consumer_group_offsets)
     delete_consumer_group_offsets = _awaiting(offsets.delete_consumer_group_offsets)
+    list_streams_group_offsets = _awaiting(offsets.list_consumer_group_offsets)
+    alter_streams_group_offsets = _awaiting(offsets.alter_consumer_group_offsets)
+    delete_streams_group_offsets = _awaiting(offsets.delete_consumer_group_offsets)
 
     delete_groups = _awaiting(removal.delete_groups)
     delete_consumer_groups = _awaiting(removal.delete_groups)
+    delete_share_groups = _awaiting(removal.delete_groups)
+    delete_streams_groups = _awaiting(removal.delete_groups)
     remove_members_from_consumer_group = _awaiting(removal.remove_members_from_consumer_group)
+
+    describe_share_groups = _awaiting(share.describe_share_groups)
+    list_share_group_offsets = _awaiting(share.list_share_group_offsets)
+    alter_share_group_offsets = _awaiting(share.alter_share_group_offsets)
+    delete_share_group_offsets = _awaiting(share.delete_share_group_offsets)
+
+    describe_streams_groups = _awaiting(streams.describe_streams_groups)
 
     describe_cluster = _awaiting(cluster_nodes.describe_cluster)
     unregister_broker = _awaiting(cluster_nodes.unregister_broker)
@@ -129,3 +143,18 @@ class Admin:
     abort_transaction = _awaiting(transaction_states.abort_transaction)
     fence_producers = _awaiting(transaction_states.fence_producers)
     force_terminate_transaction = _awaiting(transaction_states.force_terminate_transaction)
+
+    describe_acls = _awaiting(acls.describe_acls)
+    create_acls = _awaiting(acls.create_acls)
+    delete_acls = _awaiting(acls.delete_acls)
+
+    describe_client_quotas = _awaiting(quotas.describe_client_quotas)
+    alter_client_quotas = _awaiting(quotas.alter_client_quotas)
+
+    describe_user_scram_credentials = _awaiting(scram.describe_user_scram_credentials)
+    alter_user_scram_credentials = _awaiting(scram.alter_user_scram_credentials)
+
+    create_delegation_token = _awaiting(tokens.create_delegation_token)
+    renew_delegation_token = _awaiting(tokens.renew_delegation_token)
+    expire_delegation_token = _awaiting(tokens.expire_delegation_token)
+    describe_delegation_tokens = _awaiting(tokens.describe_delegation_tokens)

@@ -19,8 +19,9 @@ from ottla.client.admin import (
     topics,
     transaction_states,
 )
+from ottla.client.admin.access import acls, quotas, scram, tokens
 from ottla.client.admin.asking import Asking
-from ottla.client.admin.groups import describing, listing, offsets, removal
+from ottla.client.admin.groups import describing, listing, offsets, removal, share, streams
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.promise import spawn
@@ -89,6 +90,7 @@ class Admin:
     describe_configs = _waiting(configs.describe_configs)
     incremental_alter_configs = _waiting(configs.incremental_alter_configs)
     list_config_resources = _waiting(configs.list_config_resources)
+    list_client_metrics_resources = _waiting(configs.list_client_metrics_resources)
 
     list_offsets = _waiting(records.list_offsets)
     delete_records = _waiting(records.delete_records)
@@ -102,10 +104,22 @@ class Admin:
     list_consumer_group_offsets = _waiting(offsets.list_consumer_group_offsets)
     alter_consumer_group_offsets = _waiting(offsets.alter_consumer_group_offsets)
     delete_consumer_group_offsets = _waiting(offsets.delete_consumer_group_offsets)
+    list_streams_group_offsets = _waiting(offsets.list_consumer_group_offsets)
+    alter_streams_group_offsets = _waiting(offsets.alter_consumer_group_offsets)
+    delete_streams_group_offsets = _waiting(offsets.delete_consumer_group_offsets)
 
     delete_groups = _waiting(removal.delete_groups)
     delete_consumer_groups = _waiting(removal.delete_groups)
+    delete_share_groups = _waiting(removal.delete_groups)
+    delete_streams_groups = _waiting(removal.delete_groups)
     remove_members_from_consumer_group = _waiting(removal.remove_members_from_consumer_group)
+
+    describe_share_groups = _waiting(share.describe_share_groups)
+    list_share_group_offsets = _waiting(share.list_share_group_offsets)
+    alter_share_group_offsets = _waiting(share.alter_share_group_offsets)
+    delete_share_group_offsets = _waiting(share.delete_share_group_offsets)
+
+    describe_streams_groups = _waiting(streams.describe_streams_groups)
 
     describe_cluster = _waiting(cluster_nodes.describe_cluster)
     unregister_broker = _waiting(cluster_nodes.unregister_broker)
@@ -131,3 +145,18 @@ class Admin:
     abort_transaction = _waiting(transaction_states.abort_transaction)
     fence_producers = _waiting(transaction_states.fence_producers)
     force_terminate_transaction = _waiting(transaction_states.force_terminate_transaction)
+
+    describe_acls = _waiting(acls.describe_acls)
+    create_acls = _waiting(acls.create_acls)
+    delete_acls = _waiting(acls.delete_acls)
+
+    describe_client_quotas = _waiting(quotas.describe_client_quotas)
+    alter_client_quotas = _waiting(quotas.alter_client_quotas)
+
+    describe_user_scram_credentials = _waiting(scram.describe_user_scram_credentials)
+    alter_user_scram_credentials = _waiting(scram.alter_user_scram_credentials)
+
+    create_delegation_token = _waiting(tokens.create_delegation_token)
+    renew_delegation_token = _waiting(tokens.renew_delegation_token)
+    expire_delegation_token = _waiting(tokens.expire_delegation_token)
+    describe_delegation_tokens = _waiting(tokens.describe_delegation_tokens)

@@ -1,0 +1,206 @@
+"""Share groups (KIP-932): describe them, and their start offsets."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.asking import Asking
+from ottla.client.admin.groups.describing import assigned
+from ottla.client.admin.groups.listing import GroupState, named
+from ottla.client.admin.operations import Operations, operations
+from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.routing import ask_coordinator, by_coordinator, by_topic
+from ottla.client.cluster.coordinators import CoordinatorKind
+from ottla.client.errors import error_for
+from ottla.client.topic_partition import Broker
+from ottla.wire import messages
+
+
+class ShareGroupMember(NamedTuple):
+    member_id: str
+    client_id: str
+    host: str
+    member_epoch: int
+    subscribed_topics: tuple[str, ...]
+    assignment: tuple[TopicPartition, ...]
+    rack_id: str | None
+
+
+class ShareGroupDescription(NamedTuple):
+    group_id: str
+    state: GroupState
+    members: tuple[ShareGroupMember, ...]
+    assignor: str
+    coordinator: Broker
+    authorized_operations: Operations | None
+    group_epoch: int
+    target_assignment_epoch: int
+
+
+class SharePartitionOffset(NamedTuple):
+    """Where a share group begins in a partition: all records before are done."""
+
+    start_offset: int
+    leader_epoch: int | None
+    lag: int | None
+    """Records from there to the end that are not done; None if the broker does not tell."""
+
+
+async def describe_share_groups(
+    asking: Asking,
+    group_ids: Iterable[str],
+    *,
+    include_authorized_operations: bool = False,
+    timeout_ms: float | None = None,
+) -> Results[str, ShareGroupDescription]:
+    """Share groups with their members. Fails with `GroupIdNotFound` where there is no such group."""
+    deadline = asking.deadline(timeout_ms)
+
+    async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ShareGroupDescription]]:
+        request = messages.ShareGroupDescribeRequest(
+            group_ids=left, include_authorized_operations=include_authorized_operations
+        )
+        response = await asking.once(node_id, request, deadline)
+        coordinator = asking.cluster.view.brokers[node_id]
+        return {one.group_id: _share_group(one, coordinator) for one in response.groups}
+
+    async def attempt(left: list[str]) -> dict[str, Outcome[ShareGroupDescription]]:
+        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
+
+    return await asking.each("describe_share_groups", group_ids, attempt, deadline)
+
+
+def _share_group(told: Any, coordinator: Broker) -> Outcome[ShareGroupDescription]:
+    if told.error_code:
+        return error_for(told.error_code, told.error_message)
+    members = (
+        ShareGroupMember(
+            one.member_id,
+            one.client_id,
+            one.client_host,
+            one.member_epoch,
+            tuple(one.subscribed_topic_names),
+            assigned(one.assignment),
+            one.rack_id,
+        )
+        for one in told.members
+    )
+    return ShareGroupDescription(
+        told.group_id,
+        named(GroupState, told.group_state, GroupState.UNKNOWN),
+        tuple(members),
+        told.assignor_name,
+        coordinator,
+        operations(told.authorized_operations),
+        told.group_epoch,
+        told.assignment_epoch,
+    )
+
+
+async def list_share_group_offsets(
+    asking: Asking,
+    groups: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
+    *,
+    timeout_ms: float | None = None,
+) -> Results[str, dict[TopicPartition, SharePartitionOffset | None]]:
+    """The start offsets of each group: of all its partitions, or of those that a mapping names, None where none is."""
+    wanted: dict[str, list[TopicPartition] | None]
+    if isinstance(groups, Mapping):
+        wanted = {group: None if of is None else [TopicPartition(*one) for one in of] for group, of in groups.items()}
+    else:
+        wanted = dict.fromkeys([groups] if isinstance(groups, str) else groups)
+    deadline = asking.deadline(timeout_ms)
+    request = messages.DescribeShareGroupOffsetsRequest
+
+    def of_group(group_id: str) -> messages.DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup:
+        partitions = wanted[group_id]
+        topics = None
+        if partitions is not None:
+            topics = [
+                request.DescribeShareGroupOffsetsRequestTopic(
+                    topic_name=topic, partitions=[one.partition for one in of_topic]
+                )
+                for topic, of_topic in by_topic(partitions).items()
+            ]
+        return request.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=topics)
+
+    async def ask(
+        node_id: int, left: list[str]
+    ) -> dict[str, Outcome[dict[TopicPartition, SharePartitionOffset | None]]]:
+        response = await asking.once(node_id, request(groups=list(map(of_group, left))), deadline)
+        return {one.group_id: _start_offsets(one) for one in response.groups}
+
+    async def attempt(left: list[str]) -> dict[str, Outcome[dict[TopicPartition, SharePartitionOffset | None]]]:
+        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
+
+    return await asking.each("list_share_group_offsets", wanted, attempt, deadline)
+
+
+def _start_offsets(told: Any) -> Outcome[dict[TopicPartition, SharePartitionOffset | None]]:
+    if told.error_code:
+        return error_for(told.error_code, told.error_message)
+    offsets: dict[TopicPartition, SharePartitionOffset | None] = {}
+    for topic in told.topics:
+        for one in topic.partitions:
+            if one.error_code:
+                return error_for(one.error_code, one.error_message)
+            epoch, lag = (None if number < 0 else number for number in (one.leader_epoch, one.lag))
+            offset = None if one.start_offset < 0 else SharePartitionOffset(one.start_offset, epoch, lag)
+            offsets[TopicPartition(topic.topic_name, one.partition_index)] = offset
+    return offsets
+
+
+async def alter_share_group_offsets(
+    asking: Asking, group_id: str, offsets: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+) -> Results[TopicPartition, None]:
+    """Makes a share group begin elsewhere. The group must have no members."""
+    deadline = asking.deadline(timeout_ms)
+    wanted = {TopicPartition(*partition): offset for partition, offset in offsets.items()}
+
+    async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
+        request = messages.AlterShareGroupOffsetsRequest
+        made = request(
+            group_id=group_id,
+            topics=[
+                request.AlterShareGroupOffsetsRequestTopic(
+                    topic_name=topic,
+                    partitions=[
+                        request.AlterShareGroupOffsetsRequestPartition(
+                            partition_index=one.partition, start_offset=wanted[one]
+                        )
+                        for one in of_topic
+                    ],
+                )
+                for topic, of_topic in by_topic(left).items()
+            ],
+        )
+        response = await ask_coordinator(asking, CoordinatorKind.GROUP, group_id, made, deadline)
+        return {
+            TopicPartition(topic.topic_name, one.partition_index): (
+                error_for(one.error_code, one.error_message) if one.error_code else None
+            )
+            for topic in response.responses
+            for one in topic.partitions
+        }
+
+    return await asking.each("alter_share_group_offsets", wanted, attempt, deadline)
+
+
+async def delete_share_group_offsets(
+    asking: Asking, group_id: str, topics: Iterable[str], *, timeout_ms: float | None = None
+) -> Results[str, None]:
+    """Forgets where a share group is in these topics. The group must have no members."""
+    deadline = asking.deadline(timeout_ms)
+
+    async def attempt(left: list[str]) -> dict[str, Outcome[None]]:
+        request = messages.DeleteShareGroupOffsetsRequest
+        made = request(
+            group_id=group_id, topics=[request.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in left]
+        )
+        response = await ask_coordinator(asking, CoordinatorKind.GROUP, group_id, made, deadline)
+        return {
+            one.topic_name: error_for(one.error_code, one.error_message) if one.error_code else None
+            for one in response.responses
+        }
+
+    return await asking.each("delete_share_group_offsets", topics, attempt, deadline)
