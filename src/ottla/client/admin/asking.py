@@ -10,6 +10,7 @@ which controllers do not serve (KIP-919).
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ottla.client.admin.results import Outcome, Results
@@ -208,10 +209,11 @@ class Asking:
 
     async def know(self, node_id: int, deadline: Deadline) -> None:
         """Makes sure that the node's address is known. Raises `Disconnected` if the cluster has no such node now."""
-        if node_id not in self.cluster.view.brokers and self.left_ms(deadline):
-            await self.refresh(deadline)
         if node_id not in self.cluster.view.brokers:
-            raise Disconnected(f"the cluster has no node {node_id} that is up")
+            with suppress(RequestTimedOut):
+                await self.refresh(deadline)
+        if node_id not in self.cluster.view.brokers:
+            raise Disconnected(f"the cluster has no node {node_id} that is known")
 
     async def controller_id(self, deadline: Deadline) -> int:
         """Where requests for the controller go. Any broker passes them on (KIP-590); controllers name their leader."""
