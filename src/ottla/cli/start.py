@@ -9,10 +9,14 @@ import argparse
 import gc
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from ottla import __version__
 from ottla.base.deferred_imports import defer
 from ottla.cli.help_format import help_formatter
+
+if TYPE_CHECKING:
+    from ottla.config.parse import Warned
 
 DEFAULT_PORT = 9092
 DEFAULT_DATA = "ottla-data"
@@ -63,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--config", metavar="FILE", help="Kafka's server.properties; its directories must be formatted")
     parser.add_argument("--port", type=_port, help=f"port on 127.0.0.1 (default: {DEFAULT_PORT}; 0 picks a free one)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any setting; may be repeated")
+    parser.add_argument("--strict", action="store_true", help="do not start with a setting that has an unknown name")
     parser.add_argument("--metrics", type=_port, metavar="PORT", help="serve Prometheus metrics on this loopback port")
     parser.add_argument("--log-format", choices=("text", "json"), default="text", help="how log lines look")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="warning")
@@ -84,8 +89,10 @@ def _start(options: argparse.Namespace, data: str) -> int:
     gc.freeze()
     gc.enable()
     try:
-        properties = _properties(options, data)
+        properties = node_properties(options, data)
         config = read_config(properties)
+        if options.strict:
+            _refuse_unknown(config.warnings)
         return run_node(
             config,
             may_format=options.config is None,
@@ -97,7 +104,14 @@ def _start(options: argparse.Namespace, data: str) -> int:
         return 1
 
 
-def _properties(options: argparse.Namespace, data: str) -> dict[str, str]:
+def _refuse_unknown(warnings: "tuple[Warned, ...]") -> None:
+    unknown = [f"{warning.key}: {warning.reason}" for warning in warnings if warning.is_unknown]
+    if unknown:
+        raise ValueError("\n".join(unknown))
+
+
+def node_properties(options: argparse.Namespace, data: str) -> dict[str, str]:
+    """The settings of the node that `--config`, `--port` and `--set` describe; `data` is for a node without a file."""
     if options.config is not None:
         from ottla.config.properties import read_properties
 

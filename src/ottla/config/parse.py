@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ottla.base.errors import OttlaError
-from ottla.config.scopes import Scope, settings
+from ottla.config.scopes import Scope, Table, settings
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.values import HIDDEN, Password, Type, Value
 
@@ -41,9 +41,11 @@ class Warned(NamedTuple):
 
     key: str
     reason: str
+    is_unknown: bool = False
+    """No setting has this name: it may be mistyped."""
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.reason}"
+        return f"{self.key}: {self.reason}; it is ignored" if self.is_unknown else f"{self.key}: {self.reason}"
 
 
 class Values(Mapping[str, Value]):
@@ -122,7 +124,7 @@ def parse(scope: Scope, properties: Mapping[str, str]) -> Parsed:
     for key, text in properties.items():
         row = table.get(key) or (listener_setting(key) if scope is Scope.BROKER else None)
         if row is None:
-            warnings.append(Warned(key, "no setting has this name; it is ignored"))
+            warnings.append(_unknown(key, table))
             continue
         try:
             given[key] = row.parse(text)
@@ -139,6 +141,14 @@ def parse(scope: Scope, properties: Mapping[str, str]) -> Parsed:
     if problems:
         raise ConfigError(tuple(problems))
     return Parsed(Values(given, table), tuple(warnings))
+
+
+def _unknown(key: str, table: Table) -> Warned:
+    from difflib import get_close_matches  # only a mistyped name pays for it
+
+    nearest = get_close_matches(key, table, n=1)
+    hint = f" (did you mean {nearest[0]}?)" if nearest else ""
+    return Warned(key, f"no setting has this name{hint}", is_unknown=True)
 
 
 LISTENER_PREFIX = "listener.name."

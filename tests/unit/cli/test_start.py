@@ -215,3 +215,24 @@ def test_a_file_of_kafkas_needs_a_formatted_directory(tmp_path: Path) -> None:
         assert cluster_in(banner) == "b3R0bGEtaW50ZXJvcC0wMQ"
         assert any("node 7" in line for line in banner)
         assert end(process) == 0
+
+
+def test_a_mistyped_setting_is_named_with_the_nearest_one(tmp_path: Path) -> None:
+    with started("--port", "0", "--data", str(tmp_path / "data"), "--set", "num.oi.threads=8") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=WAIT_S)
+    assert "num.oi.threads: no setting has this name (did you mean num.io.threads?); it is ignored" in said
+
+
+def test_strict_refuses_a_mistyped_setting(tmp_path: Path) -> None:
+    said = refused("--port", "0", "--data", str(tmp_path / "data"), "--strict", "--set", "log.retention.h=8")
+    assert said == "ottla: log.retention.h: no setting has this name (did you mean log.retention.ms?)"
+    assert not (tmp_path / "data").exists()
+
+
+def test_strict_looks_into_the_file_too(tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text("node.id=1\nproces.roles=broker\nprocess.roles=broker,controller\n")
+    more = ["--set", "controller.listener.names=C", "--set", "listeners=PLAINTEXT://:0,C://:0"]
+    voters = ["--set", "controller.quorum.voters=1@localhost:1"]
+    said = refused("--strict", "--config", str(tmp_path / "server.properties"), *more, *voters)
+    assert said == "ottla: proces.roles: no setting has this name (did you mean process.roles?)"

@@ -51,7 +51,7 @@ def test_all_problems_are_told_at_once() -> None:
 def test_an_unknown_key_is_warned_about_by_name_and_left_out() -> None:
     parsed = parse_broker(num_oi_threads="16")
     assert [str(w) for w in parsed.warnings if w.key == "num.oi.threads"] == [
-        "num.oi.threads: no setting has this name; it is ignored"
+        "num.oi.threads: no setting has this name (did you mean num.io.threads?); it is ignored"
     ]
     assert "num.oi.threads" not in parsed.values
 

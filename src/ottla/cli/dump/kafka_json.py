@@ -22,7 +22,7 @@ def message_json(message: Message, version: int) -> dict[str, Json]:
 def json_text(node: Json) -> str:
     """Compact, as Jackson writes it; only numbers with a fraction differ from Python's own way."""
     if isinstance(node, float):
-        return _java_double(node)
+        return java_double(node)
     if isinstance(node, dict):
         return "{" + ",".join(f"{_text(name)}:{json_text(value)}" for name, value in node.items()) + "}"
     if isinstance(node, list):
@@ -79,7 +79,7 @@ def _text(node: Json) -> str:
     return json.dumps(node, ensure_ascii=False)
 
 
-def _java_double(number: float) -> str:
+def java_double(number: float) -> str:
     if number == 0 or 1e-3 <= abs(number) < 1e7 or number != number or abs(number) == float("inf"):
         return repr(number)
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
