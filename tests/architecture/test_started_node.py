@@ -16,7 +16,7 @@ import os, signal, socket, sys, threading
 from types import ModuleType
 import ottla.cli.start as start
 
-def ask(summary, ephemeral):
+def ask(summary, **_):
     from ottla.wire.frame import encode_request
     from ottla.wire.messages import MetadataRequest
     host, _, port = summary["address"].partition(":")
@@ -53,6 +53,7 @@ OURS = {
     "ottla.log.cleaning.cleaning": "is for the cleaner's own process",
     "ottla.machines.group.group_coordinator": "is for who leads a partition of __consumer_offsets",
     "ottla.machines.transaction.transaction_coordinator": "is for who leads a partition of __transaction_state",
+    "ottla.node.faults": "is for `--faults`",
     "ottla.node.metrics.node_metrics": "is for `--metrics`",
     "ottla.node.storage.formatting": "a directory is formatted once",
     "ottla.testing": "is for tests",

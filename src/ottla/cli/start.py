@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 9092
 DEFAULT_DATA = "ottla-data"
+FAULTS_TOKEN = "OTTLA_FAULTS_TOKEN"
 
 RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam")
 """What is imported by something that every node needs, and used by few, or late."""
@@ -69,6 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any setting; may be repeated")
     parser.add_argument("--strict", action="store_true", help="do not start with a setting that has an unknown name")
     parser.add_argument("--metrics", type=_port, metavar="PORT", help="serve Prometheus metrics on this loopback port")
+    parser.add_argument(
+        "--faults",
+        type=_port,
+        metavar="PORT",
+        help="let tests ask for faults at this loopback port (0 picks a free one); see docs/testing.md",
+    )
     parser.add_argument("--log-format", choices=("text", "json"), default="text", help="how log lines look")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="warning")
     return parser
@@ -84,7 +91,7 @@ def _start(options: argparse.Namespace, data: str) -> int:
     gc.disable()  # Imports make things that stay: to look for garbage among them is a tenth of the time to start.
     from ottla.base.errors import OttlaError
     from ottla.node.config import read_config
-    from ottla.node.run import run_node
+    from ottla.node.run import FaultsPort, run_node
 
     gc.freeze()
     gc.enable()
@@ -93,11 +100,13 @@ def _start(options: argparse.Namespace, data: str) -> int:
         config = read_config(properties)
         if options.strict:
             _refuse_unknown(config.warnings)
+        token = None if options.faults is None else _faults_token()
         return run_node(
             config,
             may_format=options.config is None,
             metrics_port=options.metrics,
-            on_ready=lambda node: _banner(node.summary(), ephemeral=options.ephemeral),
+            on_ready=lambda node: _banner(node.summary(), ephemeral=options.ephemeral, token=token),
+            faults=None if token is None else FaultsPort(options.faults, token),
         )
     except (OttlaError, OSError, ValueError) as problem:
         print(f"ottla: {problem}", file=sys.stderr)
@@ -108,6 +117,15 @@ def _refuse_unknown(warnings: "tuple[Warned, ...]") -> None:
     unknown = [f"{warning.key}: {warning.reason}" for warning in warnings if warning.is_unknown]
     if unknown:
         raise ValueError("\n".join(unknown))
+
+
+def _faults_token() -> str:
+    """The one that is given (OTTLA_FAULTS_TOKEN), or a new one."""
+    if given := os.environ.get(FAULTS_TOKEN):
+        return given
+    from secrets import token_urlsafe
+
+    return token_urlsafe(16)
 
 
 def node_properties(options: argparse.Namespace, data: str) -> dict[str, str]:
@@ -163,12 +181,15 @@ def _with_port(listeners: str, port: int) -> str:
     return ",".join([f"{first.rpartition(':')[0]}:{port}", *rest])
 
 
-def _banner(summary: dict[str, str], *, ephemeral: bool) -> None:
+def _banner(summary: dict[str, str], *, ephemeral: bool, token: str | None) -> None:
     kept = " (removed at the end)" if ephemeral else ""
     lines = [f"ottla {__version__} is ready at {summary['address']}"]
     lines += [f"  data     {summary['data']}{kept}", f"  cluster  {summary['cluster']}, node {summary['node']}"]
     if "metrics" in summary:
         lines.append(f"  metrics  {summary['metrics']}")
+    if "faults" in summary:
+        shown = f"of {FAULTS_TOKEN}" if os.environ.get(FAULTS_TOKEN) else token
+        lines.append(f"  faults   {summary['faults']} (token {shown})")
     lines.append("  stop     Ctrl-C; a second one stops at once")
     print("\n".join(lines), flush=True)
 

@@ -15,6 +15,7 @@ metadata log closed, the broker's logs closed, and last the markers of a clean s
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -40,6 +41,7 @@ from ottla.runtime.admission import Admission
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum_view import RaftQuorum
 from ottla.runtime.procedure import wait_for, wait_until
+from ottla.runtime.request import Handler
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Limits, Server
 from ottla.runtime.world import World
@@ -55,15 +57,26 @@ ResultT = TypeVar("ResultT")
 class Node:
     """A controller and, where it is asked for, a broker in one process. `failed` is told when it cannot go on.
 
-    `start` and `stop` are run as a `Procedure`. What is in `also_close` goes down with the connections.
+    `start` and `stop` are run as a `Procedure`. What is in `also_close` goes down with the connections. `around` may
+    put something between connections and what handles their requests: see `ottla.node.faults`.
     """
 
-    def __init__(self, world: World, config: NodeConfig, *, may_format: bool, failed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        world: World,
+        config: NodeConfig,
+        *,
+        may_format: bool,
+        failed: Callable[[], None],
+        around: Callable[[Handler, Broker | None], Handler] | None = None,
+    ) -> None:
         self.config = config
         self.also_close: list[Callable[[], None]] = []
         self.metrics_address = ""
+        self.faults_address = ""
         self._may_format = may_format
         self._failed = failed
+        self._around = around
         self._world = world
         self._workers = world.workers
         self._timers = world.timers
@@ -74,6 +87,7 @@ class Node:
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
         self._endpoints: list[Endpoint] = []
+        self._bound_ports: list[int] = []
 
     # Coming up
 
@@ -100,6 +114,8 @@ class Node:
         else:
             self._follow_settings(metadata, controller.node_settings)
             self._server.handle = controllers_dispatcher(controller)
+        if self._around is not None:
+            self._server.handle = self._around(self._server.handle, self.broker)
         self._server.start_accepting()
         if self._broker_server is not None:
             self._broker_server.start_background()
@@ -140,7 +156,13 @@ class Node:
                 bound.append((listener, self._server.listen(listener.bind_host, listener.port, listener.name)))
             except OSError as problem:
                 raise OSError(problem.errno, f"cannot listen on {listener}: {problem.strerror}") from problem
+        self._bound_ports = [address[1] for _, address in bound]
         self._endpoints = advertised(self.config.values, bound, self._world.host_names)
+
+    def bound_config(self) -> NodeConfig:
+        """The settings with the ports that the node got in place of those that it was to choose."""
+        listeners = zip(self.config.listeners, self._bound_ports, strict=True)
+        return replace(self.config, listeners=[replace(listener, port=port) for listener, port in listeners])
 
     def _open_metadata(self, storage: Storage) -> MetadataLog[Controller]:
         return open_metadata(self.config, storage, self._endpoints, world=self._world, failed=self._on_metadata_failed)
@@ -202,6 +224,8 @@ class Node:
         }
         if self.metrics_address:
             shown["metrics"] = self.metrics_address
+        if self.faults_address:
+            shown["faults"] = self.faults_address
         return shown
 
     # When something breaks

@@ -11,7 +11,7 @@ import logging
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.base.ports import Timers
 from ottla.node.config import NodeConfig
@@ -22,11 +22,22 @@ from ottla.node.signals import signals_told
 from ottla.runtime.procedure import Procedure
 from ottla.runtime.selector import EagerSelector
 
+if TYPE_CHECKING:
+    from ottla.node.faults.node_faults import NodeFaults
+
 _log = logging.getLogger(__name__)
 
 STOPPED_AT_ONCE = 130
 BROKEN = 70
+_RESTARTED = -1
 _YOUNG_OBJECTS = 10_000
+
+
+class FaultsPort(NamedTuple):
+    """Where faults may be asked for, and the token that it takes: see `ottla.node.faults`."""
+
+    port: int
+    token: str
 
 
 def run_node(
@@ -35,14 +46,45 @@ def run_node(
     may_format: bool,
     metrics_port: int | None,
     on_ready: Callable[[Node], None],
+    faults: FaultsPort | None = None,
 ) -> int:
     """Returns the exit status. Raises `OttlaError` or `OSError` when the node cannot start."""
     raise_descriptor_limit()
     loop = asyncio.SelectorEventLoop(EagerSelector(config.values.integer("ottla.spin.max.us")))
     try:
-        return loop.run_until_complete(_run(loop, config, may_format, metrics_port, on_ready))
+        if faults is None:
+            return loop.run_until_complete(_run(loop, config, may_format, metrics_port, on_ready))
+        return _run_with_faults(loop, config, may_format, metrics_port, on_ready, faults)
     finally:
         loop.close()
+
+
+def _run_with_faults(
+    loop: asyncio.AbstractEventLoop,
+    config: NodeConfig,
+    may_format: bool,
+    metrics_port: int | None,
+    on_ready: Callable[[Node], None],
+    port: FaultsPort,
+) -> int:
+    """A node that tests may restart: then another is run, at the same addresses."""
+    from ottla.node.faults.node_faults import NodeFaults
+
+    faults = NodeFaults(loop, *port)
+
+    def on_ready_at(node: Node) -> None:
+        nonlocal config
+        config = node.bound_config()
+        on_ready(node)
+
+    try:
+        while True:
+            status = loop.run_until_complete(_run(loop, config, may_format, metrics_port, on_ready_at, faults))
+            if status != _RESTARTED:
+                return status
+            faults.on_down()
+    finally:
+        faults.close()
 
 
 async def _driven(procedure: Coroutine[Any, Any, None], timers: Timers) -> None:
@@ -55,8 +97,11 @@ async def _driven(procedure: Coroutine[Any, Any, None], timers: Timers) -> None:
         under_way.cancel()
 
 
-async def _start(node: Node, timers: Timers, metrics_port: int | None) -> None:
+async def _start(node: Node, timers: Timers, metrics_port: int | None, faults: "NodeFaults | None") -> None:
     await _driven(node.start(), timers)
+    if faults is not None:
+        await faults.listen()
+        node.faults_address = faults.address
     if metrics_port is not None:
         from ottla.runtime.exposition import serve_metrics
 
@@ -97,6 +142,7 @@ async def _run(
     may_format: bool,
     metrics_port: int | None,
     on_ready: Callable[[Node], None],
+    faults: "NodeFaults | None" = None,
 ) -> int:
     ended: asyncio.Future[int] = loop.create_future()
     stopping = asyncio.Event()
@@ -110,7 +156,15 @@ async def _run(
             end(STOPPED_AT_ONCE)
         stopping.set()
 
-    is_up = False
+    is_up = is_restarting = False
+
+    def on_restart(clean: bool) -> None:
+        nonlocal is_restarting
+        is_restarting = True
+        if clean:
+            stopping.set()
+        else:
+            end(_RESTARTED)
 
     def on_exception(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """While the node starts or stops, somebody may be waiting for what has broken: then it ends."""
@@ -118,18 +172,24 @@ async def _run(
         if not is_up or stopping.is_set():
             end(BROKEN)
 
-    world = real_world(loop)
-    node = Node(world, config, may_format=may_format, failed=lambda: end(BROKEN))
+    world = real_world(loop) if faults is None else faults.world
+    around = None if faults is None else faults.around
+    node = Node(world, config, may_format=may_format, failed=lambda: end(BROKEN), around=around)
     loop.set_exception_handler(on_exception)
     with signals_told(loop, {signal.SIGTERM, signal.SIGINT}, on_signal):
         try:
+            if faults is not None:
+                faults.on_restart = on_restart
+                await faults.stay_down(stopping)
             with _no_collections():
-                is_started = await _first(_start(node, world.timers, metrics_port), ended)
+                is_started = await _first(_start(node, world.timers, metrics_port, faults), ended)
             if is_started:
                 is_up = True
                 on_ready(node)
+                if faults is not None:
+                    faults.on_up()
                 if await _first(stopping.wait(), ended) and await _first(_driven(node.stop(), world.timers), ended):
-                    end(0)
+                    end(_RESTARTED if is_restarting else 0)
             return ended.result()
         finally:
             node.abandon()

@@ -28,6 +28,12 @@ class LoopTimer:
         self._handle = self._timers.loop.call_later(delay_s, self._fire)
         self._timers._set.add(self)
 
+    def _move(self, by_s: float) -> None:
+        if self._handle is not None:
+            due_s = self._handle.when() + by_s
+            self._handle.cancel()
+            self._handle = self._timers.loop.call_at(due_s, self._fire)
+
     def _fire(self) -> None:
         self._handle = None
         if self._interval_s is None:
@@ -66,6 +72,11 @@ class LoopTimers:
         timer = LoopTimer(self, callback, interval_s)
         timer._arm(interval_s if first_s is None else first_s)
         return timer
+
+    def bring_nearer(self, by_s: float) -> None:
+        """Every timer fires so much earlier, in the same order: time is said to have passed."""
+        for timer in self._set:
+            timer._move(-by_s)
 
     def close(self) -> None:
         for timer in list(self._set):

@@ -43,7 +43,8 @@ class NodeError(OttlaError):
 
 
 class RunningNode:
-    """`config` are broker settings, given as `--set`, `options` more words for the command line.
+    """`config` are broker settings, given as `--set`, `options` more words for the command line, `environment` more
+    variables for the process.
 
     A `directory` that is given outlives the node. Port 0 lets the node choose.
     """
@@ -59,12 +60,14 @@ class RunningNode:
         config: Mapping[str, object] | None = None,
         port: int = 0,
         options: tuple[str, ...] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._temporary = directory is None
         self.directory = Path(tempfile.mkdtemp(prefix="ottla-node-")) if directory is None else directory
         self.data = self.directory / "data"
         self.config = dict(config or {})
         self.options = options
+        self.environment = dict(environment or {})
         self._port = port
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -126,6 +129,11 @@ class RunningNode:
         """Kills the node as a crash would: nothing is flushed or written."""
         self._end(signal.SIGKILL)
 
+    def abandon(self) -> None:
+        """Forgets a process that has ended by itself, so that the node can be started again."""
+        assert not self.is_running, "the node is running"
+        self._process = None
+
     def close(self) -> None:
         """Ends the node if it still runs; removes the directory if it was ours."""
         if self._process is not None:
@@ -149,12 +157,11 @@ class RunningNode:
         place = ["--data", str(self.data), "--port", str(self._port)]
         return [sys.executable, "-m", "ottla.cli.main", "start", *place, *settings, *self.options]
 
-    @staticmethod
-    def _environment() -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         """The child imports the same ottla as we do, installed or not, and prints without delay."""
         source = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(part for part in (source, os.environ.get("PYTHONPATH")) if part)
-        return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+        return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **self.environment}
 
     def _answers(self, printed_before: int) -> bool:
         if not self._port:

@@ -6,6 +6,8 @@ ottla_broker_factory    makes brokers with settings of their own, which are gone
 
 With `OTTLA_BROKER=host:port` no process is started: `ottla_broker` is the broker that runs there.
 
+What a test does to the session's broker (faults, a kill) is undone when the test is over, before its fixtures are.
+
 pytest imports this module in every project, whether it has to do with brokers or not. So it imports nothing of ours
 before a fixture is used.
 """
@@ -27,25 +29,38 @@ if TYPE_CHECKING:
     BrokerFactory = Callable[..., Broker]
 
 
+_SHARED = pytest.StashKey["AnyBroker"]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "ottla_topic(partitions=1, settings={}): what the topic of the fixture `ottla_topic` is like"
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    broker = item.config.stash.get(_SHARED, None)
+    if broker is not None and broker.is_harmed:
+        broker.heal()
+
+
 @pytest.fixture(scope="session")
-def ottla_broker() -> Iterator[AnyBroker]:
+def ottla_broker(pytestconfig: pytest.Config) -> Iterator[AnyBroker]:
     """A broker that all tests of the session share: `ottla_broker.bootstrap` is its address."""
-    given = os.environ.get("OTTLA_BROKER")
-    if given:
-        from ottla.testing.broker.given_broker import GivenBroker
+    with ExitStack() as at_end:
+        broker: AnyBroker
+        if os.environ.get("OTTLA_BROKER"):
+            from ottla.testing.broker.given_broker import GivenBroker
 
-        yield GivenBroker(given)
-        return
-    from ottla.testing.broker.own_broker import Broker
+            broker = GivenBroker(os.environ)
+        else:
+            from ottla.testing.broker.own_broker import Broker
 
-    with Broker() as broker:
+            broker = at_end.enter_context(Broker())
+        pytestconfig.stash[_SHARED] = broker
         yield broker
+        del pytestconfig.stash[_SHARED]
 
 
 @pytest.fixture

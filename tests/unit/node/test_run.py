@@ -23,7 +23,7 @@ class StandIn:
 
     made: "StandIn"
 
-    def __init__(self, world, config, *, may_format, failed):
+    def __init__(self, world, config, *, may_format, failed, around=None):
         self.world, self.failed, self.done, self.faults = world, failed, [], []
         self.loop = asyncio.get_running_loop()
         self.also_close = []

@@ -254,6 +254,14 @@ class CoordinatedPartition(Generic[MachineT]):
     def timer_count(self) -> int:
         return len(self._timers)
 
+    def expire_now(self, kind: str, subject: str, member_id: str | None = None) -> list[TimerName]:
+        """Fires the timers of that kind that a subject has, of one member or of all; returns which. For tests."""
+        found = [name for name in self._timers.names() if name[:2] == (kind, subject)]
+        found = [name for name in found if member_id in (None, name[2])]
+        for name in found:
+            self._timers.expire(name)
+        return found
+
     # Records
 
     def _take_up(self, decision: CoordinatorDecision[Any], subject: str | None, now_ms: int) -> ErrorCode:

@@ -61,6 +61,16 @@ class NamedTimers:
             del self._set[armed.name]
             self._fire(armed.name, armed.expire)
 
+    def expire(self, name: TimerName) -> None:
+        """Fires a timer that is set, though it is not due."""
+        armed = self._set.pop(name)
+        armed.cancel()
+        self._fire(name, armed.expire)
+
+    def names(self) -> list[TimerName]:
+        """Of those that are set."""
+        return list(self._set)
+
     def close(self) -> None:
         for armed in self._set.values():
             armed.cancel()

@@ -164,6 +164,9 @@ class FetchSessions:
     def partition_count(self) -> int:
         return sum(len(session.partitions) for session in self._sessions.values())
 
+    def find(self, session_id: int) -> FetchSession | None:
+        return self._sessions.get(session_id)
+
     def begin(
         self, request: FetchRequest, wanted: dict[PartitionKey, Wanted], *, by_id: bool, now_ms: int
     ) -> FetchContext:

@@ -2,5 +2,7 @@
 
 own_broker       `Broker`: a node that is started for a test and gone after it
 given_broker     a broker that somebody else runs, named by an environment variable
+faults           what both can be asked for: errors, delays, a full disk, and so on
+fault_control    the port that a node takes such requests at
 topics           topics made and deleted with one request each, without a client
 """

@@ -5,37 +5,59 @@
     with Broker({"num.partitions": 3}) as broker:
         broker.create_topic("orders")
         producer = Producer({"bootstrap.servers": broker.bootstrap})
+        broker.fail_next("Produce", "NOT_LEADER_OR_FOLLOWER", times=3)
         ...
 
 It is up in a fifth of a second. What it stores is in a temporary directory, which goes with it.
 """
 
+import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from secrets import token_urlsafe
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
+from ottla.testing.broker.fault_control import FaultControl, FaultRefused
+from ottla.testing.broker.faults import Faults
 from ottla.testing.broker.topics import create_topic, delete_topic
 from ottla.testing.node import RunningNode
 
+_CONTROL_PORT: Final = re.compile(r"faults +http://127\.0\.0\.1:(\d+)")
 
-class Broker:
+
+class Broker(Faults):
     """`settings` are a broker's, under Kafka's names. A `directory` that is given outlives the broker.
 
     It is a cluster of one node. `bootstrap` may name several addresses once there are clusters of more.
     """
 
-    def __init__(self, settings: Mapping[str, object] | None = None, *, directory: Path | None = None) -> None:
+    def __init__(
+        self, settings: Mapping[str, object] | None = None, *, directory: Path | None = None, faults: bool = True
+    ) -> None:
+        super().__init__()
+        self._token = token_urlsafe(16)
+        self._port_of_faults = 0
+        self._has_faults = faults
+        self._is_time_moved = False
         self._node = RunningNode(directory, config=settings)
+        if faults:
+            self._node.options = ("--faults", "0")
+            self._node.environment["OTTLA_FAULTS_TOKEN"] = self._token
 
     def __enter__(self) -> Self:
-        self._node.__enter__()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._node.close()
+        self.close()
 
     @property
     def bootstrap(self) -> str:
@@ -60,26 +82,60 @@ class Broker:
     def start(self) -> None:
         """Starts it, also after `stop` or `kill`: at the same address, with the same data."""
         self._node.start()
+        if self._has_faults and not self._port_of_faults:
+            found = _CONTROL_PORT.search(self.log.read_text(errors="replace"))
+            assert found is not None, "a node says where its control port is when it says where it is"
+            self._port_of_faults = int(found[1])
+            self._node.options = ("--faults", found[1])
 
     def stop(self) -> None:
         """Stops it in good order, as SIGTERM does."""
+        self.is_harmed = True
         self._node.stop()
 
     def kill(self) -> None:
         """Kills it, as `kill -9` does: nothing is flushed or written any more."""
+        self.is_harmed = True
         self._node.kill()
 
-    def restart(self, *, clean: bool = True) -> None:
-        """Stops it, or kills it if not `clean`, and starts it again."""
+    def restart(self, *, clean: bool = True, down_ms: int = 0) -> None:
+        """Stops it, or kills it if not `clean`, and starts it again after a while. It has no faults then."""
         if clean:
             self.stop()
         else:
             self.kill()
+        time.sleep(down_ms / 1000)
+        self._is_time_moved = False
         self.start()
 
     def close(self) -> None:
         """Ends it, and removes the directory if it was not given."""
         self._node.close()
+
+    def heal(self) -> None:
+        """Undoes what was done to it: it runs, has no faults, and goes by the real time. What it stores stays."""
+        if not self.is_running:
+            self._node.abandon()
+            self.start()
+        elif self._is_time_moved:
+            self.restart()
+        elif self._has_faults:
+            self.clear_faults()
+        self.is_harmed = False
+
+    # Faults
+
+    @property
+    def _control(self) -> FaultControl:
+        if not self._has_faults:
+            raise FaultRefused("this broker was made with faults=False")
+        if not self.is_running:
+            raise FaultRefused("the broker does not run")
+        return FaultControl(self._port_of_faults, self._token)
+
+    def advance_time(self, ms: int) -> None:
+        super().advance_time(ms)
+        self._is_time_moved = True
 
     # Topics
 

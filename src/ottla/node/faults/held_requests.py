@@ -1,0 +1,30 @@
+"""A request that waits before it is handled, and the requests of its connection behind it: they must not overtake."""
+
+from collections.abc import Callable
+
+from ottla.broker.data.batch_checks import keep_records
+from ottla.runtime.attribution import attributed
+from ottla.runtime.request import RequestContext
+from ottla.wire.message import Message
+from ottla.wire.messages import ProduceRequest
+
+
+class HeldRequest:
+    """Its connection is paused until `release`, which calls `go_on`, also if the client has gone meanwhile."""
+
+    def __init__(self, context: RequestContext, message: Message, go_on: Callable[[], None]) -> None:
+        if isinstance(message, ProduceRequest):
+            keep_records(message)
+        self._client = context.connection
+        self._go_on = attributed(go_on)
+        self._client.pause()
+
+    def release(self) -> None:
+        client = self._client
+        client.is_paused = False  # The handler may pause the connection for reasons of its own.
+        client.paused_by = None
+        try:
+            self._go_on()
+        finally:
+            if not client.is_paused:
+                client.resume()
