@@ -1,8 +1,12 @@
 """Whether the application still polls: `max.poll.interval.ms` after its last poll a member gives its place up."""
 
 from collections.abc import Callable
+from typing import Final
 
 from ottla.base.ports import Timer, Timers
+
+_TICK_S: Final = 0.001
+"""Less than this is no time: a timer set for it could fire without any passing."""
 
 
 class PollDeadline:
@@ -34,7 +38,7 @@ class PollDeadline:
 
     def _look(self) -> None:
         left_s = self._polled_s + self._interval_s - self._timers.now_s()
-        if left_s > 0:
+        if left_s > _TICK_S:
             self._timer = self._timers.after(left_s, self._look)
         else:
             self._timer = None

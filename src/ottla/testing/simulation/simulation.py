@@ -17,18 +17,26 @@ which takes a moment of time; and when nothing is ready, time moves to the next 
 
 from collections.abc import Callable
 from random import Random
+from typing import Protocol
 
 from ottla.base.ports import Buffer
 from ottla.runtime.world import World
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
-from ottla.testing.simulation.simulated_client import SimulatedClient
 from ottla.testing.simulation.simulated_node import SimulatedNode, Startable
 from ottla.testing.simulation.transcript import Transcript
 from ottla.testing.step_timers import Agenda
 
 _MOST_STEPS = 1_000_000
 _TURN_US = 50
+
+
+class Exchanging(Protocol):
+    """A client's end of a connection."""
+
+    def exchange(self) -> bool:
+        """Sends and receives what it can; returns whether there was something."""
+        ...
 
 
 class Simulation:
@@ -40,7 +48,7 @@ class Simulation:
         self.agenda = Agenda(self.clock)
         self.transcript = Transcript()
         self._nodes: list[SimulatedNode] = []
-        self._clients: list[SimulatedClient] = []
+        self._clients: list[Exchanging] = []
 
     def start(self, make_node: Callable[[World], Startable], disk: MemoryDisk | None = None) -> SimulatedNode:
         """Returns when the node is up. A disk of an earlier one makes it the next life of that node."""
@@ -95,10 +103,10 @@ class Simulation:
 
     # For nodes and clients
 
-    def serve(self, client: SimulatedClient) -> None:
+    def serve(self, client: Exchanging) -> None:
         self._clients.append(client)
 
-    def forget(self, client: SimulatedClient) -> None:
+    def forget(self, client: Exchanging) -> None:
         self._clients.remove(client)
 
     def remove(self, node: SimulatedNode) -> None:

@@ -1,0 +1,126 @@
+"""Our members of groups against our coordinator, from seeds: no partition is read twice, and no rebalance is stuck."""
+
+from collections.abc import Iterator
+
+import pytest
+from lives_of_members import Application
+from simulated_cluster import create_topics, node_maker
+
+from ottla.base.ids import TopicPartition
+from ottla.testing.simulation.simulated_node import SimulatedNode
+from ottla.testing.simulation.simulation import Simulation
+
+PARTITIONS = 6
+TURNS = 12
+SETTLED_MS = 120_000
+QUIET_MS = 15_000
+MOST_ROUNDS = 6
+PROTOCOLS = ("range", "roundrobin", "sticky", "cooperative-sticky", "consumer")
+ALL = {TopicPartition(topic, number) for topic in ("orders", "clicks") for number in range(PARTITIONS)}
+
+
+class Group:
+    """One group of applications, and the node that coordinates it."""
+
+    def __init__(self, seed: int, protocols: tuple[str, ...]) -> None:
+        self.simulation = Simulation(seed)
+        self.chance = self.simulation.random
+        self.protocols = protocols
+        self.make_node = node_maker(group_consumer_migration_policy="bidirectional")
+        self.node: SimulatedNode | None = self.simulation.start(self.make_node)
+        admin = self.node.connect(name="admin")
+        create_topics(admin, "orders", "clicks", partitions=PARTITIONS)
+        admin.close()
+        self.members: list[Application] = []
+        self.moves = 0
+        self._names = iter(range(1_000))
+
+    def join(self) -> None:
+        protocol = self.chance.choice(self.protocols)
+        name = f"{protocol} {next(self._names)}"
+        member = Application(self.simulation, lambda: self.node, protocol, name, self.check)
+        self.members.append(member)
+        member.begin("orders", "clicks")
+
+    def leave(self) -> None:
+        if self.members:
+            member = self.members.pop(self.chance.randrange(len(self.members)))
+            left = member.leave()
+            self.simulation.run_until(lambda: left.is_done)
+            member.kill()
+
+    def kill(self) -> None:
+        if self.members:
+            self.members.pop(self.chance.randrange(len(self.members))).kill()
+
+    def hang(self) -> None:
+        if self.members:
+            self.chance.choice(self.members).is_hanging = True
+
+    def wake(self) -> None:
+        for member in self.members:
+            member.is_hanging = False
+
+    def restart_node(self) -> None:
+        assert self.node is not None
+        node, self.node = self.node, None
+        disk = node.kill()
+        self.simulation.run_for(self.chance.choice((10, 3_000)))
+        self.node = self.simulation.start(self.make_node, disk)
+
+    def check(self) -> None:
+        """Called whenever an application is given something."""
+        self.moves += 1
+        held = [(partition, member.name) for member in self.members for partition in member.holds]
+        assert len({partition for partition, _ in held}) == len(held), f"read twice: {sorted(held)}"
+
+    def is_settled(self) -> bool:
+        held = [partition for member in self.members for partition in member.has]
+        return len(held) == len(ALL) and not any(member.member.is_rebalancing for member in self.members)
+
+    def settle(self) -> None:
+        self.wake()
+        while not self.members:
+            self.join()
+        for _ in range(MOST_ROUNDS):
+            self.simulation.run_until(self.is_settled, SETTLED_MS)
+            moves = self.moves
+            self.simulation.run_for(QUIET_MS)
+            if moves == self.moves:
+                break
+        assert self.is_settled(), "it never lasts"
+        assert {partition for member in self.members for partition in member.has} == ALL
+
+    def problems(self) -> Iterator[Exception]:
+        for member in self.members:
+            yield from member.failures
+            yield from member.client.problems
+
+
+def play(group: Group, *events: str) -> None:
+    for _ in range(3):
+        group.join()
+    group.settle()
+    for _ in range(TURNS):
+        getattr(group, group.chance.choice(events))()
+        group.simulation.run_for(group.chance.choice((0, 30, 700, 4_000, 25_000)))
+        group.check()
+    group.settle()
+    assert list(group.problems()) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_group_settles_through_joins_leaves_kills_and_hanging_applications(protocol: str, seed: int) -> None:
+    play(Group(seed, (protocol,)), "join", "join", "leave", "kill", "hang", "wake")
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("protocol", ["range", "cooperative-sticky", "consumer"])
+def test_a_group_settles_through_restarts_of_its_coordinator(protocol: str, seed: int) -> None:
+    play(Group(seed, (protocol,)), "join", "leave", "kill", "restart_node")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_group_of_both_protocols_settles(seed: int) -> None:
+    play(Group(seed, ("cooperative-sticky", "consumer")), "join", "join", "leave", "kill")
