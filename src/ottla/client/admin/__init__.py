@@ -4,6 +4,7 @@
     routing      to leaders and coordinators, side by side
     results      what became of each item
     operations   what a principal may do
+    families     the modules of calls, imported when they are used; late_calls is how
 
     topics, configs, records, groups/, cluster_nodes, quorum_voters, feature_levels, log_dirs, replicas,
     transaction_states, access/

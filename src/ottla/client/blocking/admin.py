@@ -5,34 +5,49 @@ Safe for any number of threads. Types and names of arguments are those of the ca
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
-from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
-from ottla.client.admin import (
+from ottla.client.admin.asking import Asking
+from ottla.client.admin.families import (
+    acls,
     cluster_nodes,
     configs,
+    describing,
     feature_levels,
+    listing,
     log_dirs,
+    offsets,
     quorum_voters,
+    quotas,
     records,
+    removal,
     replicas,
+    scram,
+    share,
+    streams,
+    tokens,
     topics,
     transaction_states,
 )
-from ottla.client.admin.access import acls, quotas, scram, tokens
-from ottla.client.admin.asking import Asking
-from ottla.client.admin.groups import describing, listing, offsets, removal, share, streams
+from ottla.client.admin.late_calls import Method
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.promise import spawn
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
 from ottla.config.scopes import Scope
 
+if TYPE_CHECKING:
+    from os import PathLike
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def _waiting(call: Callable[Concatenate[Asking, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate["Admin", P], T]:
+    return cast(Any, Method(cast(Any, call), _blocking))  # type: ignore[no-any-return]
+
+
+def _blocking(call: Callable[Concatenate[Asking, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate["Admin", P], T]:
     @wraps(call)
     def method(admin: "Admin", /, *args: P.args, **keywords: P.kwargs) -> T:
         return admin._loop.ask(lambda: spawn(call(admin._asking, *args, **keywords)))
@@ -54,10 +69,12 @@ class Admin:
         self._begin(read_settings(Scope.ADMIN, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Admin":
+    def from_properties(cls, path: "str | PathLike[str]", /, **keywords: object) -> "Admin":
         """Settings from a properties file, with keywords over them."""
+        with open(path, "rb") as file:
+            settings = read_settings_file(Scope.ADMIN, file.read(), keywords)
         admin = cls.__new__(cls)
-        admin._begin(read_settings_file(Scope.ADMIN, Path(path).read_bytes(), keywords))
+        admin._begin(settings)
         return admin
 
     def _begin(self, settings: ClientSettings) -> None:
