@@ -53,7 +53,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
 def test_a_setting_of_another_client_is_refused_by_name_and_only_warned_about_in_a_file() -> None:
     assert "this is one of the consumer" in problem(group_id="g")
     settings = read_settings_file(Scope.PRODUCER, b"bootstrap.servers=a:1\ngroup.id=g\n")
-    assert any(key == "group.id" and "consumer" in reason for key, reason in settings.warnings)
+    assert any(warned.key == "group.id" and "consumer" in warned.reason for warned in settings.warnings)
     with pytest.raises(ConfigError, match="linger"):
         read_settings_file(Scope.PRODUCER, b"bootstrap.servers=a:1\nlingr.ms=5\n")
 
