@@ -14,7 +14,7 @@ PYTHON := $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
 JOBS   := 6
 
 # A group is installed again only when what it was made from has changed.
-BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx)
+BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx src/ottla/*/*.pxd src/ottla/*/*/*.pyx)
 
 # uv must not fetch an interpreter: that would need more than PyPI.
 export UV_PYTHON_DOWNLOADS := never

@@ -2,6 +2,6 @@
 
 from setuptools import Extension, setup
 
-COMPILED = ("ottla.records._fast", "ottla.wire._native")
+COMPILED = ("ottla.records._fast", "ottla.wire._native", "ottla.client.producer._fast_append")
 
 setup(ext_modules=[Extension(module, [f"src/{module.replace('.', '/')}.pyx"], optional=True) for module in COMPILED])

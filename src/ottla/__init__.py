@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ottla.base.ids import TopicPartition as TopicPartition
     from ottla.client.blocking.admin import Admin as Admin
+    from ottla.client.blocking.producer import Producer as Producer
     from ottla.client.topic_partition import OffsetAndMetadata as OffsetAndMetadata
     from ottla.client.topic_partition import OffsetAndTimestamp as OffsetAndTimestamp
     from ottla.client.topic_partition import RecordMetadata as RecordMetadata
@@ -18,6 +19,7 @@ __version__ = "0.1.0.dev0"
 _PUBLIC = {
     "Admin": "ottla.client.blocking.admin",
     "OffsetAndMetadata": "ottla.client.topic_partition",
+    "Producer": "ottla.client.blocking.producer",
     "OffsetAndTimestamp": "ottla.client.topic_partition",
     "RecordMetadata": "ottla.client.topic_partition",
     "TopicPartition": "ottla.base.ids",

@@ -1093,14 +1093,6 @@ cdef inline bint is_ascii(const uint8_t *data, Py_ssize_t size) noexcept nogil:
 cdef class ColumnInput:
     """A column given by a caller; every offset in it is checked before it is followed."""
 
-    cdef Py_buffer offsets
-    cdef Py_buffer data
-    cdef Py_buffer validity
-    cdef int exported
-    cdef bint has_validity
-    cdef Py_ssize_t first
-    cdef Py_ssize_t rows
-
     def __cinit__(self, column):
         self.exported = 0
         offsets, data, validity, _, first = column
@@ -1182,17 +1174,6 @@ cdef class RecordWriter:
     With a limit, a record that would make the whole larger is not written, unless it is the first. The base
     timestamp is that of the first record, unless it is given.
     """
-
-    cdef bytearray buffer
-    cdef uint8_t *data
-    cdef Py_ssize_t used
-    cdef Py_ssize_t capacity
-    cdef Py_ssize_t limit
-    cdef bint has_base
-    cdef readonly int64_t base_timestamp
-    cdef readonly int64_t max_timestamp
-    cdef readonly int64_t last_offset_delta
-    cdef readonly int64_t record_count
 
     def __init__(self, Py_ssize_t reserved=0, Py_ssize_t limit=0, base_timestamp=None):
         if reserved < 0 or limit < 0:

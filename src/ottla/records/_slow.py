@@ -737,8 +737,8 @@ class RecordWriter:
             raise ValueError("timestamps and values differ in number")
         for row in range(begin, end):
             (timestamp,) = _INT64.unpack_from(timestamps, row * 8)
-            row_key = None if key is None else _cell(key, row)
-            row_value = _cell(value, row)
+            row_key = None if key is None else cell(key, row)
+            row_value = cell(value, row)
             row_headers = _varint(0) if headers is None else _header_cells(headers, row)
             if not self._write(timestamp, None, _span(row_key), _span(row_value), row_headers):
                 return row
@@ -750,7 +750,7 @@ class RecordWriter:
         return buffer
 
 
-def _cell(column: BinaryColumn, row: int) -> bytes | None:
+def cell(column: BinaryColumn, row: int) -> bytes | None:
     """A row of a column given by a caller; every offset in it is checked before it is followed."""
     row += column.first
     rows = len(column.offsets) // 4 - 1
@@ -775,11 +775,11 @@ def _header_cells(headers: HeaderColumn, row: int) -> bytes:
         raise ValueError(f"row {row} of a column is outside its bytes")
     parts = [_varint(end - start)]
     for index in range(start, end):
-        key = _cell(headers.keys, index)
+        key = cell(headers.keys, index)
         if key is None:
             raise ValueError("a header's key cannot be null")
         parts.append(_span(key))
-        parts.append(_span(_cell(headers.values, index)))
+        parts.append(_span(cell(headers.values, index)))
     return b"".join(parts)
 
 

@@ -54,13 +54,22 @@ class Coordinators:
             failures += 1
 
     async def ask(
-        self, kind: CoordinatorKind, key: str, request: Ask, deadline_s: float, *, api_key: int | None = None
+        self,
+        kind: CoordinatorKind,
+        key: str,
+        request: Ask,
+        deadline_s: float,
+        *,
+        api_key: int | None = None,
+        newest: int | None = None,
     ) -> Any:
         """One attempt at the coordinator, once it is found. A connection that breaks makes it unknown again."""
         node_id = await self.find(kind, key, deadline_s)
         left_ms = max((deadline_s - self._cluster.world.now_s()) * 1000, 1)
         try:
-            return await self._cluster.ask(node_id, request, api_key=api_key, timeout_ms=left_ms, line=Line.COORDINATOR)
+            return await self._cluster.ask(
+                node_id, request, api_key=api_key, timeout_ms=left_ms, newest=newest, line=Line.COORDINATOR
+            )
         except (Disconnected, RequestTimedOut):
             self.forget(kind, key)
             raise

@@ -40,6 +40,11 @@ class LoopThread:
         self.lock = self.loop.lock
         self.world = ClientWorld(RealClock(), self.loop, RealEntropy(), TcpDialer(self.loop), log_problem)
         self.is_forked = False
+        self.run_callbacks: Callable[[], None] | None = None
+        """Is called without the lock by the loop's thread, and by a caller who waits, but not by one who drives: a
+        user's callback may want what the user holds around a call that does not wait."""
+        self.on_forked: Callable[[], None] | None = None
+        """Is called in the child of a fork, which cannot use this client."""
         self._driving = Lock()
         self._is_wanted = False
         self._waiting = 0
@@ -85,6 +90,8 @@ class LoopThread:
                 try:
                     while not promise.is_done and not self._is_stopped and (left_s := deadline_s - monotonic()) > 0:
                         self.loop.turn(left_s)
+                        if self.run_callbacks is not None:
+                            self.run_callbacks()
                 finally:
                     self._leave_wheel()
             else:
@@ -129,6 +136,8 @@ class LoopThread:
 
     def _run(self) -> None:
         while not self._is_stopped:
+            if self.run_callbacks is not None:
+                self.run_callbacks()
             rest_s = self._last_driven_s + _GRACE_S - monotonic()
             if self._is_wanted or (rest_s > 0 and not self._waiting):
                 self._is_wanted = False
@@ -170,6 +179,8 @@ def _stop_all() -> None:
 def _mark_forked() -> None:
     for thread in list(_alive):
         thread.is_forked = True
+        if thread.on_forked is not None:
+            thread.on_forked()
     _alive.clear()
 
 

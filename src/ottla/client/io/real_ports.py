@@ -10,6 +10,9 @@ _NS_PER_MS = 1_000_000
 
 
 class RealClock:
+    now_ns = staticmethod(time_ns)
+    """As `now_ms`, finer, and without a call of Python's own."""
+
     def now_ms(self) -> int:
         return time_ns() // _NS_PER_MS
 

@@ -1,0 +1,235 @@
+"""The producer for asyncio: everything happens in the loop that runs when it is made, without threads."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from ottla.base.ids import TopicPartition
+from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
+from ottla.client.io.asyncio_world import AsyncioWorld
+from ottla.client.io.real_ports import log_problem
+from ottla.client.producer.append import Delivery, OnDelivery
+from ottla.client.producer.core import ProducerCore
+from ottla.client.producer.serializing import Serializing
+from ottla.client.producer.transaction_requests import GroupMember
+from ottla.client.promise import Promise
+from ottla.client.serialization import Header
+from ottla.client.settings import ClientSettings, read_settings, read_settings_file
+from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
+from ottla.config.scopes import Scope
+
+_SENDS_PER_TURN = 64
+"""Batches that one task may complete before others, and the network, have a turn."""
+
+
+class Producer:
+    """Sends records, from the event loop that runs when it is made.
+
+        async with Producer(bootstrap_servers="localhost:9092") as producer:
+            delivery = await producer.send("clicks", b"value", key=b"key")
+            print((await delivery).offset)
+
+    The blocking `ottla.Producer` has the same methods.
+    """
+
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+        self._begin(read_settings(Scope.PRODUCER, settings, keywords))
+
+    @classmethod
+    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Producer":
+        """Settings from a properties file, with keywords over them."""
+        producer = cls.__new__(cls)
+        producer._begin(read_settings_file(Scope.PRODUCER, Path(path).read_bytes(), keywords))
+        return producer
+
+    def _begin(self, settings: ClientSettings) -> None:
+        settings.warn(stacklevel=4)
+        self._serialize = Serializing(settings)
+        self._serializes = self._serialize.is_needed
+        self._io = AsyncioWorld()
+        self._core = ProducerCore(self._io.world, settings, _Waiting(self._io))
+        self._append = self._core.appender.append
+        self._max_block_s = self._core.settings.max_block_ms / 1000
+        self._completed = 0
+
+    # --- sending ---
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Sequence[Header] | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> Delivery:
+        """Hands a record over, and returns what will become of it, which may be awaited.
+
+        Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
+        """
+        if self._serializes:
+            value, key, headers = self._serialize(topic, value, key, headers)
+        delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+        if delivery is None:
+            return await self._send_slowly(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+        return delivery
+
+    async def _send_slowly(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Sequence[Header] | None,
+        on_delivery: OnDelivery | None,
+    ) -> Delivery:
+        self._io.check()
+        if not self._serializes:
+            value, key, headers = self._serialize(topic, value, key, headers)
+        deadline_s = None
+        while True:
+            outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+            if not isinstance(outcome, Promise):
+                self._completed += 1
+                if self._completed % _SENDS_PER_TURN == 0:
+                    await asyncio.sleep(0)
+                return outcome
+            if deadline_s is None:
+                deadline_s = self._io.loop.time() + self._max_block_s
+            await self._wait_until(outcome, deadline_s, lambda: self._core.too_late(topic))
+
+    async def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **options: Any) -> Any:
+        """Sends a record and waits until it is delivered: returns where it is."""
+        return await (await self.send(topic, value, key, **options))
+
+    async def flush(self) -> None:
+        """Waits until every record that was sent before is delivered or has failed, and its callback has run."""
+        self._io.check()
+        await self._io.future(self._core.flush())
+
+    async def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic, which is looked up if need be."""
+        self._io.check()
+        deadline_s = self._io.loop.time() + self._max_block_s
+        while True:
+            found = self._core.partitions_for(topic)
+            if not isinstance(found, Promise):
+                return found
+            await self._wait_until(found, deadline_s, lambda: self._core.too_late(topic))
+
+    def metrics(self) -> dict[str, float]:
+        """What was counted so far, by the names of Kafka's `producer-metrics`."""
+        return self._core.metrics()
+
+    # --- transactions ---
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """Everything that is sent within is there altogether, or not at all.
+
+        Leaving the block commits. An exception aborts, and goes on; a commit that fails aborts too.
+        """
+        await self.begin()
+        try:
+            yield
+            await self.commit()
+        except KafkaError as error:
+            if not error.fatal:
+                await self._abort_quietly()
+            raise
+        except BaseException:
+            await self._abort_quietly()
+            raise
+
+    async def _abort_quietly(self) -> None:
+        """What was raised first is what the caller has to know."""
+        try:
+            await self.abort()
+        except KafkaError as problem:
+            log_problem(problem)
+
+    async def init_transactions(self) -> None:
+        """Fences off older producers of the same `transactional.id`. The first `begin` does it, if nobody has."""
+        await self._wait_for(self._core.the_transactions().init())
+
+    async def begin(self) -> None:
+        await self.init_transactions()
+        self._core.the_transactions().begin()
+
+    async def commit(self) -> None:
+        """Waits until all records are delivered and the transaction is committed.
+
+        After `RequestTimedOut` the outcome is open: call `commit` again.
+        """
+        await self._wait_for(self._core.the_transactions().commit())
+
+    async def abort(self) -> None:
+        await self._wait_for(self._core.the_transactions().abort())
+
+    async def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: GroupMember | str
+    ) -> None:
+        """Commits the offsets of a group with the transaction: see `ottla.Producer.send_offsets`."""
+        await self._wait_for(self._core.send_offsets(offsets, group))
+
+    async def _wait_for(self, promise: Promise[None]) -> None:
+        self._io.check()
+        deadline_s = self._io.loop.time() + self._max_block_s
+        await self._wait_until(
+            promise,
+            deadline_s,
+            lambda: RequestTimedOut(f"the transaction's coordinator took longer than {self._max_block_s} s"),
+        )
+
+    async def _wait_until(self, promise: Promise[Any], deadline_s: float, error: Callable[[], Exception]) -> None:
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await self._io.future(promise)
+        except TimeoutError:
+            raise error() from None
+
+    # --- the end ---
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Waits up to `timeout` seconds for what was sent, then ends connections.
+
+        What is not delivered by then fails with `ClientClosed`. An open transaction is left to time out.
+        """
+        if self._core.is_closed:
+            return
+        try:
+            async with asyncio.timeout(timeout):
+                await self.flush()
+        except (TimeoutError, ClientClosed):
+            pass  # what is left fails below
+        finally:
+            self._core.close()
+            self._io.close()
+
+    async def __aenter__(self) -> "Producer":
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await self.close()
+
+
+class _Waiting:
+    def __init__(self, io: AsyncioWorld) -> None:
+        self._io = io
+
+    def wait(self, promise: Promise[Any], timeout_s: float | None) -> None:
+        raise InvalidState("the record is not delivered yet: await the delivery")
+
+    async def awaited(self, promise: Promise[Any]) -> None:
+        await self._io.future(promise)
+
+    def call_back(self, callback: Callable[[Any], None], argument: Any) -> None:
+        try:
+            callback(argument)
+        except Exception as problem:
+            log_problem(problem)

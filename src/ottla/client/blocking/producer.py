@@ -1,0 +1,299 @@
+"""The blocking producer. Any number of threads may use it.
+
+Theory of operation. `send` puts the record straight into its batch; that is all, most of the time, and where it is
+compiled it takes no lock for it. The thread that completes a batch also sends it, and takes up answers that have come
+(`LoopThread.drive`): Python gives a busy thread's processor away only every 5 ms, and the producer's own thread would
+wait that long for each of its turns. That thread does the rest: linger, retries, and answers while no one sends.
+
+Callbacks run without the lock, one at a time and in the order of the answers: on the producer's thread, or on one that
+waits for a delivery. Never within `send`, because a user may hold a lock around it that the callback wants, too.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock, Thread, current_thread
+from time import monotonic
+from typing import Any
+
+from ottla.base.ids import TopicPartition
+from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
+from ottla.client.io.loop_thread import LoopThread
+from ottla.client.io.real_ports import log_problem
+from ottla.client.producer.append import IS_COMPILED, Delivery, OnDelivery
+from ottla.client.producer.core import ProducerCore
+from ottla.client.producer.serializing import Serializing
+from ottla.client.producer.transaction_requests import GroupMember
+from ottla.client.promise import Promise
+from ottla.client.serialization import Header
+from ottla.client.settings import ClientSettings, read_settings, read_settings_file
+from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
+from ottla.config.scopes import Scope
+
+
+class Producer:
+    """Sends records.
+
+        with Producer(bootstrap_servers="localhost:9092") as producer:
+            delivery = producer.send("clicks", b"value", key=b"key")
+            print(delivery.result().offset)
+
+    Idempotent by default: a record that is sent again after an error is there once, and in order. Leaving the `with`
+    block waits until everything is delivered.
+    """
+
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+        self._begin(read_settings(Scope.PRODUCER, settings, keywords))
+
+    @classmethod
+    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Producer":
+        """Settings from a properties file, with keywords over them."""
+        producer = cls.__new__(cls)
+        producer._begin(read_settings_file(Scope.PRODUCER, Path(path).read_bytes(), keywords))
+        return producer
+
+    def _begin(self, settings: ClientSettings) -> None:
+        settings.warn(stacklevel=4)
+        self._serialize = Serializing(settings)
+        self._serializes = self._serialize.is_needed
+        self._loop = LoopThread("ottla-producer")
+        self._lock = self._loop.lock
+        self._callbacks = _Callbacks()
+        self._loop.run_callbacks = self._callbacks.run
+        try:
+            with self._lock:
+                self._core = ProducerCore(self._loop.world, settings, _Waiting(self._loop, self._callbacks))
+        except Exception:
+            self._loop.stop()
+            raise
+        appender = self._core.appender
+        self._append = appender.append
+        self._loop.on_forked = appender.topics.clear
+        appender.send_slowly = self._send_slowly
+        if IS_COMPILED and not self._serializes and type(self).send is Producer.send:
+            # Nothing is between a user and the compiled code then: a third of what sending a record costs.
+            self.send = appender.send  # type: ignore[method-assign]
+        self._max_block_s = self._core.settings.max_block_ms / 1000
+
+    # --- sending ---
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Sequence[Header] | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> Delivery:
+        """Hands a record over, and returns what will become of it; `on_delivery` is called with the same.
+
+        Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
+        Without a partition, the key decides; without a key, records go to one partition for a batch's worth.
+        """
+        if self._serializes:
+            value, key, headers = self._serialize(topic, value, key, headers)
+        if IS_COMPILED:
+            delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+        else:
+            self._loop.check()
+            with self._lock:
+                delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+        if delivery is None:
+            return self._send_slowly(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+        return delivery
+
+    def _send_slowly(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Sequence[Header] | None,
+        on_delivery: OnDelivery | None,
+    ) -> Delivery:
+        self._loop.check()
+        if not self._serializes:
+            value, key, headers = self._serialize(topic, value, key, headers)
+        deadline_s = None
+        while True:
+            with self._lock:
+                outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+            if not isinstance(outcome, Promise):
+                self._loop.drive()
+                return outcome
+            if deadline_s is None:
+                deadline_s = monotonic() + self._max_block_s
+            self._callbacks.check_may_wait()
+            if not self._loop.wait(outcome, max(deadline_s - monotonic(), 0.0)):
+                raise self._core.too_late(topic)
+            outcome.value()
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Waits until every record that was sent before is delivered or has failed, and its callback has run.
+
+        Raises `TimeoutError` after `timeout` seconds.
+        """
+        self._callbacks.check_may_wait()
+        self._loop.ask(self._core.flush, timeout)
+        self._callbacks.run(waits=True)
+
+    def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic, which is looked up if need be."""
+        self._loop.check()
+        deadline_s = monotonic() + self._max_block_s
+        while True:
+            with self._lock:
+                found = self._core.partitions_for(topic)
+            if not isinstance(found, Promise):
+                return found
+            if not self._loop.wait(found, max(deadline_s - monotonic(), 0.0)):
+                raise self._core.too_late(topic)
+            found.value()
+
+    def metrics(self) -> dict[str, float]:
+        """What was counted so far, by the names of Kafka's `producer-metrics`."""
+        with self._lock:
+            return self._core.metrics()
+
+    # --- transactions ---
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything that is sent within is there altogether, or not at all.
+
+        Leaving the block commits. An exception aborts, and goes on; a commit that fails aborts too.
+        """
+        self.begin()
+        try:
+            yield
+            self.commit()
+        except KafkaError as error:
+            if not error.fatal:
+                self._abort_quietly()
+            raise
+        except BaseException:
+            self._abort_quietly()
+            raise
+
+    def _abort_quietly(self) -> None:
+        """What was raised first is what the caller has to know."""
+        try:
+            self.abort()
+        except KafkaError as problem:
+            log_problem(problem)
+
+    def init_transactions(self) -> None:
+        """Fences off older producers of the same `transactional.id`. The first `begin` does it, if nobody has."""
+        self._wait_for(lambda: self._core.the_transactions().init())
+
+    def begin(self) -> None:
+        self.init_transactions()
+        with self._lock:
+            self._core.the_transactions().begin()
+
+    def commit(self) -> None:
+        """Waits until all records are delivered and the transaction is committed.
+
+        After `RequestTimedOut` the outcome is open: call `commit` again.
+        """
+        self._wait_for(lambda: self._core.the_transactions().commit())
+
+    def abort(self) -> None:
+        self._wait_for(lambda: self._core.the_transactions().abort())
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: GroupMember | str) -> None:
+        """Commits the offsets of a group with the transaction: those of the next records to read.
+
+        `group` is the consumer's `group_metadata()`, so that one who has lost the partitions is refused (KIP-447); or
+        the group's name.
+        """
+        self._wait_for(lambda: self._core.send_offsets(offsets, group))
+
+    def _wait_for(self, begin: Callable[[], Promise[None]]) -> None:
+        try:
+            self._loop.ask(begin, self._max_block_s)
+        except TimeoutError:
+            raise RequestTimedOut(f"the transaction's coordinator took longer than {self._max_block_s} s") from None
+
+    # --- the end ---
+
+    def close(self, timeout: float | None = None) -> None:
+        """Waits up to `timeout` seconds for what was sent, then ends connections and thread.
+
+        What is not delivered by then fails with `ClientClosed`. An open transaction is left to time out.
+        """
+        if self._core.is_closed or self._loop.is_forked:
+            return
+        try:
+            if timeout is None or timeout > 0:
+                self.flush(timeout)
+        except (TimeoutError, ClientClosed):
+            pass  # what is left fails below
+        finally:
+            with self._lock:
+                self._core.close()
+            self._callbacks.run(waits=True)
+            self._loop.stop()
+
+    def __enter__(self) -> "Producer":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.close()
+
+
+class _Callbacks:
+    """Users' callbacks, which run without the client's lock: they may take locks that others hold while they send."""
+
+    def __init__(self) -> None:
+        self._due: deque[tuple[Callable[[Any], None], Any]] = deque()
+        self._running = Lock()
+        self._runner: Thread | None = None
+
+    def add(self, callback: Callable[[Any], None], argument: Any) -> None:
+        self._due.append((callback, argument))
+
+    def run(self, waits: bool = False) -> None:
+        """Runs those that are due, unless another thread does. `waits`: until that one is through."""
+        while self._due or (waits and self._runner is not None):
+            if self._runner is current_thread() or not self._running.acquire(blocking=waits):
+                return
+            self._runner = current_thread()
+            try:
+                self._run_due()
+            finally:
+                self._runner = None
+                self._running.release()
+
+    def check_may_wait(self) -> None:
+        """What a callback would wait for may come only after it."""
+        if self._runner is current_thread():
+            raise InvalidState("a callback cannot wait for deliveries or for room: do it on another thread")
+
+    def _run_due(self) -> None:
+        while self._due:
+            callback, argument = self._due.popleft()
+            try:
+                callback(argument)
+            except Exception as problem:
+                log_problem(problem)
+
+
+class _Waiting:
+    def __init__(self, loop: LoopThread, callbacks: _Callbacks) -> None:
+        self._loop = loop
+        self.call_back = callbacks.add
+        self._callbacks = callbacks
+
+    def wait(self, promise: Promise[Any], timeout_s: float | None) -> None:
+        self._callbacks.check_may_wait()
+        if not self._loop.wait(promise, timeout_s):
+            raise TimeoutError(f"not delivered within {timeout_s} s")
+
+    async def awaited(self, promise: Promise[Any]) -> None:
+        raise TypeError("a delivery of ottla.Producer cannot be awaited: use ottla.aio.Producer")

@@ -1,0 +1,290 @@
+"""Records that wait to be sent, in a queue of batches for each partition.
+
+Theory of operation. A record goes into the open batch of its partition; `Appender` does that where it is simple. A
+batch is complete when the next record does not fit, when it is `linger.ms` old, or when somebody flushes. A queue whose
+first batch is complete is in `ready`, under the node that leads its partition, until the sender has drained it. Batches
+take their room out of `buffer.memory` when they are opened and give it back when they are settled.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from ottla.base.ports import Buffer, Timer
+from ottla.client.cluster.view import NO_NODE, ClusterView
+from ottla.client.errors import DeliveryTimedOut, MessageTooLarge
+from ottla.client.producer.append import Appender, Delivery, OnDelivery, OpenBatches
+from ottla.client.producer.batch import ProducerBatch, Waiting
+from ottla.client.producer.partition_queue import PartitionQueue
+from ottla.client.producer.producer_settings import ProducerSettings
+from ottla.client.promise import Promise, all_settled
+from ottla.client.world import ClientWorld
+from ottla.records.header import HEADER_SIZE, Compression
+
+Headers = Sequence[tuple[str, Buffer | None]]
+
+_RECORD_OVERHEAD = 26
+"""Most bytes that a record takes besides its key, value and headers: lengths, deltas, attributes."""
+_RATIO_WORSENS = 0.05
+_RATIO_IMPROVES = 0.005
+_RATIO_MARGIN = 1.05
+
+
+class TopicQueues:
+    """One topic's. `ratio` is to which part of their size its records are compressed, by experience."""
+
+    __slots__ = ("is_wanted", "name", "open", "queues", "ratio", "used_s")
+
+    def __init__(self, name: str, partition_count: int, settings: ProducerSettings) -> None:
+        self.name = name
+        self.open = OpenBatches(partition_count, max(settings.batch_size, 1) * 2, settings.ignores_keys)
+        self.queues = [PartitionQueue(name, index) for index in range(partition_count)]
+        self.ratio = 1.0
+        self.used_s = 0.0
+        self.is_wanted = True
+        """Its metadata is kept up to date."""
+
+    def grow(self, partition_count: int) -> None:
+        self.open.grow(partition_count)
+        self.queues += [PartitionQueue(self.name, index) for index in range(len(self.queues), partition_count)]
+
+
+class Accumulator:
+    def __init__(self, settings: ProducerSettings, world: ClientWorld, waiting: Waiting, appender: Appender) -> None:
+        self.topics: dict[str, TopicQueues] = {}
+        self.ready: dict[int, dict[PartitionQueue, None]] = {}
+        self.free_bytes = settings.buffer_memory
+        self._settings = settings
+        self._world = world
+        self._waiting = waiting
+        self._appender = appender
+        self._linger_s = settings.linger_ms / 1000
+        self._unfinished: deque[ProducerBatch] = deque()
+        self._lingering: deque[ProducerBatch] = deque()
+        self._linger_timer: Timer | None = None
+        self._room: Promise[None] | None = None
+        self.on_due: Callable[[], None] = lambda: None
+        """Is called when a timer has made queues ready."""
+
+    # --- topics ---
+
+    def learn(self, view: ClusterView) -> None:
+        """Takes over how many partitions topics have, and who leads them."""
+        for name in self.topics:
+            known = view.topics.get(name)
+            if known is not None and len(known.partitions) > len(self.topics[name].queues):
+                self.topics[name].grow(len(known.partitions))
+        for queue in self.all_queues():
+            leader = view.leader_of(queue.topic_partition)
+            queue.leader, queue.leader_epoch = (NO_NODE, queue.leader_epoch) if leader is None else leader
+        self.ready = {}
+        for queue in self.all_queues():
+            if queue.has_complete:
+                self.make_ready(queue)
+
+    def add_topic(self, name: str, partition_count: int, view: ClusterView, *, is_open: bool) -> TopicQueues:
+        """`is_open`: records may go straight into its batches; else every record takes the long way."""
+        topic = self.topics[name] = TopicQueues(name, partition_count, self._settings)
+        for queue in topic.queues:
+            leader = view.leader_of(queue.topic_partition)
+            if leader is not None:
+                queue.leader, queue.leader_epoch = leader
+        if is_open:
+            self._appender.topics[name] = topic.open
+        return topic
+
+    def all_queues(self) -> list[PartitionQueue]:
+        return [queue for topic in self.topics.values() for queue in topic.queues]
+
+    # --- records in ---
+
+    def add(
+        self,
+        topic: TopicQueues,
+        partition: int,
+        timestamp_ms: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Headers,
+        on_delivery: OnDelivery | None,
+    ) -> Delivery | None:
+        """Appends a record, to a new batch if need be. None if there is no memory for one."""
+        batch = topic.open.get(partition)
+        if batch is None or not batch.append(timestamp_ms, key, value, headers):
+            batch = self._open(topic, partition, _most_bytes(key, value, headers))
+            if batch is None:
+                return None
+            batch.append(timestamp_ms, key, value, headers)
+            if self._settings.batch_size == 0 or batch.size >= self._settings.batch_size:
+                self.close(batch)
+        key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
+        delivery = Delivery(batch, batch.record_count - 1, timestamp_ms, key_size, value_size)
+        if on_delivery is not None:
+            batch.callbacks.append((delivery, on_delivery))
+        return delivery
+
+    def _open(self, topic: TopicQueues, partition: int, record_bytes: int) -> ProducerBatch | None:
+        before = topic.open.get(partition)
+        if before is not None:
+            self.close(before)
+        limit = self._settings.batch_size
+        if self._settings.codec != Compression.NONE:
+            limit = int(limit / min(topic.ratio * _RATIO_MARGIN, 1.0))
+        limit = max(min(limit, self._settings.max_request_size), HEADER_SIZE + 1)
+        batch = self.new_batch(topic.queues[partition], limit, max(limit, HEADER_SIZE + record_bytes))
+        if batch is not None:
+            topic.open.put(partition, batch)
+        return batch
+
+    def new_batch(self, queue: PartitionQueue, limit: int, held_bytes: int) -> ProducerBatch | None:
+        """An empty batch at the end of a queue; None if there is no memory for it."""
+        largest = min(self._settings.max_request_size, self._settings.buffer_memory)
+        if held_bytes > max(largest, limit):
+            raise MessageTooLarge(f"a record of {held_bytes - HEADER_SIZE} bytes is beyond max.request.size={largest}")
+        if held_bytes > self.free_bytes and self.free_bytes != self._settings.buffer_memory:
+            return None
+        self.free_bytes -= held_bytes
+        now_s = self._world.now_s()
+        batch = ProducerBatch(queue, limit, held_bytes, now_s, self._waiting)
+        queue.waiting.append(batch)
+        self._unfinished.append(batch)
+        if not self._linger_s:
+            batch.is_due = True
+            self.make_ready(queue)
+        else:
+            self._lingering.append(batch)
+            if self._linger_timer is None:
+                self._linger_timer = self._world.timers.after(self._linger_s, self._on_linger)
+            if len(queue.waiting) > 1:
+                self.make_ready(queue)
+        return batch
+
+    def close(self, batch: ProducerBatch) -> None:
+        """A batch takes no more records."""
+        batch.is_closed = True
+        open_batches = self.topics[batch.topic].open
+        if open_batches.get(batch.partition) is batch:
+            open_batches.put(batch.partition, None)
+        self.make_ready(batch.queue)
+
+    def wait_for_room(self) -> Promise[None]:
+        """Done when memory was given back. All that waits for more records is sent meanwhile."""
+        self.complete_all()
+        if self._room is None:
+            self._room = Promise()
+        return self._room
+
+    # --- batches out ---
+
+    def make_ready(self, queue: PartitionQueue) -> None:
+        self.ready.setdefault(queue.leader, {})[queue] = None
+
+    def complete_all(self) -> None:
+        """Closes every batch that has a record, so that all can be sent."""
+        for topic in self.topics.values():
+            for queue in topic.queues:
+                if queue.waiting:
+                    last = queue.waiting[-1]
+                    if last.is_closed:
+                        self.make_ready(queue)
+                    else:
+                        self.close(last)
+
+    def take(self, queue: PartitionQueue) -> ProducerBatch:
+        """The first batch of a queue, which is closed by it."""
+        batch = queue.waiting.popleft()
+        if not batch.is_closed:
+            batch.is_closed = True
+            self.topics[queue.topic].open.put(queue.partition, None)
+        return batch
+
+    def put_back(self, batch: ProducerBatch) -> None:
+        batch.queue.put_back(batch)
+
+    def split(self, batch: ProducerBatch) -> list[ProducerBatch]:
+        """The parts of a batch that was too large. They take its memory over; where they go is for the caller."""
+        topic = self.topics[batch.topic]
+        topic.ratio = 1.0
+        assert batch.encoded is not None, "only what was sent can be too large"
+        parts = batch.split(max(min(self._settings.batch_size, batch.raw_bytes // 2), HEADER_SIZE + 1))
+        parts[0].held_bytes, batch.held_bytes = batch.held_bytes, 0
+        self._unfinished.extendleft(reversed(parts))
+        return parts
+
+    def note_ratio(self, topic: str, ratio: float) -> None:
+        """What a batch was compressed to: the next one may hold as much more (KIP-126)."""
+        known = self.topics[topic]
+        if ratio > known.ratio:
+            known.ratio = max(known.ratio + _RATIO_WORSENS, ratio)
+        elif ratio < known.ratio:
+            known.ratio = max(known.ratio - _RATIO_IMPROVES, ratio)
+
+    # --- the end of batches ---
+
+    def release(self, batch: ProducerBatch) -> None:
+        """A batch is settled: its memory is free again."""
+        self.free_bytes += batch.held_bytes
+        batch.held_bytes = 0
+        unfinished = self._unfinished
+        while unfinished and unfinished[0].is_done:
+            unfinished.popleft()
+        room, self._room = self._room, None
+        if room is not None:
+            room.resolve(None)
+
+    def unfinished(self) -> list[ProducerBatch]:
+        return [batch for batch in self._unfinished if not batch.is_done]
+
+    def all_done(self) -> Promise[None]:
+        """Done when every batch of now is settled."""
+        return all_settled([batch.when_settled() for batch in self.unfinished()])
+
+    def expired(self, timeout_s: float) -> list[ProducerBatch]:
+        """The batches that are older than that. They are out of the queues, and the caller fails them."""
+        limit_s = self._world.now_s() - timeout_s
+        late = []
+        for batch in self._unfinished:
+            if batch.created_s > limit_s:
+                break
+            if not batch.is_done and batch.record_count:
+                late.append(batch)
+        for batch in late:
+            self.withdraw(batch)
+        return late
+
+    def withdraw(self, batch: ProducerBatch) -> None:
+        """Takes a batch out of its queue, if it is in it."""
+        if not batch.is_closed:
+            self.close(batch)
+        if batch in batch.queue.waiting:
+            batch.queue.waiting.remove(batch)
+
+    def oldest_s(self) -> float | None:
+        """When the oldest batch that is not settled was made."""
+        return next((batch.created_s for batch in self._unfinished if not batch.is_done), None)
+
+    def _on_linger(self) -> None:
+        self._linger_timer = None
+        now_s = self._world.now_s() + 0.0005
+        lingering = self._lingering
+        while lingering and (lingering[0].is_closed or lingering[0].created_s + self._linger_s <= now_s):
+            batch = lingering.popleft()
+            if not batch.is_closed:
+                batch.is_due = True
+                self.make_ready(batch.queue)
+        if lingering:
+            left_s = lingering[0].created_s + self._linger_s - now_s + 0.0005
+            self._linger_timer = self._world.timers.after(left_s, self._on_linger)
+        self.on_due()
+
+
+def timed_out(batch: ProducerBatch, timeout_ms: int) -> DeliveryTimedOut:
+    return DeliveryTimedOut(
+        f"{batch.record_count} records for {batch.queue.topic_partition} were not delivered within {timeout_ms} ms"
+    )
+
+
+def _most_bytes(key: Buffer | None, value: Buffer | None, headers: Headers) -> int:
+    size = _RECORD_OVERHEAD + (0 if key is None else len(key)) + (0 if value is None else len(value))
+    for name, content in headers:
+        size += 10 + 4 * len(name) + (0 if content is None else len(content))
+    return size

@@ -1,0 +1,305 @@
+"""A producer without I/O: what `ottla.Producer` and `ottla.aio.Producer` are faces of.
+
+Called by one thread at a time. Nothing here waits: `send` returns a `Delivery`, or a promise of the moment at which to
+try again, because the topic is not known yet or memory is full; the faces wait for it, up to `max.block.ms`.
+"""
+
+from collections.abc import Callable, Mapping
+
+from ottla.base.ids import TopicPartition
+from ottla.base.ports import Buffer, Clock
+from ottla.client.cluster.cluster import Cluster
+from ottla.client.cluster.coordinators import Coordinators
+from ottla.client.cluster.view import ClusterView
+from ottla.client.errors import (
+    BufferExhausted,
+    ClientClosed,
+    InvalidState,
+    KafkaError,
+    RequestTimedOut,
+    UnknownTopicOrPartition,
+    error_for,
+)
+from ottla.client.producer.accumulator import Accumulator, Headers, TopicQueues
+from ottla.client.producer.append import Appender, Delivery, OnDelivery, partition_for_key
+from ottla.client.producer.batch import Waiting
+from ottla.client.producer.partition_queue import Identity
+from ottla.client.producer.partitioning import StickyPartitioner, partition_by
+from ottla.client.producer.producer_settings import producer_settings
+from ottla.client.producer.sender import Sender
+from ottla.client.producer.sequences import Sequences
+from ottla.client.producer.transaction_requests import GroupMember, GroupOnly, TransactionRequests
+from ottla.client.producer.transactions import Transactions
+from ottla.client.promise import Promise, spawn
+from ottla.client.settings import ClientSettings
+from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
+from ottla.client.world import ClientWorld
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import InitProducerIdRequest
+
+
+class ProducerCore:
+    def __init__(self, world: ClientWorld, settings: ClientSettings, waiting: Waiting) -> None:
+        self.settings = producer_settings(settings)
+        self.world = world
+        self.cluster = Cluster(world, settings, creates_topics=True)
+        self.is_closed = False
+        self.fatal_error: KafkaError | None = None
+        self.appender = Appender(_nanoseconds(world.clock))
+        self.accumulator = Accumulator(self.settings, world, waiting, self.appender)
+        self.sequences = Sequences(self.settings.transactional_id is not None) if self.settings.is_idempotent else None
+        self.sender = Sender(self.cluster, self.settings, self.accumulator, self.sequences)
+        self.sender.identify = self._identify
+        self.sender.on_failed = self._on_failed
+        self.transactions: Transactions | None = None
+        if self.settings.transactional_id is not None:
+            assert self.sequences is not None, "transactions are idempotent"
+            requests = TransactionRequests(self.cluster, Coordinators(self.cluster), self.settings)
+            self.transactions = Transactions(self.cluster, requests, self.accumulator, self.sender, self.sequences)
+        self._sticky = StickyPartitioner(world.entropy, self.settings.is_adaptive, self.sender.is_slow)
+        self._is_identifying = False
+        self.accumulator.on_due = self.sender.run
+        self.cluster.on_update(self._on_view)
+        world.timers.every(self.settings.metadata_max_idle_ms / 1000, self._forget_idle_topics)
+
+    # --- sending ---
+
+    def send(
+        self,
+        topic: str,
+        value: Buffer | None,
+        key: Buffer | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        on_delivery: OnDelivery | None,
+    ) -> Delivery | Promise[None]:
+        """The long way of a record that `appender` did not take. A promise: wait for it, and call again."""
+        self._check_may_send()
+        known = self.accumulator.topics.get(topic)
+        if known is None:
+            known = self._learn_topic(topic)
+            if known is None:
+                return self._wait_for_topic(topic)
+        known.used_s = self.world.now_s()
+        if not known.is_wanted:
+            self._want_again(known)
+        if partition is None:
+            partition = self._partition(known, key, value)
+        elif not 0 <= partition < len(known.queues):
+            return self._wait_for_partition(topic, partition, len(known.queues))
+        if self.transactions is not None:
+            self.transactions.add(known.queues[partition])
+        if timestamp_ms is None:
+            timestamp_ms = self.world.clock.now_ms()
+        delivery = self.accumulator.add(known, partition, timestamp_ms, key, value, headers or (), on_delivery)
+        if delivery is None:
+            room = self.accumulator.wait_for_room()
+            self.sender.run()
+            return room
+        if self.accumulator.ready:
+            self.sender.run()
+        return delivery
+
+    def _check_may_send(self) -> None:
+        if self.is_closed:
+            raise ClientClosed("the producer was closed")
+        if self.fatal_error is not None:
+            raise self.fatal_error
+        if self.transactions is not None:
+            self.transactions.check_may_send()
+
+    def _partition(self, topic: TopicQueues, key: Buffer | None, value: Buffer | None) -> int:
+        if self.settings.partitioner is not None:
+            key_bytes, value_bytes = _as_bytes(key), _as_bytes(value)
+            return partition_by(self.settings.partitioner, topic.name, key_bytes, value_bytes, topic.queues)
+        if key is not None and not self.settings.ignores_keys:
+            return partition_for_key(bytes(key), len(topic.queues))
+        open_batches = topic.open
+        # Another partition is drawn where a batch ends, so that none is left half full (KIP-794).
+        is_boundary = open_batches.sticky >= 0 and open_batches.get(open_batches.sticky) is None
+        is_spent = open_batches.sticky_bytes >= self.settings.batch_size // 2
+        if open_batches.sticky < 0 or ((is_boundary or self._is_full(topic, key, value)) and is_spent):
+            open_batches.sticky = self._sticky.choose(topic.queues)
+            open_batches.sticky_bytes = 0
+        return open_batches.sticky
+
+    def _is_full(self, topic: TopicQueues, key: Buffer | None, value: Buffer | None) -> bool:
+        batch = topic.open.get(topic.open.sticky)
+        size = (0 if key is None else len(key)) + (0 if value is None else len(value))
+        return batch is not None and batch.size + size + 8 > self.settings.batch_size
+
+    # --- topics ---
+
+    def _learn_topic(self, name: str) -> TopicQueues | None:
+        view = self.cluster.view
+        known = view.topics.get(name)
+        if known is None or not known.partitions:
+            return None
+        is_simple = self.settings.partitioner is None
+        return self.accumulator.add_topic(name, len(known.partitions), view, is_open=is_simple)
+
+    def _want_again(self, topic: TopicQueues) -> None:
+        """A topic that nothing was sent to for `metadata.max.idle.ms`. Its sequences go on."""
+        topic.is_wanted = True
+        self.cluster.add_topics([topic.name])
+        if self.settings.partitioner is None:
+            self.appender.topics[topic.name] = topic.open
+
+    def _wait_for_topic(self, name: str) -> Promise[None]:
+        """Rejected when the topic cannot be used; else done when metadata told something new."""
+        self.cluster.add_topics([name])
+        known = self.cluster.view.topics.get(name)
+        if known is not None and known.error and not (error := error_for(known.error, f"the topic {name}")).retriable:
+            return Promise.rejected(error)
+        return self._refreshed(pause=known is not None)
+
+    def _wait_for_partition(self, topic: str, partition: int, count: int) -> Promise[None]:
+        if partition < 0:
+            raise UnknownTopicOrPartition(f"{topic} has no partition {partition}")
+        return self._refreshed(pause=True)
+
+    def _refreshed(self, *, pause: bool) -> Promise[None]:
+        async def refresh() -> None:
+            if pause:
+                await self.world.sleep(self.cluster.backoff.after(0, self.world.entropy))
+            await self.cluster.refresh()
+
+        return spawn(refresh())
+
+    def too_late(self, topic: str) -> KafkaError:
+        """Why a `send` that waited for `max.block.ms` gives up."""
+        limit_ms = self.settings.max_block_ms
+        if topic not in self.accumulator.topics:
+            known = self.cluster.view.topics.get(topic)
+            if known is not None and known.error:
+                return error_for(known.error, f"the topic {topic} is not there after {limit_ms} ms")
+            return RequestTimedOut(f"no broker told of the topic {topic} within {limit_ms} ms")
+        return BufferExhausted(f"no room in the buffer within {limit_ms} ms")
+
+    def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...] | Promise[None]:
+        """What is known of a topic; a promise as `send` gives it, if nothing is yet."""
+        if self.is_closed:
+            raise ClientClosed("the producer was closed")
+        known = self.cluster.view.topics.get(topic)
+        if known is None or not known.partitions:
+            return self._wait_for_topic(topic)
+        return tuple(
+            PartitionInfo(
+                topic, one.partition, one.leader if one.leader >= 0 else None, one.replicas, one.isr, one.offline
+            )
+            for _, one in sorted(known.partitions.items())
+        )
+
+    def _on_view(self, view: ClusterView) -> None:
+        self.accumulator.learn(view)
+        self.sender.run()
+
+    def _forget_idle_topics(self) -> None:
+        limit_s = self.world.now_s() - self.settings.metadata_max_idle_ms / 1000
+        for name, topic in list(self.accumulator.topics.items()):
+            is_idle = not any(queue.waiting or queue.unacked or queue.is_in_transaction for queue in topic.queues)
+            if topic.used_s < limit_s and is_idle:
+                topic.is_wanted = False
+                self.appender.topics.pop(name, None)
+        self.cluster.set_topics(name for name, topic in self.accumulator.topics.items() if topic.is_wanted)
+
+    # --- identity ---
+
+    def _identify(self) -> None:
+        """Gets an id for a producer without transactions, from any broker."""
+        if self.transactions is None and not self._is_identifying and not self.is_closed:
+            self._is_identifying = True
+            self.world.start(self._get_identity())
+
+    async def _get_identity(self) -> None:
+        assert self.sequences is not None, "only idempotent producers have ids"
+        failures = 0
+        while True:
+            try:
+                response = await self.cluster.ask_any(
+                    InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0x7FFFFFFF)
+                )
+                if not response.error_code:
+                    break
+                raise error_for(response.error_code)
+            except KafkaError as problem:
+                if not problem.retriable:
+                    self._is_identifying = False
+                    self._become_fatal(problem)
+                    return
+            await self.world.sleep(self.cluster.backoff.after(failures, self.world.entropy))
+            failures += 1
+        self._is_identifying = False
+        self.sequences.become(Identity(response.producer_id, response.producer_epoch))
+        self.sender.run()
+
+    def _on_failed(self, error: KafkaError) -> None:
+        if error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED and self.sequences is not None:
+            self._become_fatal(error)
+
+    def _become_fatal(self, error: KafkaError) -> None:
+        if self.fatal_error is None and not self.is_closed:
+            self.fatal_error = error
+            self.appender.topics.clear()
+            self.sender.give_up(error)
+
+    # --- transactions ---
+
+    def the_transactions(self) -> Transactions:
+        if self.is_closed:
+            raise ClientClosed("the producer was closed")
+        if self.transactions is None:
+            raise InvalidState("a producer without transactional.id has no transactions")
+        return self.transactions
+
+    def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: GroupMember | str
+    ) -> Promise[None]:
+        places = {
+            partition: OffsetAndMetadata(place) if isinstance(place, int) else place
+            for partition, place in offsets.items()
+        }
+        transactions = self.the_transactions()
+        if not places:
+            return Promise.resolved(None)
+        return transactions.send_offsets(places, GroupOnly(group) if isinstance(group, str) else group)
+
+    # --- the end ---
+
+    def flush(self) -> Promise[None]:
+        """Sends everything at once. Done when all records that were sent before it are settled."""
+        self.accumulator.complete_all()
+        done = self.accumulator.all_done()
+        self.sender.run()
+        return done
+
+    def close(self) -> None:
+        """At once: what is not delivered fails with `ClientClosed`."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self.appender.topics.clear()
+        self.sender.is_stopped = True
+        self.sender.give_up(ClientClosed("the producer was closed before the record was delivered"))
+        self.cluster.close()
+
+    def metrics(self) -> dict[str, float]:
+        """By the names of Kafka's `producer-metrics`."""
+        total = self.settings.buffer_memory
+        return {
+            **self.sender.metrics.values(),
+            "requests-in-flight": self.sender.in_flight,
+            "buffer-total-bytes": total,
+            "buffer-available-bytes": self.accumulator.free_bytes,
+        }
+
+
+def _nanoseconds(clock: Clock) -> Callable[[], int]:
+    """The real clock has a function of the interpreter's own for it, which saves a call for each record."""
+    told: Callable[[], int] = getattr(clock, "now_ns", lambda: clock.now_ms() * 1_000_000)
+    return told
+
+
+def _as_bytes(value: Buffer | None) -> bytes | None:
+    return None if value is None else bytes(value)

@@ -1,0 +1,63 @@
+"""What a producer counts, under the names of Kafka's `producer-metrics` group."""
+
+from ottla.client.producer.batch import ProducerBatch
+
+
+class SendMetrics:
+    """Plain sums: rates and averages are made when somebody asks."""
+
+    __slots__ = (
+        "_batches",
+        "_bytes",
+        "_largest_batch",
+        "_raw_bytes",
+        "_records",
+        "_requests",
+        "errors",
+        "retries",
+        "splits",
+    )
+
+    def __init__(self) -> None:
+        self._requests = self._batches = self._records = self._bytes = self._raw_bytes = self._largest_batch = 0
+        self.errors = self.retries = self.splits = 0
+
+    def on_request(self, batches: list[ProducerBatch]) -> None:
+        self._requests += 1
+        for batch in batches:
+            assert batch.encoded is not None, "what is sent has bytes"
+            size = len(batch.encoded)
+            self._batches += 1
+            self._records += batch.record_count
+            self._bytes += size
+            self._raw_bytes += batch.raw_bytes
+            if size > self._largest_batch:
+                self._largest_batch = size
+
+    def on_retried(self, batch: ProducerBatch) -> None:
+        self.retries += batch.record_count
+
+    def on_split(self) -> None:
+        self.splits += 1
+
+    def on_failed(self, batch: ProducerBatch) -> None:
+        self.errors += batch.record_count
+
+    def values(self) -> dict[str, float]:
+        return {
+            "request-total": self._requests,
+            "record-send-total": self._records,
+            "record-retry-total": self.retries,
+            "record-error-total": self.errors,
+            "byte-total": self._bytes,
+            "batch-split-total": self.splits,
+            "batch-size-avg": _part(self._bytes, self._batches),
+            "batch-size-max": self._largest_batch,
+            "records-per-request-avg": _part(self._records, self._requests),
+            "record-size-avg": _part(self._raw_bytes, self._records),
+            "compression-rate-avg": _part(self._bytes, self._raw_bytes),
+        }
+
+
+def _part(total: float, count: float) -> float:
+    return total / count if count else float("nan")

@@ -1,0 +1,71 @@
+"""One Produce request: made of batches for the version that a broker speaks, and its answers brought back to them.
+
+Versions 3 to 12 name topics, 13 and later their ids (KIP-516). Up to version 11 a transaction's partitions have to be
+added to it before (KIP-890).
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ottla.base.ids import ZERO_UUID, Uuid
+from ottla.client.cluster.view import ClusterView
+from ottla.client.producer.batch import ProducerBatch
+from ottla.client.producer.producer_settings import ProducerSettings
+from ottla.wire.messages import ProduceRequest
+
+LAST_WITH_EXPLICIT_PARTITIONS: Final = 11
+_LAST_WITH_NAMES: Final = 12
+
+_partition_data = ProduceRequest.PartitionProduceData
+_topic_data = ProduceRequest.TopicProduceData
+
+
+class ProduceAttempt:
+    """The batches are of different partitions."""
+
+    __slots__ = ("_settings", "_topics", "batches")
+
+    def __init__(self, batches: list[ProducerBatch], view: ClusterView, settings: ProducerSettings) -> None:
+        self.batches = batches
+        self._settings = settings
+        topics: dict[str, tuple[Uuid, dict[int, ProducerBatch]]] = {}
+        for batch in batches:
+            entry = topics.get(batch.topic)
+            if entry is None:
+                known = view.topics.get(batch.topic)
+                entry = topics[batch.topic] = (ZERO_UUID if known is None else known.topic_id, {})
+            entry[1][batch.partition] = batch
+        self._topics = topics
+
+    def newest_version(self, newest: int | None) -> int | None:
+        """At most this version can be sent: the ids of all topics may not be known."""
+        if all(topic_id != ZERO_UUID for topic_id, _ in self._topics.values()):
+            return newest
+        return _LAST_WITH_NAMES if newest is None else min(newest, _LAST_WITH_NAMES)
+
+    def request(self, version: int) -> ProduceRequest:
+        by_name = version <= _LAST_WITH_NAMES
+        topics = []
+        for name, (topic_id, batches) in self._topics.items():
+            data = [_partition_data(index=index, records=batch.encoded) for index, batch in batches.items()]
+            if by_name:
+                topics.append(_topic_data(name=name, partition_data=data))
+            else:
+                topics.append(_topic_data(topic_id=topic_id, partition_data=data))
+        return ProduceRequest(
+            transactional_id=self._settings.transactional_id,
+            acks=self._settings.acks,
+            timeout_ms=self._settings.request_timeout_ms,
+            topic_data=topics,
+        )
+
+    def answers(self, response: Any) -> Iterator[tuple[ProducerBatch, Any]]:
+        """Each batch that was answered, with its answer. What was not asked about is passed over."""
+        by_id = dict(self._topics.values())
+        for topic in response.responses:
+            named = self._topics.get(topic.name)
+            batches = by_id.get(topic.topic_id, {}) if named is None else named[1]
+            for answer in topic.partition_responses:
+                batch = batches.get(answer.index)
+                if batch is not None:
+                    yield batch, answer

@@ -1,0 +1,204 @@
+"""Idempotence: which batch has which sequence, and what to do when a broker finds them out of order.
+
+Theory of operation. A producer has an id and an epoch, and counts its records for each partition. A batch gets its
+sequence when it is drained for the first time and keeps it over retries, so that a broker that has it already can tell.
+At most five batches of a partition are on their way, which is as many as a broker remembers. When one fails, those
+behind it are sent again one at a time, the first first.
+
+A batch that is given up without an answer leaves its sequence unresolved: nothing new is drained until those behind it
+are answered. If one of them was acknowledged, so was the lost one; if not, there is a gap. A producer without
+transactions closes a gap by itself: it takes the next epoch and counts from 0 again (KIP-360). A transaction is
+aborted instead.
+"""
+
+from ottla.client.producer.batch import ProducerBatch, Stamp
+from ottla.client.producer.partition_queue import NOBODY, Identity, PartitionQueue
+from ottla.records.header import NO_SEQUENCE
+from ottla.wire.errors import ErrorCode
+
+_MOST_EPOCH = 0x7FFF
+_SEQUENCE_MASK = 0x7FFFFFFF
+
+
+def next_sequence(sequence: int, count: int) -> int:
+    """Sequences begin again at 0 after 2^31 - 1."""
+    return (sequence + count) & _SEQUENCE_MASK
+
+
+class Sequences:
+    """Of one idempotent producer, with or without transactions."""
+
+    def __init__(self, is_transactional: bool) -> None:
+        self.is_transactional = is_transactional
+        self.identity = NOBODY
+        self.wants_epoch = False
+        """A gap has to be closed by a new epoch."""
+        self._rewritten: dict[PartitionQueue, None] = {}
+        self._unresolved: dict[PartitionQueue, None] = {}
+
+    @property
+    def is_identified(self) -> bool:
+        return self.identity.producer_id >= 0
+
+    # --- draining ---
+
+    def may_drain(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
+        if batch.has_sequence:
+            return queue.unacked[0] is batch
+        if queue.unacked and queue.identity != self.identity:
+            return False
+        return queue not in self._unresolved
+
+    def assign(self, queue: PartitionQueue, batch: ProducerBatch) -> Stamp:
+        """The stamp of a batch that is drained for the first time."""
+        if queue.identity != self.identity:
+            assert not queue.unacked, "batches of another epoch are on their way"
+            queue.forget_sequence()
+            queue.identity = self.identity
+        stamp = Stamp(*self.identity, queue.next_sequence, self.is_transactional)
+        queue.next_sequence = next_sequence(queue.next_sequence, batch.record_count)
+        queue.unacked.append(batch)
+        return stamp
+
+    # --- answers ---
+
+    def on_acked(self, batch: ProducerBatch, base_offset: int) -> None:
+        queue = batch.queue
+        queue.unacked.remove(batch)
+        if queue.identity == (batch.stamp.producer_id, batch.stamp.producer_epoch):
+            queue.last_acked_sequence = batch.last_sequence
+        if base_offset >= 0:
+            queue.last_acked_offset = max(queue.last_acked_offset, base_offset + batch.record_count - 1)
+
+    def may_retry(self, batch: ProducerBatch, code: int, log_start_offset: int) -> bool | None:
+        """Whether a batch is sent again after an error about sequences; None if the error is about something else."""
+        queue = batch.queue
+        if code == ErrorCode.UNKNOWN_PRODUCER_ID:
+            if log_start_offset == -1 or batch.sequence_was_reset:
+                return True
+            if queue.last_acked_offset < log_start_offset and self.is_transactional:
+                # Retention has taken all that the broker knew this producer by.
+                self.start_over(queue)
+                return True
+            if not self.is_transactional:
+                self._want_epoch(queue)
+                return True
+            return False
+        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            is_unresolved = queue in self._unresolved
+            if not is_unresolved and (batch.sequence_was_reset or not self._is_next(queue, batch)):
+                return True
+            if not self.is_transactional:
+                if not is_unresolved or queue.unresolved_sequence == batch.stamp.base_sequence:
+                    self._want_epoch(queue)
+                return True
+            return False
+        return None
+
+    def on_failed(self, batch: ProducerBatch, code: int, *, was_refused: bool) -> None:
+        """A batch was given up. `was_refused`: a broker said that it is not written, so its sequence is free."""
+        queue = batch.queue
+        if not batch.has_sequence or batch not in queue.unacked:
+            return
+        position = queue.unacked.index(batch)
+        del queue.unacked[position]
+        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not self.is_transactional:
+            self._want_epoch(queue)
+        elif code == ErrorCode.UNKNOWN_PRODUCER_ID:
+            queue.forget_sequence()
+        elif was_refused and not self.is_transactional:
+            self._want_epoch(queue)
+        elif was_refused:
+            self._close_up(queue, position, batch.record_count)
+
+    def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
+        """A batch was split: its sequences are those of its parts."""
+        unacked = batch.queue.unacked
+        position = unacked.index(batch)
+        unacked[position : position + 1] = parts
+        sequence = batch.stamp.base_sequence
+        for part in parts:
+            self._restamp(part, sequence)
+            part.sequence_was_reset = batch.sequence_was_reset
+            sequence = next_sequence(sequence, part.record_count)
+
+    def leave_unresolved(self, batch: ProducerBatch) -> None:
+        """A batch was given up that may have been written."""
+        queue = batch.queue
+        if batch.has_sequence and queue.identity == (batch.stamp.producer_id, batch.stamp.producer_epoch):
+            queue.unresolved_sequence = next_sequence(batch.last_sequence, 1)
+            self._unresolved[queue] = None
+
+    def resolve(self) -> bool:
+        """Looks whether the fate of unresolved sequences is clear. False if a transaction has a gap now."""
+        is_whole = True
+        for queue in [queue for queue in self._unresolved if not queue.unacked]:
+            del self._unresolved[queue]
+            queue.unresolved_sequence = None
+            if queue.next_sequence == next_sequence(queue.last_acked_sequence, 1):
+                continue
+            if self.is_transactional:
+                is_whole = False
+            else:
+                self._want_epoch(queue)
+        return is_whole
+
+    # --- epochs ---
+
+    def _want_epoch(self, queue: PartitionQueue) -> None:
+        self.wants_epoch = True
+        self._rewritten[queue] = None
+
+    def take_epoch(self) -> bool:
+        """Goes on with the next epoch, by our own choice. False if there is none: then a new id is needed."""
+        assert not self.is_transactional, "the coordinator decides on the epoch of a transactional producer"
+        self.wants_epoch = False
+        if self.identity.producer_epoch == _MOST_EPOCH:
+            self.identity = NOBODY
+            return False
+        self.identity = Identity(self.identity.producer_id, self.identity.producer_epoch + 1)
+        self._rewrite()
+        return True
+
+    def become(self, identity: Identity) -> None:
+        """A broker has given an id, or a coordinator an epoch."""
+        self.identity = identity
+        self._rewrite()
+
+    def _rewrite(self) -> None:
+        for queue in self._rewritten:
+            self.start_over(queue)
+            self._unresolved.pop(queue, None)
+        self._rewritten.clear()
+
+    def forget_all(self, queues: "list[PartitionQueue]") -> None:
+        """Nothing is on its way, and every partition begins at 0 under a new epoch."""
+        self._unresolved.clear()
+        self._rewritten.clear()
+        self.wants_epoch = False
+        for queue in queues:
+            queue.unresolved_sequence = None
+            queue.unacked.clear()
+
+    def start_over(self, queue: PartitionQueue) -> None:
+        """The batches that are not acknowledged are counted from 0, under the identity of now."""
+        queue.forget_sequence()
+        queue.identity = self.identity
+        for batch in queue.unacked:
+            self._restamp(batch, queue.next_sequence)
+            batch.sequence_was_reset = True
+            queue.next_sequence = next_sequence(queue.next_sequence, batch.record_count)
+
+    def _close_up(self, queue: PartitionQueue, position: int, count: int) -> None:
+        """A batch is not written: those behind it move up, so that there is no gap."""
+        queue.next_sequence = next_sequence(queue.next_sequence, -count)
+        for batch in queue.unacked[position:]:
+            self._restamp(batch, next_sequence(batch.stamp.base_sequence, -count))
+            batch.sequence_was_reset = True
+
+    def _restamp(self, batch: ProducerBatch, base_sequence: int) -> None:
+        batch.put_stamp(Stamp(*self.identity, base_sequence, self.is_transactional))
+
+    def _is_next(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
+        last = queue.last_acked_sequence
+        return batch.stamp.base_sequence == (0 if last == NO_SEQUENCE else next_sequence(last, 1))

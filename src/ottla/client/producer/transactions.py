@@ -1,0 +1,280 @@
+"""The state of a producer's transactions (KIP-98; the newer protocol of KIP-890).
+
+Theory of operation. States and what leads from one to the next:
+
+    UNINITIALIZED    init                              -> INITIALIZING -> READY
+    READY            begin                             -> IN_TRANSACTION
+    IN_TRANSACTION   commit                            -> COMMITTING -> READY
+    IN_TRANSACTION   abort                             -> ABORTING -> READY
+    any of a transaction, when something in it failed  -> ABORTABLE_ERROR, which only abort leads out of
+    any, when this producer cannot go on               -> FATAL_ERROR, which nothing leads out of
+
+In the older protocol the coordinator is told of each partition before the first record goes there. In the newer one
+(feature `transaction.version` 2) the partition's leader tells it, and every transaction has an epoch of its own, which
+the coordinator gives when the one before it ends. Which of them it is, is looked up when a transaction begins.
+
+A transaction ends when all its records are settled: a record that came after the end would belong to the next one.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from ottla.base.ids import TopicPartition
+from ottla.client.cluster.cluster import Cluster
+from ottla.client.errors import InvalidState, KafkaError, TransactionAbortable, TransactionAborted
+from ottla.client.producer.accumulator import Accumulator
+from ottla.client.producer.partition_queue import NOBODY, Identity, PartitionQueue
+from ottla.client.producer.produce_request import LAST_WITH_EXPLICIT_PARTITIONS
+from ottla.client.producer.sender import Sender
+from ottla.client.producer.sequences import Sequences
+from ottla.client.producer.transaction_requests import GroupMember, TransactionRequests
+from ottla.client.promise import Promise, spawn
+from ottla.client.topic_partition import OffsetAndMetadata
+from ottla.wire.errors import ErrorCode
+
+_FEATURE = "transaction.version"
+_V2 = 2
+
+
+class State(Enum):
+    UNINITIALIZED = "not initialized"
+    INITIALIZING = "being initialized"
+    READY = "between transactions"
+    IN_TRANSACTION = "in a transaction"
+    COMMITTING = "committing"
+    ABORTING = "aborting"
+    ABORTABLE_ERROR = "in a transaction that has to be aborted"
+    FATAL_ERROR = "at its end"
+
+
+class Transactions:
+    """Of one producer. Nothing here has a limit of time; the caller who waits has."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        requests: TransactionRequests,
+        accumulator: Accumulator,
+        sender: Sender,
+        sequences: Sequences,
+    ) -> None:
+        self.state = State.UNINITIALIZED
+        self.error: KafkaError | None = None
+        """What made the transaction or the producer fail."""
+        self._cluster = cluster
+        self._requests = requests
+        self._accumulator = accumulator
+        self._sender = sender
+        self._sequences = sequences
+        self._is_v2 = False
+        self._has_begun = False
+        """The coordinator knows of this transaction, or will by the first record."""
+        self._needs_epoch = False
+        self._unadded: dict[PartitionQueue, None] = {}
+        self._adding: Promise[None] | None = None
+        self._initializing: Promise[None] | None = None
+        self._ending: tuple[bool, Promise[None]] | None = None
+        sender.may_write = self.may_write
+        sender.on_failed = self.on_failed
+        sender.on_gap = self.on_gap
+        sender.newest_version = lambda: None if self._is_v2 else LAST_WITH_EXPLICIT_PARTITIONS
+
+    # --- for callers ---
+
+    def init(self) -> Promise[None]:
+        """Gets an id and an epoch, which fences off every older producer of this name and ends what it left open."""
+        if self._initializing is None or self._initializing.error is not None:
+            self._require(State.UNINITIALIZED)
+            self.state = State.INITIALIZING
+            self._initializing = spawn(self._init())
+        return self._initializing
+
+    def begin(self) -> None:
+        self._require(State.READY)
+        self._is_v2 = self._has_v2()
+        self.state = State.IN_TRANSACTION
+
+    def commit(self) -> Promise[None]:
+        """Called again while the end is on its way, it promises the same."""
+        if self._ending is not None and self._ending[0]:
+            return self._ending[1]
+        if self.state is State.ABORTABLE_ERROR:
+            return Promise.rejected(self._failure())
+        self._require(State.IN_TRANSACTION)
+        self.state = State.COMMITTING
+        return self._end(commits=True)
+
+    def abort(self) -> Promise[None]:
+        if self._ending is not None and not self._ending[0]:
+            return self._ending[1]
+        self._require(State.IN_TRANSACTION, State.ABORTABLE_ERROR)
+        self.state = State.ABORTING
+        self._sender.give_up_unsent(TransactionAborted())
+        return self._end(commits=False)
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMember) -> Promise[None]:
+        """Commits what was consumed with the transaction."""
+        self.check_may_send()
+        return spawn(self._send_offsets(offsets, group))
+
+    def check_may_send(self) -> None:
+        """Raises if no record can be sent now."""
+        if self.state is State.ABORTABLE_ERROR:
+            raise TransactionAbortable(f"The transaction has failed and must be aborted: {self.error}") from self.error
+        self._require(State.IN_TRANSACTION)
+
+    def _require(self, *states: State) -> None:
+        if self.state is State.FATAL_ERROR:
+            raise self._failure()
+        if self.state not in states:
+            wanted = " or ".join(state.value for state in states)
+            raise InvalidState(f"the producer is {self.state.value}, and has to be {wanted}")
+
+    # --- for the sender ---
+
+    def add(self, queue: PartitionQueue) -> None:
+        """A record is going to be written to a partition."""
+        if queue.is_in_transaction:
+            return
+        if self._is_v2:
+            queue.is_in_transaction = self._has_begun = True
+            return
+        self._unadded[queue] = None
+        if self._adding is None:
+            self._adding = self._cluster.world.start(self._add_partitions())
+
+    def may_write(self, queue: PartitionQueue) -> bool:
+        return queue.is_in_transaction and self.state is not State.FATAL_ERROR
+
+    def on_failed(self, error: KafkaError) -> None:
+        """A batch was given up."""
+        if error.fatal:
+            self.become_fatal(error)
+        elif self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            self._needs_epoch = True
+            self._become_abortable(error)
+
+    def on_gap(self) -> None:
+        """Records were given up of which nobody knows whether they are written."""
+        self._needs_epoch = True
+        if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            self._become_abortable(TransactionAbortable("Some records were sent and never acknowledged"))
+
+    def become_fatal(self, error: KafkaError) -> None:
+        if self.state is State.FATAL_ERROR:
+            return
+        self.state = State.FATAL_ERROR
+        self.error = error
+        self._sender.give_up(error)
+
+    # --- the work ---
+
+    async def _init(self) -> None:
+        try:
+            await self._identify(NOBODY)
+        except KafkaError as error:
+            if error.fatal:
+                self.become_fatal(error)
+            else:
+                self.state = State.UNINITIALIZED
+            raise
+        self.state = State.READY
+
+    async def _identify(self, before: Identity) -> None:
+        identity = await self._requests.init(before)
+        self._begin_anew(identity)
+
+    def _begin_anew(self, identity: Identity) -> None:
+        if identity != self._sequences.identity:
+            self._sequences.forget_all(self._accumulator.all_queues())
+            self._sequences.become(identity)
+        self._needs_epoch = False
+
+    async def _add_partitions(self) -> None:
+        try:
+            while self._unadded and self.state is not State.FATAL_ERROR:
+                queues, self._unadded = self._unadded, {}
+                partitions = [queue.topic_partition for queue in queues]
+                await self._requests.add_partitions(self._sequences.identity, partitions)
+                self._has_begun = True
+                for queue in queues:
+                    queue.is_in_transaction = True
+                    if queue.has_complete:
+                        self._accumulator.make_ready(queue)
+                self._sender.run()
+        except KafkaError as error:
+            self._on_refused(error)
+        finally:
+            self._adding = None
+
+    async def _send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMember) -> None:
+        identity = self._sequences.identity
+        try:
+            if not self._is_v2:
+                await self._requests.add_offsets(identity, group.group_id)
+            self._has_begun = True
+            await self._requests.commit_offsets(identity, offsets, group, is_v2=self._is_v2)
+        except KafkaError as error:
+            self._on_refused(error)
+            raise
+
+    def _end(self, *, commits: bool) -> Promise[None]:
+        ending = spawn(self._end_when_settled(commits=commits))
+        self._ending = None if ending.is_done else (commits, ending)
+        return ending
+
+    async def _end_when_settled(self, *, commits: bool) -> None:
+        try:
+            await self._settle_all()
+            if commits and self.state is not State.COMMITTING:
+                raise self._failure()
+            if self._has_begun:
+                identity = await self._requests.end(self._sequences.identity, commits=commits, is_v2=self._is_v2)
+                self._begin_anew(identity) if self._is_v2 else None
+            if self._needs_epoch:
+                await self._identify(self._sequences.identity)
+        except KafkaError as error:
+            self._on_refused(error)
+            raise
+        finally:
+            self._ending = None
+        self._become_ready()
+
+    async def _settle_all(self) -> None:
+        """Until every record of the transaction is written or given up."""
+        self._accumulator.complete_all()
+        self._sender.run()
+        await self._accumulator.all_done()
+        if self._adding is not None:
+            await self._adding
+
+    def _become_ready(self) -> None:
+        self.state = State.READY
+        self.error = None
+        self._has_begun = self._needs_epoch = False
+        self._unadded.clear()
+        for queue in self._accumulator.all_queues():
+            queue.is_in_transaction = False
+
+    def _on_refused(self, error: KafkaError) -> None:
+        """A coordinator refused something for good."""
+        if error.fatal or error.code == ErrorCode.INVALID_PRODUCER_ID_MAPPING:
+            self.become_fatal(error)
+        elif self.state is not State.FATAL_ERROR:
+            self._needs_epoch = self._needs_epoch or error.code == ErrorCode.UNKNOWN_PRODUCER_ID
+            self._become_abortable(error)
+
+    def _become_abortable(self, error: KafkaError) -> None:
+        if self.state is not State.ABORTABLE_ERROR:
+            self.state = State.ABORTABLE_ERROR
+            self.error = error
+
+    def _failure(self) -> KafkaError:
+        assert self.error is not None, "a failure has a reason"
+        return self.error
+
+    def _has_v2(self) -> bool:
+        """By the newest features that a broker has told."""
+        told = [versions for node in self._cluster.view.brokers if (versions := self._cluster.known_versions(node))]
+        newest = max(told, key=lambda versions: versions.finalized_features_epoch, default=None)
+        return newest is not None and newest.finalized_features.get(_FEATURE, 0) >= _V2

@@ -1,0 +1,15 @@
+"""The examples of docs/clients/producer.md, run against a node."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "clients" / "producer.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_an_example_runs(number: int, bootstrap: str) -> None:
+    example = EXAMPLES[number].replace("localhost:9092", bootstrap)
+    exec(compile(example, f"{PAGE.name}, example {number + 1}", "exec"), {"__name__": "__main__"})

@@ -1,0 +1,283 @@
+"""Attempts that fail, and what idempotence makes of them. Numbers in comments are sequences."""
+
+import random
+from typing import Any
+
+import pytest
+from written_logs import PRODUCER_ID, PartitionAnswer, Producing, WrittenLogs, answer_produce, error_of, refusing
+
+from ottla.client.errors import DeliveryTimedOut, MessageTooLarge, TopicAuthorizationFailed
+from ottla.records.batch import read_header
+from ottla.testing.scripted_brokers import DROP, KEEP, ScriptedBrokers
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ProduceResponse
+
+
+def begun(nodes: tuple[int, ...] = (1,), partitions: int = 1, **settings: object) -> tuple[Producing, WrittenLogs]:
+    brokers = ScriptedBrokers(nodes, {"clicks": partitions})
+    logs = WrittenLogs(brokers)
+    return Producing(brokers, linger_ms=0, **settings), logs
+
+
+def begun_with_five_on_their_way(**settings: object) -> tuple[Producing, WrittenLogs, list[Any]]:
+    """Five requests of one record each were sent and not answered, and one more record waits."""
+    producing, logs = begun(batch_size=0, **settings)
+    producing.brokers.answer("Produce", KEEP)
+    deliveries = [producing.send(b"%d" % number) for number in range(6)]
+    producing.brokers.run()
+    return producing, logs, deliveries
+
+
+IN_ORDER = [b"%d" % number for number in range(6)]
+
+
+def test_an_attempt_is_repeated_after_growing_pauses() -> None:
+    producing, logs = begun(retry_backoff_ms=100, retry_backoff_max_ms=1000)
+    producing.brokers.answer("Produce", refusing(logs, ErrorCode.NOT_ENOUGH_REPLICAS))
+    producing.send()
+    counts = []
+    for _ in range(4):
+        producing.brokers.advance(130)
+        counts.append(len(producing.brokers.asked("Produce")))
+    assert counts[0] == 2
+    assert counts[3] == 3, "the second pause is about 200 ms"
+    producing.brokers.answer("Produce", logs.produce)
+    producing.brokers.advance(1000)
+    assert logs.values["clicks", 0] == [b"v"]
+    assert producing.core.metrics()["record-retry-total"] == 3
+
+
+def test_retries_are_counted() -> None:
+    producing, logs = begun(retries=2)
+    producing.brokers.answer("Produce", refusing(logs, ErrorCode.NOT_ENOUGH_REPLICAS))
+    delivery = producing.send()
+    producing.brokers.advance(5000)
+    assert len(producing.brokers.asked("Produce")) == 3
+    assert delivery.done()
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_connection_that_breaks_loses_and_repeats_nothing(is_written: bool) -> None:
+    producing, logs, deliveries = begun_with_five_on_their_way()
+    if is_written:
+        for request in producing.brokers.asked("Produce"):
+            logs.produce(1, 13, request)
+    producing.brokers.answer("Produce", logs.produce)
+    producing.brokers.drop_connections()
+    producing.brokers.advance(5000)
+    assert logs.values["clicks", 0] == IN_ORDER
+    assert [delivery.result().offset for delivery in deliveries] == list(range(6))
+
+
+def test_the_batches_behind_a_failed_one_wait_for_it() -> None:
+    producing, logs, deliveries = begun_with_five_on_their_way()
+    first = [refusing(logs, ErrorCode.NOT_ENOUGH_REPLICAS)]
+    producing.brokers.answer("Produce", first + [logs.produce] * 100)
+    producing.brokers.release()
+    producing.brokers.advance(5000)
+    assert logs.values["clicks", 0] == IN_ORDER
+    assert [delivery.result().offset for delivery in deliveries] == list(range(6))
+    assert all(header.producer_epoch == 0 for header in logs.headers["clicks", 0])
+
+
+def test_a_new_leader_is_found_and_asked_at_once() -> None:
+    producing, logs = begun((1, 2), retry_backoff_ms=10_000, retry_backoff_max_ms=10_000)
+    producing.send(b"0")
+    producing.brokers.run()
+    hint = ProduceResponse.LeaderIdAndEpoch(leader_id=2, leader_epoch=5)
+
+    def answer(node_id: int, version: int, request: Any) -> Any:
+        if node_id == 2:
+            return logs.produce(node_id, version, request)
+        response = answer_produce(
+            version,
+            request,
+            lambda _, index, __: PartitionAnswer(
+                index=index, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint
+            ),
+            logs,
+        )
+        response.node_endpoints = [ProduceResponse.NodeEndpoint(node_id=2, host="broker-2", port=9092)]
+        return response
+
+    producing.brokers.answer("Produce", answer)
+    producing.brokers.leaders["clicks", 0] = (2, 5)
+    delivery = producing.send(b"1")
+    producing.brokers.advance(50)
+    assert delivery.done(), "the hint of KIP-951 makes a pause needless"
+    assert logs.values["clicks", 0] == [b"0", b"1"]
+
+
+def test_a_leader_that_moved_is_found_by_metadata() -> None:
+    producing, logs = begun((1, 2))
+    producing.send(b"0")
+    producing.brokers.run()
+    not_leader = refusing(logs, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    producing.brokers.answer("Produce", lambda node, *rest: (not_leader if node == 1 else logs.produce)(node, *rest))
+    producing.brokers.leaders["clicks", 0] = (2, 1)
+    producing.send(b"1")
+    producing.brokers.advance(1000)
+    assert logs.values["clicks", 0] == [b"0", b"1"]
+
+
+def test_a_batch_that_is_too_large_is_split() -> None:
+    producing, logs = begun(batch_size=100_000)
+    most = 10
+
+    def append(name: str, index: int, data: Any) -> Any:
+        if read_header(data).record_count > most:
+            return PartitionAnswer(index=index, error_code=ErrorCode.MESSAGE_TOO_LARGE)
+        return logs.append(name, index, bytes(data))
+
+    producing.brokers.answer("Produce", lambda node, version, request: answer_produce(version, request, append, logs))
+    done: list[Any] = []
+    deliveries = [producing.send(b"%d" % number, on_delivery=done.append) for number in range(64)]
+    producing.flush()
+    producing.brokers.advance(1000)
+    assert logs.values["clicks", 0] == [b"%d" % number for number in range(64)]
+    assert [delivery.result().offset for delivery in deliveries] == list(range(64))
+    assert done == deliveries
+    assert producing.core.metrics()["batch-split-total"] >= 1
+
+
+def test_a_record_that_is_too_large_for_the_broker_fails_alone() -> None:
+    producing, logs = begun(batch_size=0)
+
+    def append(name: str, index: int, data: Any) -> Any:
+        if len(data) > 1000:
+            return PartitionAnswer(index=index, error_code=ErrorCode.MESSAGE_TOO_LARGE)
+        return logs.append(name, index, bytes(data))
+
+    producing.brokers.answer("Produce", lambda node, version, request: answer_produce(version, request, append, logs))
+    large, small = producing.send(b"x" * 2000), producing.send(b"small")
+    producing.brokers.advance(2000)
+    assert error_of(large) is MessageTooLarge
+    assert small.result().offset == 0
+
+
+def test_without_idempotence_and_one_in_flight_order_is_kept() -> None:
+    producing, logs = begun(enable_idempotence=False, max_in_flight_requests_per_connection=1, batch_size=0)
+    first = [refusing(logs, ErrorCode.NOT_ENOUGH_REPLICAS)]
+    producing.brokers.answer("Produce", first + [logs.produce] * 20)
+    for number in range(6):
+        producing.send(b"%d" % number)
+    producing.brokers.advance(5000)
+    assert logs.values["clicks", 0] == IN_ORDER
+
+
+def test_a_refused_batch_leaves_no_gap_a_new_epoch_begins() -> None:
+    """KIP-360: 1 is refused for good, so 2 to 4 cannot follow 0; the producer counts again in the next epoch."""
+    producing, logs, deliveries = begun_with_five_on_their_way()
+    refuse = refusing(logs, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    producing.brokers.answer("Produce", [logs.produce, refuse] + [logs.produce] * 100)
+    producing.brokers.release()
+    producing.brokers.advance(5000)
+    assert error_of(deliveries[1]) is TopicAuthorizationFailed
+    assert logs.values["clicks", 0] == [b"0", b"2", b"3", b"4", b"5"]
+    epochs = [header.producer_epoch for header in logs.headers["clicks", 0]]
+    assert epochs == [0, 1, 1, 1, 1]
+    assert [header.producer_id for header in logs.headers["clicks", 0]] == [PRODUCER_ID] * 5
+
+
+def test_a_broker_that_has_forgotten_the_producer_gets_a_new_epoch() -> None:
+    producing, logs = begun()
+    producing.send(b"0")
+    producing.brokers.run()
+    logs.forget_producers()
+    producing.brokers.answer(
+        "Produce", [refusing(logs, ErrorCode.UNKNOWN_PRODUCER_ID, log_start_offset=1), logs.produce]
+    )
+    producing.send(b"1")
+    producing.brokers.advance(1000)
+    assert logs.values["clicks", 0] == [b"0", b"1"]
+    assert [header.producer_epoch for header in logs.headers["clicks", 0]] == [0, 1]
+
+
+def test_after_the_last_epoch_comes_a_new_id() -> None:
+    producing, logs = begun()
+    producing.send(b"0")
+    producing.brokers.run()
+    sequences = producing.core.sequences
+    assert sequences is not None
+    sequences.identity = sequences.identity._replace(producer_epoch=0x7FFF)
+    producing.brokers.answer(
+        "Produce", [refusing(logs, ErrorCode.UNKNOWN_PRODUCER_ID, log_start_offset=1)] * 1 + [logs.produce] * 5
+    )
+    producing.send(b"1")
+    producing.brokers.advance(1000)
+    assert len(producing.brokers.asked("InitProducerId")) == 2
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_batch_that_is_given_up_does_not_block_those_behind_it(is_written: bool) -> None:
+    producing, logs = begun(batch_size=0, delivery_timeout_ms=1000, request_timeout_ms=1000)
+    producing.brokers.answer("Produce", KEEP)
+    lost = producing.send(b"lost")
+    producing.brokers.run()
+    if is_written:
+        logs.produce(1, 13, producing.brokers.asked("Produce")[0])
+    producing.brokers.advance(1500)
+    assert error_of(lost) is DeliveryTimedOut
+    producing.brokers.answer("Produce", logs.produce)
+    later = producing.send(b"later")
+    producing.brokers.advance(1500)
+    assert later.exception() is None
+    assert logs.values["clicks", 0] == [b"lost"] * is_written + [b"later"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_under_any_faults_no_record_is_lost_repeated_or_out_of_order(seed: int) -> None:
+    """Connections break before and after the effect, answers do not come, leaders refuse, sizes are refused."""
+    chance = random.Random(seed)
+    producing, logs = begun(
+        (1, 2),
+        partitions=2,
+        batch_size=chance.choice([0, 60, 400]),
+        request_timeout_ms=500,
+        compression_type=chance.choice(["none", "lz4"]),
+    )
+    refusals = (
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    )
+    is_faulty = True
+
+    def produce(node_id: int, version: int, request: Any) -> Any:
+        if not is_faulty:
+            return logs.produce(node_id, version, request)
+        match chance.randrange(8):
+            case 0:
+                return DROP
+            case 1:
+                logs.produce(node_id, version, request)
+                return DROP
+            case 2:
+                return refusing(logs, chance.choice(refusals))(node_id, version, request)
+            case 3:
+                logs.produce(node_id, version, request)
+                return refusing(logs, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)(node_id, version, request)
+            case 4:
+                logs.produce(node_id, version, request)
+                return KEEP
+            case 5:
+                return KEEP
+            case _:
+                return logs.produce(node_id, version, request)
+
+    producing.brokers.answer("Produce", produce)
+    deliveries: list[list[Any]] = [[], []]
+    for number in range(120):
+        partition = chance.randrange(2)
+        deliveries[partition].append(producing.send(b"%d" % number, partition=partition))
+        if chance.random() < 0.3:
+            producing.brokers.advance(chance.randrange(200))
+    is_faulty = False
+    producing.core.flush()
+    producing.brokers.advance(30_000)
+    for partition in (0, 1):
+        values = [int(value) for value in logs.values["clicks", partition]]
+        assert values == sorted(set(values)), "repeated or out of order"
+        assert len(values) == len(deliveries[partition]), "lost"
+        assert [delivery.result().offset for delivery in deliveries[partition]] == list(range(len(values)))
