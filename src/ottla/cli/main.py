@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "demo": Command("ottla.cli.demo", "send a million records through a node that is killed half-way"),
     "storage": Command("ottla.cli.storage", "format the directories of a node, or tell what they are"),
     "dump-log": Command("ottla.cli.dump_log", "print what is in log segments, indexes, checkpoints and snapshots"),
+    "doctor": Command("ottla.cli.doctor.doctor", "look at what a node would start with, and say what to do about it"),
     "metadata-shell": Command("ottla.cli.metadata_shell.shell", "look around in the metadata of a cluster"),
     "server-stop": Command("ottla.cli.server_stop", "ask the nodes of this machine to stop"),
     "version": Command("ottla.cli.main", "print the version"),

@@ -66,13 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--data", default=DEFAULT_DATA, metavar="DIR", help="data directory (default: ./%(default)s)")
     where.add_argument("--ephemeral", action="store_true", help="a temporary directory, removed at the end")
     where.add_argument("--config", metavar="FILE", help="Kafka's server.properties; its directories must be formatted")
-    parser.add_argument("--port", type=_port, help=f"port on 127.0.0.1 (default: {DEFAULT_PORT}; 0 picks a free one)")
+    parser.add_argument("--port", type=port, help=f"port on 127.0.0.1 (default: {DEFAULT_PORT}; 0 picks a free one)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any setting; may be repeated")
     parser.add_argument("--strict", action="store_true", help="do not start with a setting that has an unknown name")
-    parser.add_argument("--metrics", type=_port, metavar="PORT", help="serve Prometheus metrics on this loopback port")
+    parser.add_argument("--metrics", type=port, metavar="PORT", help="serve Prometheus metrics on this loopback port")
     parser.add_argument(
         "--faults",
-        type=_port,
+        type=port,
         metavar="PORT",
         help="let tests ask for faults at this loopback port (0 picks a free one); see docs/testing.md",
     )
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _port(text: str) -> int:
+def port(text: str) -> int:
     if text.isdecimal() and int(text) < 65536:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a port: it must be a number from 0 to 65535")
@@ -137,8 +137,8 @@ def node_properties(options: argparse.Namespace, data: str) -> dict[str, str]:
         if options.port is not None:
             properties["listeners"] = _with_port(properties.get("listeners", "PLAINTEXT://:9092"), options.port)
     else:
-        port = DEFAULT_PORT if options.port is None else options.port
-        properties = _cluster_of_one(os.path.abspath(data), port)
+        number = DEFAULT_PORT if options.port is None else options.port
+        properties = _cluster_of_one(os.path.abspath(data), number)
     for setting in options.set:
         key, equals, value = setting.partition("=")
         if not equals:
