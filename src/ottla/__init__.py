@@ -10,14 +10,20 @@ if TYPE_CHECKING:
     from ottla.base.ids import TopicPartition as TopicPartition
     from ottla.client.blocking.admin import Admin as Admin
     from ottla.client.blocking.producer import Producer as Producer
+    from ottla.client.blocking.consumer import Consumer as Consumer
+    from ottla.client.consumer.group_bond import RebalanceListener as RebalanceListener
     from ottla.client.topic_partition import OffsetAndMetadata as OffsetAndMetadata
     from ottla.client.topic_partition import OffsetAndTimestamp as OffsetAndTimestamp
     from ottla.client.topic_partition import RecordMetadata as RecordMetadata
+    from ottla.records.kernel import ConsumerRecord as ConsumerRecord
 
 __version__ = "0.1.0.dev0"
 
 _PUBLIC = {
     "Admin": "ottla.client.blocking.admin",
+    "Consumer": "ottla.client.blocking.consumer",
+    "ConsumerRecord": "ottla.records.kernel",
+    "RebalanceListener": "ottla.client.consumer.group_bond",
     "OffsetAndMetadata": "ottla.client.topic_partition",
     "Producer": "ottla.client.blocking.producer",
     "OffsetAndTimestamp": "ottla.client.topic_partition",

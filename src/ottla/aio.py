@@ -4,9 +4,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ottla.client.aio.admin import Admin as Admin
+    from ottla.client.aio.consumer import Consumer as Consumer
     from ottla.client.aio.producer import Producer as Producer
 
-_PLACES = {"Admin": "ottla.client.aio.admin", "Producer": "ottla.client.aio.producer"}
+_PLACES = {
+    "Admin": "ottla.client.aio.admin",
+    "Consumer": "ottla.client.aio.consumer",
+    "Producer": "ottla.client.aio.producer",
+}
 
 
 def __getattr__(name: str) -> object:

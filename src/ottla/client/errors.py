@@ -15,9 +15,10 @@ is abortable: the transaction must be aborted, and the producer goes on.
 One file because it is a table, which a reader searches by name.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ottla.base.errors import ClientError
+from ottla.base.ids import TopicPartition
 from ottla.wire.errors import ErrorCode
 
 _BY_CODE: dict[int, "type[KafkaError]"] = {}
@@ -94,6 +95,9 @@ class UnknownServerError(KafkaError, code=ErrorCode.UNKNOWN_SERVER_ERROR):
 
 class OffsetOutOfRange(KafkaError, code=ErrorCode.OFFSET_OUT_OF_RANGE):
     """The offset is not in the partition's log. Seek to one that is, or set `auto.offset.reset`."""
+
+    partition: TopicPartition | None = None
+    offset: int | None = None
 
 
 class CorruptMessage(RetriableError, code=ErrorCode.CORRUPT_MESSAGE):
@@ -741,9 +745,14 @@ class SerializationFailed(KafkaError):
 class DeserializationFailed(KafkaError):
     """A record's key or value could not be read. Seek beyond it, or send it to a dead-letter topic."""
 
+    record: Any = None
+    """The `ConsumerRecord`, its key and value in bytes. The consumer stands before it."""
+
 
 class NoOffsetForPartition(KafkaError):
     """The group has no committed offset, and `auto.offset.reset` is none. Seek, or set it to earliest or latest."""
+
+    partitions: tuple[TopicPartition, ...] = ()
 
 
 class LogTruncated(KafkaError):
@@ -751,6 +760,10 @@ class LogTruncated(KafkaError):
 
     Decide where to go on, and seek there; or set `auto.offset.reset`.
     """
+
+    partition: TopicPartition | None = None
+    diverging_offset: int | None = None
+    """The first offset at which the log is known to be another one; None if no broker can tell."""
 
 
 class CommitFailed(KafkaError):

@@ -635,8 +635,11 @@ cdef int add_consumer_record_members() except -1:
 add_consumer_record_members()
 
 
+@cython.no_gc
 cdef class FetchedRecords:
     """The records of one partition's fetched batches, taken in portions. `_slow` has the contract.
+
+    Not known to the garbage collector, which would take the data away before what is exported of it is released.
 
     Batches that are neither compressed, nor control batches, nor of an older format are opened here; `open_batch` is
     asked about the others, and about all of them when some transaction may have been aborted.
@@ -656,7 +659,10 @@ cdef class FetchedRecords:
     cdef object value_deserializer
     cdef readonly int64_t next_offset
     cdef readonly int64_t last_epoch
+    cdef readonly int64_t end_offset
+    cdef readonly int64_t end_epoch
     cdef Py_ssize_t at
+    cdef Py_ssize_t open_at
     cdef Cursor cursor
     cdef int64_t base_offset
     cdef int64_t base_timestamp
@@ -680,9 +686,11 @@ cdef class FetchedRecords:
         self.key_deserializer = key_deserializer
         self.value_deserializer = value_deserializer
         self.next_offset = first_offset
-        self.last_epoch = -1
+        self.last_epoch = self.end_epoch = -1
+        self.end_offset = first_offset
         PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
         self.has_view = True
+        self.find_end()
 
     def __dealloc__(self):
         if self.has_inner:
@@ -690,9 +698,29 @@ cdef class FetchedRecords:
         if self.has_view:
             PyBuffer_Release(&self.view)
 
+    cdef int find_end(self) except -1:
+        """Goes from batch to batch without looking into them."""
+        cdef const uint8_t *data = <const uint8_t *>self.view.buf
+        cdef Py_ssize_t at = 0, last = -1, left = self.view.len
+        cdef int64_t length
+        while left > MAGIC_AT:
+            length = <int32_t>big_endian(data + at + LENGTH_AT, 4)
+            if length < MAGIC_AT - LENGTH_AT - 4 or length > left - LENGTH_AT - 4:
+                break
+            last = at
+            at += length + LENGTH_AT + 4
+            left = self.view.len - at
+        if last < 0:
+            return 0
+        self.end_offset = <int64_t>big_endian(data + last, 8) + 1
+        if data[last + MAGIC_AT] == 2 and at - last >= RECORDS_AT:
+            self.end_offset += <int32_t>big_endian(data + last + LAST_OFFSET_DELTA_AT, 4)
+            self.end_epoch = <int32_t>big_endian(data + last + LEADER_EPOCH_AT, 4)
+        return 0
+
     @property
     def bytes_left(self):
-        return self.view.len - self.at
+        return self.view.len - (self.open_at if self.index < self.count else self.at)
 
     def take(self, list out not None, Py_ssize_t most):
         cdef Parsed parsed
@@ -807,6 +835,7 @@ cdef class FetchedRecords:
         self.cursor.data = batch + RECORDS_AT
         self.cursor.size = size - RECORDS_AT
         self.cursor.position = 0
+        self.open_at = self.at
         self.at += size
         if self.count == 0:
             self.end_batch()
@@ -822,6 +851,7 @@ cdef class FetchedRecords:
         records, self.base_offset, self.base_timestamp, log_append_time, count = opened
         if count < 0:
             raise _corrupt(RECORD_COUNT, 0, 0)
+        self.open_at = self.at
         self.at += size
         if count == 0 or self.batch_end <= self.next_offset:
             return self.end_batch() == 0

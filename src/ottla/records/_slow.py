@@ -379,20 +379,42 @@ class FetchedRecords:
         """Where to read on. Beyond the last record if batches without visible records follow it."""
         self.last_epoch = -1
         """The leader epoch of the last batch that was taken whole; -1 if there was none."""
+        self.end_offset = first_offset
+        """Where the next fetch has to begin: after the last batch that is whole."""
+        self.end_epoch = -1
+        """The leader epoch of that batch."""
         self._topic = topic
         self._partition = partition
         self._open_batch = open_batch
         self._deserializers = key_deserializer, value_deserializer
-        self._at = 0
+        self._at = self._open_at = 0
         self._position = self._index = self._count = 0
         self._records = b""
         self._base_offset = self._base_timestamp = self._batch_end = 0
         self._epoch = -1
         self._log_append_time: int | None = None
+        self._find_end()
+
+    def _find_end(self) -> None:
+        """Goes from batch to batch without looking into them."""
+        at, last, size = 0, -1, len(self.data)
+        while size - at > MAGIC_POSITION:
+            length = int.from_bytes(self.data[at + 8 : at + 12], "big", signed=True)
+            if length < MAGIC_POSITION - LOG_OVERHEAD or length > size - at - LOG_OVERHEAD:
+                break
+            last, at = at, at + length + LOG_OVERHEAD
+        if last < 0:
+            return
+        head = bytes(self.data[last : min(at, last + HEADER_SIZE)])
+        self.end_offset = int.from_bytes(head[:8], "big", signed=True) + 1
+        if head[MAGIC_POSITION] == 2 and len(head) == HEADER_SIZE:
+            self.end_offset += int.from_bytes(head[23:27], "big", signed=True)
+            self.end_epoch = int.from_bytes(head[12:16], "big", signed=True)
 
     @property
     def bytes_left(self) -> int:
-        return len(self.data) - self._at
+        """Of batches that are not taken whole."""
+        return len(self.data) - (self._open_at if self._index < self._count else self._at)
 
     def take(self, out: list[ConsumerRecord], most: int) -> None:
         """Appends at most so many records."""
@@ -456,6 +478,7 @@ class FetchedRecords:
         self._index = self._count = 0
         if opened is not None and opened[4] < 0:
             raise corrupt(RECORD_COUNT, 0, 0)
+        self._open_at = self._at
         self._at += size
         if opened is None or opened[4] == 0 or self._batch_end <= self.next_offset:
             self._end_batch()

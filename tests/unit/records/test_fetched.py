@@ -51,7 +51,7 @@ def test_a_record_knows_where_it_is_from_and_everything_that_was_sent():
 def test_records_are_taken_in_portions_across_batches():
     records = reader(batch(0, b"a", b"b", b"c") + batch(3, b"d", b"e"))
     assert values(records, 2) == [b"a", b"b"]
-    assert records.next_offset == 2
+    assert (records.next_offset, records.bytes_left) == (2, len(records.data))
     assert values(records, 2) == [b"c", b"d"]
     assert values(records, 2) == [b"e"]
     assert (records.next_offset, records.last_epoch, records.bytes_left) == (5, 3, 0)
@@ -72,6 +72,12 @@ def test_a_last_batch_that_is_cut_off_is_left_for_the_next_fetch():
     records = reader(batch(0, b"a") + batch(1, b"b")[:-1])
     assert values(records) == [b"a"]
     assert records.next_offset == 1
+
+
+def test_where_the_next_fetch_begins_is_known_before_anything_is_taken():
+    records = reader(batch(0, b"a", b"b") + batch(2, b"c", compression=Compression.ZSTD) + batch(3, b"d")[:-1])
+    assert (records.end_offset, records.end_epoch) == (3, 3)
+    assert reader(b"", 8).end_offset == reader(batch(9, b"x")[:30], 8).end_offset == 8
 
 
 def test_the_position_moves_past_control_batches_and_gaps():

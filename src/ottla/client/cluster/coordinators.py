@@ -62,13 +62,14 @@ class Coordinators:
         *,
         api_key: int | None = None,
         newest: int | None = None,
+        line: Line = Line.COORDINATOR,
     ) -> Any:
         """One attempt at the coordinator, once it is found. A connection that breaks makes it unknown again."""
         node_id = await self.find(kind, key, deadline_s)
         left_ms = max((deadline_s - self._cluster.world.now_s()) * 1000, 1)
         try:
             return await self._cluster.ask(
-                node_id, request, api_key=api_key, timeout_ms=left_ms, newest=newest, line=Line.COORDINATOR
+                node_id, request, api_key=api_key, timeout_ms=left_ms, newest=newest, line=line
             )
         except (Disconnected, RequestTimedOut):
             self.forget(kind, key)

@@ -32,6 +32,7 @@ Ask = Message | Callable[[int], Message]
 """A request, or what makes one for the version that is chosen."""
 
 _MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
+_TRUSTED_RESPONSE_BYTES: Final = 4 << 20
 _MOST_PARTS: Final = 64
 
 
@@ -84,7 +85,7 @@ class BrokerConnection:
         self._limits = limits
         self._negotiation = Negotiation(limits.client_id)
         self._correlation: Correlation[_Asked] = Correlation(limits.client_id)
-        self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame")
+        self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame", _TRUSTED_RESPONSE_BYTES)
         self._versions = ApiVersions({})
         self._transport: Transport | None = None
         self._waiting: deque[_Asked] = deque()

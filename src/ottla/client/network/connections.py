@@ -48,7 +48,11 @@ class Connections:
         self._limits = ConnectionLimits(
             client_id=settings.text("client.id") or None,
             setup_timeout_ms=settings.integer("socket.connection.setup.timeout.ms"),
-            receive_buffer_bytes=settings.integer("receive.buffer.bytes"),
+            # Kafka's default stops the system from growing the buffer with the traffic, and a fetch of 1 MB then takes
+            # sixteen turns: it holds only if it was asked for.
+            receive_buffer_bytes=(
+                settings.integer("receive.buffer.bytes") if "receive.buffer.bytes" in settings.given else -1
+            ),
             send_buffer_bytes=settings.integer("send.buffer.bytes"),
         )
         self._setup_backoff = Backoff(

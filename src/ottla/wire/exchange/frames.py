@@ -29,12 +29,17 @@ class FrameTooLarge(RemoteProtocolError):
 
 
 class Frames:
-    """One connection's. `limit_name` is the setting that an error names."""
+    """One connection's. `limit_name` is the setting that an error names.
 
-    __slots__ = ("_limit_name", "_max_bytes", "_partial", "_received", "_waiting", "_wants")
+    `trusted_bytes`: a frame that announces so many or fewer gets its buffer at once. A client trusts its broker so far:
+    growing by copying costs it as much as receiving.
+    """
 
-    def __init__(self, max_bytes: int, limit_name: str) -> None:
+    __slots__ = ("_limit_name", "_max_bytes", "_partial", "_received", "_trusted_bytes", "_waiting", "_wants")
+
+    def __init__(self, max_bytes: int, limit_name: str, trusted_bytes: int = _FIRST_BUFFER) -> None:
         self._max_bytes = max_bytes
+        self._trusted_bytes = trusted_bytes
         self._limit_name = limit_name
         self._partial: bytearray | None = None
         self._received = 0
@@ -111,6 +116,7 @@ class Frames:
 
     def _begin(self, rest: memoryview) -> None:
         self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
-        self._partial = bytearray(max(min(self._wants, _FIRST_BUFFER), len(rest)))
+        first = self._wants if self._wants <= self._trusted_bytes else _FIRST_BUFFER
+        self._partial = bytearray(max(min(self._wants, first), len(rest)))
         self._partial[: len(rest)] = rest
         self._received = len(rest)

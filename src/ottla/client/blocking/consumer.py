@@ -1,0 +1,272 @@
+"""The blocking consumer. One thread at a time may use it; `wakeup` and `metrics` may be called from any.
+
+Theory of operation. `poll` takes the client's lock, takes records that were fetched, and is done: no other thread is
+waited for. If there are none, it waits by taking the turns of the client's loop itself (`LoopThread.wait`). While the
+application works, the loop's own thread fetches ahead and keeps up the membership in the group.
+"""
+
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ottla.base.ids import TopicPartition
+from ottla.client.consumer import cluster_queries
+from ottla.client.consumer.consumer_core import ConsumerCore
+from ottla.client.consumer.face import (
+    ConsumerFace,
+    Offsets,
+    committable,
+    found_times,
+    make_member,
+    partitions_of,
+)
+from ottla.client.consumer.offsets.offset_reset import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from ottla.client.errors import ClientClosed, RequestTimedOut, Wakeup
+from ottla.client.io.loop_thread import LoopThread
+from ottla.client.membership.member import LeaveBehaviour
+from ottla.client.promise import Promise, first_settled, spawn
+from ottla.client.settings import ClientSettings, read_settings, read_settings_file
+from ottla.client.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo
+from ottla.config.scopes import Scope
+from ottla.records.kernel import ConsumerRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+
+T = TypeVar("T")
+_CLOSE_TIMEOUT_S = 30.0
+_GRACE_S = 5.0
+_PATIENCE_S = 1.0
+"""How long iterating waits at a time."""
+
+
+class Consumer(ConsumerFace):
+    """Reads records.
+
+        with Consumer(bootstrap_servers="localhost:9092", group_id="billing") as consumer:
+            consumer.subscribe(["orders"])
+            for record in consumer:
+                print(record.value)
+
+    Timeouts are in seconds. A call that waits takes at most `default.api.timeout.ms` if it is given none.
+    """
+
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+        self._begin(read_settings(Scope.CONSUMER, settings, keywords))
+
+    @classmethod
+    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Consumer":
+        """Settings from a properties file, with keywords over them."""
+        consumer = cls.__new__(cls)
+        consumer._begin(read_settings_file(Scope.CONSUMER, Path(path).read_bytes(), keywords))
+        return consumer
+
+    def _begin(self, settings: ClientSettings) -> None:
+        settings.warn(stacklevel=4)
+        self._loop = LoopThread("ottla-consumer")
+        self._lock = self._loop.lock
+        try:
+            with self._lock:
+                self._core = ConsumerCore(self._loop.world, settings, make_member)
+        except Exception:
+            self._loop.stop()
+            raise
+        self._most = self._core.settings.max_poll_records
+        self._api_timeout_s = self._core.settings.api_timeout_ms / 1000
+
+    # --- records ---
+
+    def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
+        """Records of one or more partitions, those of each in order; waits for some for at most `timeout` seconds.
+
+        At most `max_records`, or `max.poll.records`. Rebalance listeners and callbacks of commits run within. Raises
+        what has gone wrong since the last call, and `Wakeup`.
+        """
+        most = self._most if max_records is None else max_records
+        deadline_s = monotonic() + timeout if timeout > 0 else 0.0
+        while True:
+            self._take_up()
+            with self._lock:
+                records = self._core.poll(most)
+            if records or not self._wait_for_activity(deadline_s):
+                return records
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Records one by one, for ever: polls when it needs to. Ends when the consumer is closed."""
+        while not self._core.is_closed:
+            yield from self.poll(_PATIENCE_S)
+
+    def poll_arrow(self, timeout: float = 0.0) -> "pa.RecordBatch | None":
+        """What was fetched of one partition, as one `pyarrow.RecordBatch`; None if nothing came in time.
+
+        The columns are those of Spark's Kafka source. `max.poll.records` does not limit it; `max.partition.fetch.bytes`
+        does. Deserializers are not used.
+        """
+        from ottla.client.consumer.fetching.arrow_chunks import to_arrow  # only for those who have pyarrow
+
+        deadline_s = monotonic() + timeout if timeout > 0 else 0.0
+        while True:
+            self._take_up()
+            with self._lock:
+                chunk = self._core.poll_chunk()
+            if chunk is not None:
+                batch = to_arrow(chunk, check_crcs=self._core.settings.check_crcs)
+                self._core.metrics.records_consumed += batch.num_rows
+                if batch.num_rows:
+                    return batch
+            elif not self._wait_for_activity(deadline_s):
+                return None
+
+    def arrow(self) -> "Iterator[pa.RecordBatch]":
+        """Record batches one by one, for ever. Ends when the consumer is closed."""
+        while not self._core.is_closed:
+            batch = self.poll_arrow(_PATIENCE_S)
+            if batch is not None:
+                yield batch
+
+    def _take_up(self) -> None:
+        """Takes up what has come, so that the loop's thread need not, and runs what is the application's to run."""
+        self._loop.check()
+        self._loop.drive()
+        if self._core.tasks:
+            self._run_tasks()
+
+    def _wait_for_activity(self, deadline_s: float) -> bool:
+        """Returns whether to poll again."""
+        left_s = deadline_s - monotonic() if deadline_s else 0.0
+        if left_s <= 0:
+            if self._core.tasks:
+                self._run_tasks()
+            return False
+        with self._lock:
+            activity = self._core.activity()
+        self._loop.wait(activity, left_s)
+        return True
+
+    # --- what has to be asked ---
+
+    def unsubscribe(self) -> None:
+        """Gives up all topics or partitions, and leaves the group."""
+        self._ask(self._core.unsubscribe, None)
+
+    def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
+        """The offset of the next record to hand out."""
+        return self._ask(lambda: self._core.position(partition, self._ms(timeout)), timeout)
+
+    def offsets_for_times(
+        self, times: Mapping[TopicPartition, int], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """For each partition the first record with that timestamp (in milliseconds) or a later one."""
+        return found_times(self._ask(lambda: self._core.look_up(times, self._ms(timeout)), timeout))
+
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        return self._ends(partitions, EARLIEST_TIMESTAMP, timeout)
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offsets that the next records will have; with read committed, the last stable offsets."""
+        return self._ends(partitions, LATEST_TIMESTAMP, timeout)
+
+    def _ends(
+        self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
+    ) -> dict[TopicPartition, int]:
+        wanted = dict.fromkeys(partitions_of(partitions), timestamp)
+        found = self._ask(lambda: self._core.look_up(wanted, self._ms(timeout)), timeout)
+        return {partition: one.offset for partition, one in found.items()}
+
+    # --- committing ---
+
+    def commit(self, offsets: Offsets | None = None, timeout: float | None = None) -> None:
+        """Has the group remember where to go on, and waits for it: behind what was handed out, or these offsets.
+
+        Raises `CommitFailed` when the group has given the partitions to others.
+        """
+        wanted = committable(offsets)
+        self._ask(lambda: self._core.offsets.commit(wanted, self._ms(timeout)), timeout)
+
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group remembers; None where it has nothing."""
+        wanted = partitions_of(partitions)
+        return self._ask(lambda: self._core.offsets.committed(wanted, self._ms(timeout)), timeout)
+
+    def partitions_for(self, topic: str, timeout: float | None = None) -> tuple[PartitionInfo, ...]:
+        return self._ask(lambda: cluster_queries.partitions_for(self._core.cluster, topic, self._ms(timeout)), timeout)
+
+    def list_topics(self, timeout: float | None = None) -> dict[str, tuple[PartitionInfo, ...]]:
+        return self._ask(lambda: cluster_queries.list_topics(self._core.cluster, self._ms(timeout)), timeout)
+
+    def wakeup(self) -> None:
+        """Ends a call that waits, or the next one, with `Wakeup`. From any thread, or a signal's handler."""
+        self._loop.loop.call(self._core.wakeup)
+
+    # --- the end ---
+
+    def close(self, timeout: float | None = None, *, leave: LeaveBehaviour = LeaveBehaviour.DEFAULT) -> None:
+        """Commits if `enable.auto.commit`, leaves the group, ends connections and thread; in `timeout` seconds (30)."""
+        if self._core.is_closed or self._loop.is_forked:
+            return
+        try:
+            with self._lock:
+                closing = spawn(self._core.close(leave))
+            self._wait_and_run(closing, _CLOSE_TIMEOUT_S if timeout is None else timeout, can_be_woken=False)
+        finally:
+            with self._lock:
+                self._core.stop()
+            self._loop.stop()
+
+    def __enter__(self) -> "Consumer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- how calls wait ---
+
+    def _checked(self) -> AbstractContextManager[object]:
+        self._loop.check()
+        if self._core.is_closed:
+            raise ClientClosed("the consumer was closed")
+        return self._lock
+
+    def _ask(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
+        """What a coroutine of the core returns. It keeps to the timeout itself; the grace is for a lost cause."""
+        with self._checked():
+            promise = spawn(begin())
+        self._wait_and_run(promise, self._ms(timeout) / 1000 + _GRACE_S)
+        if not promise.is_done:
+            raise RequestTimedOut
+        return promise.value()
+
+    def _wait_and_run(self, promise: Promise[Any], timeout_s: float, *, can_be_woken: bool = True) -> None:
+        """Waits, and runs what is the application's to run meanwhile."""
+        deadline_s = monotonic() + timeout_s
+        while not promise.is_done and (left_s := deadline_s - monotonic()) > 0:
+            with self._lock:
+                either = first_settled((promise, self._core.stirred()))
+            self._loop.wait(either, left_s)
+            self._run_tasks()
+            with self._lock:
+                if not promise.is_done and self._core.take_wakeup() and can_be_woken:
+                    raise Wakeup
+
+    def _run_tasks(self) -> None:
+        tasks = self._core.tasks
+        while tasks:
+            with self._lock:
+                task = tasks.popleft()
+            problem: Exception | None = None
+            try:
+                task.run()
+            except Exception as raised:
+                problem = raised
+            with self._lock:
+                task.done(problem)
+            if problem is not None:
+                raise problem

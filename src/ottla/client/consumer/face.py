@@ -1,0 +1,195 @@
+"""What the blocking and the asyncio consumer have in common."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from ottla.base.ids import TopicPartition
+from ottla.client.cluster.cluster import Cluster
+from ottla.client.cluster.coordinators import Coordinators
+from ottla.client.consumer.consumer_core import ConsumerCore
+from ottla.client.consumer.group_bond import GroupBond, RebalanceListener
+from ottla.client.consumer.group_metadata import ConsumerGroupMetadata
+from ottla.client.consumer.offsets.consumed_offsets import OnCommitted
+from ottla.client.consumer.offsets.offset_lookup import FoundOffset
+from ottla.client.membership.classic_member import ClassicMember
+from ottla.client.membership.consumer_member import ConsumerGroupMember
+from ottla.client.membership.member import Identity, Member, MemberSettings
+from ottla.client.settings import ClientSettings
+from ottla.client.topic_partition import OffsetAndMetadata, OffsetAndTimestamp
+
+if TYPE_CHECKING:
+    import re
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
+
+
+def committable(offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata] | None:
+    """Offsets of the next records to read, with metadata or as bare numbers."""
+    if offsets is None:
+        return None
+    return {
+        partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        for partition, offset in offsets.items()
+    }
+
+
+def seekable(offset: OffsetAndMetadata | int) -> OffsetAndMetadata:
+    place = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+    if place.offset < 0:
+        raise ValueError(f"an offset cannot be negative, as {place.offset} is")
+    return place
+
+
+def partitions_of(given: Iterable[TopicPartition | tuple[str, int]]) -> list[TopicPartition]:
+    return [TopicPartition(*one) for one in given]
+
+
+def found_times(found: Mapping[TopicPartition, FoundOffset]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+    """None where no record is as young."""
+    return {
+        partition: None
+        if one.offset < 0
+        else OffsetAndTimestamp(one.offset, one.timestamp_ms, one.leader_epoch if one.leader_epoch >= 0 else None)
+        for partition, one in found.items()
+    }
+
+
+def group_metadata(group: tuple[str, Identity]) -> ConsumerGroupMetadata:
+    group_id, identity = group
+    return ConsumerGroupMetadata(group_id, *identity)
+
+
+def make_member(cluster: Cluster, coordinators: Coordinators, settings: ClientSettings, bond: GroupBond) -> Member:
+    """The member of the group, of either protocol."""
+    strategy: Any = settings.plug_in("partition.assignment.strategy")
+    member_settings = MemberSettings(
+        group_id=settings.text("group.id"),
+        group_instance_id=settings.optional_text("group.instance.id"),
+        session_timeout_ms=settings.integer("session.timeout.ms"),
+        heartbeat_interval_ms=settings.integer("heartbeat.interval.ms"),
+        max_poll_interval_ms=settings.integer("max.poll.interval.ms"),
+        retry_backoff_ms=settings.integer("retry.backoff.ms"),
+        retry_backoff_max_ms=settings.integer("retry.backoff.max.ms"),
+        request_timeout_ms=settings.integer("request.timeout.ms"),
+        client_rack=settings.text("client.rack"),
+        partition_assignment_strategy=tuple(strategy),
+        group_remote_assignor=settings.optional_text("group.remote.assignor"),
+    )
+    if settings.text("group.protocol").lower() == "consumer":
+        return ConsumerGroupMember(cluster, coordinators, member_settings, bond)
+    return ClassicMember(cluster, coordinators, member_settings, bond)
+
+
+class ConsumerFace:
+    """The calls that wait for nothing, the same for both faces. `_checked` is entered around everything they do."""
+
+    _core: ConsumerCore
+    _api_timeout_s: float
+
+    def _checked(self) -> AbstractContextManager[object]:
+        """Raises if the consumer cannot be used now."""
+        raise NotImplementedError
+
+    def _ms(self, timeout: float | None) -> float:
+        return (self._api_timeout_s if timeout is None else timeout) * 1000
+
+    # --- what is read ---
+
+    def subscribe(
+        self,
+        topics: Iterable[str] | None = None,
+        *,
+        pattern: "str | re.Pattern[str] | None" = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Joins the group and has it assign partitions of these topics. Replaces an earlier subscription.
+
+        `pattern` is a compiled `re.Pattern`, which this client matches against the names of topics as it learns of
+        them; or, with `group_protocol="consumer"`, text in RE2's syntax, which the coordinator matches.
+        """
+        if (topics is None) == (pattern is None):
+            raise ValueError("subscribe to topics or to a pattern: one of the two")
+        if isinstance(topics, str):
+            raise TypeError("topics is a list of names, not one name")
+        with self._checked():
+            if topics is not None:
+                self._core.subscribe(tuple(topics), listener)
+            elif isinstance(pattern, str):
+                self._core.subscribe_server_pattern(pattern, listener)
+            elif pattern is not None:
+                self._core.subscribe_pattern(pattern.pattern, pattern.fullmatch, listener)
+
+    def subscription(self) -> frozenset[str]:
+        """The topics that are subscribed, or that match the pattern so far."""
+        return self._core.subscription.topics
+
+    def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
+        """Reads these partitions, without a group deciding. Replaces those that were assigned before."""
+        with self._checked():
+            self._core.assign(partitions_of(partitions))
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        with self._checked():
+            return frozenset(self._core.subscription.partitions)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Hands out no records of these until they are resumed. The group does not notice."""
+        with self._checked():
+            self._core.pause(partitions, is_paused=True)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        with self._checked():
+            self._core.pause(partitions, is_paused=False)
+
+    def paused(self) -> frozenset[TopicPartition]:
+        with self._checked():
+            return self._core.subscription.paused()
+
+    # --- positions ---
+
+    def seek(self, partition: TopicPartition, offset: OffsetAndMetadata | int) -> None:
+        """The next record to hand out is the one at this offset."""
+        place = seekable(offset)
+        with self._checked():
+            self._core.seek(partition, place)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Of these, or of all that are assigned. Looked up when it is needed."""
+        with self._checked():
+            self._core.seek_to_end_of(partitions, beginning=True)
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Behind the last record; with read committed, the last one that is stable."""
+        with self._checked():
+            self._core.seek_to_end_of(partitions, beginning=False)
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """Records that are there and not handed out, as the last fetch told; None if none has. Asks nobody."""
+        with self._checked():
+            return self._core.lag(partition)
+
+    # --- the group ---
+
+    def commit_async(self, offsets: Offsets | None = None, on_committed: OnCommitted | None = None) -> None:
+        """The same without waiting, and without a second attempt.
+
+        `on_committed(offsets, error)` runs within a later call of `poll`, `commit` or `close`.
+        """
+        with self._checked():
+            self._core.offsets.commit_later(committable(offsets), on_committed)
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """For `producer.send_offsets`."""
+        with self._checked():
+            return group_metadata(self._core.group_identity())
+
+    def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
+        """Has the group divide its partitions anew, in the next polls."""
+        with self._checked():
+            self._core.enforce_rebalance(reason)
+
+    def metrics(self) -> dict[str, float]:
+        """What was counted so far, by the names of Kafka's consumer metrics."""
+        with self._checked():
+            return self._core.snapshot()

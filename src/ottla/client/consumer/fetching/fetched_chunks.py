@@ -1,0 +1,144 @@
+"""What was fetched and not handed out, in the order in which it came.
+
+Theory of operation. A chunk is what one response holds of one partition. It is of use as long as its partition is
+assigned and has not been moved since it was asked for; `discard` takes a partition's chunks out when it is. Every byte
+that is kept is counted, for its partition and in total, which is what bounds the memory of a slow consumer.
+"""
+
+from collections import deque
+from typing import Any
+
+from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, PartitionState
+from ottla.client.errors import CorruptMessage, DeserializationFailed, KafkaError
+from ottla.records.columns import Deserialize
+from ottla.records.fetched import fetched_records
+from ottla.records.header import CorruptBatch
+from ottla.records.kernel import ConsumerRecord, FetchedRecords
+
+
+class RecordReading:
+    """How fetched bytes become records."""
+
+    def __init__(
+        self, *, check_crcs: bool, key_deserializer: Deserialize | None, value_deserializer: Deserialize | None
+    ) -> None:
+        self.check_crcs = check_crcs
+        self.key_deserializer = key_deserializer
+        self.value_deserializer = value_deserializer
+
+
+class Chunk:
+    __slots__ = ("aborted", "records", "size", "state")
+
+    def __init__(self, state: PartitionState, records: FetchedRecords, aborted: list[tuple[int, int]]) -> None:
+        self.state = state
+        self.records = records
+        self.aborted = aborted
+        self.size = records.bytes_left
+
+
+class FetchedChunks:
+    """One consumer's."""
+
+    def __init__(self, reading: RecordReading) -> None:
+        self._reading = reading
+        self._chunks: deque[Chunk] = deque()
+        self.buffered_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def add(self, state: PartitionState, data: Any, aborted: list[tuple[int, int]]) -> None:
+        """What came for a partition at its `fetch_position`, which moves on."""
+        position = state.fetch_position
+        assert position is not None, "nothing was asked for"
+        partition = state.partition
+        reading = self._reading
+        records = fetched_records(
+            partition.topic,
+            partition.partition,
+            data,
+            position.offset,
+            aborted=aborted,
+            check_crcs=reading.check_crcs,
+            key_deserializer=reading.key_deserializer,
+            value_deserializer=reading.value_deserializer,
+        )
+        epoch = records.end_epoch if records.end_epoch >= 0 else position.epoch
+        state.fetch_position = FetchPosition(max(records.end_offset, position.offset), epoch)
+        chunk = Chunk(state, records, aborted)
+        self._chunks.append(chunk)
+        state.buffered_bytes += chunk.size
+        self.buffered_bytes += chunk.size
+
+    def discard(self, state: PartitionState) -> None:
+        """The partition was moved or taken away: its chunks are of no use."""
+        if any(chunk.state is state for chunk in self._chunks):
+            self._chunks = deque(chunk for chunk in self._chunks if chunk.state is not state)
+        self.buffered_bytes -= state.buffered_bytes
+        state.buffered_bytes = 0
+        state.fetch_position = state.position
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to hand out."""
+        return any(chunk.state.can_hand_out for chunk in self._chunks)
+
+    def take(self, most: int) -> list[ConsumerRecord]:
+        """At most so many records; positions move behind them. Raises what is wrong with the first, if it is wrong."""
+        out: list[ConsumerRecord] = []
+        while (chunk := self._next()) is not None:
+            try:
+                chunk.records.take(out, most - len(out))
+            except Exception as problem:
+                self._moved(chunk)
+                if out:
+                    return out  # The next call finds the same, and tells.
+                raise self._explained(chunk, problem) from problem
+            self._moved(chunk)
+            if len(out) >= most:
+                break
+            self._remove(chunk)
+        return out
+
+    def take_chunk(self) -> Chunk | None:
+        """The oldest chunk, whole, for a caller who reads it in another way. Positions move behind it."""
+        chunk = self._next()
+        if chunk is not None:
+            self._remove(chunk)
+            chunk.state.position = FetchPosition(chunk.records.end_offset, chunk.records.end_epoch)
+        return chunk
+
+    def _next(self) -> Chunk | None:
+        chunks = self._chunks
+        if chunks and chunks[0].state.can_hand_out:
+            return chunks[0]
+        return next((chunk for chunk in chunks if chunk.state.can_hand_out), None)
+
+    def _remove(self, chunk: Chunk) -> None:
+        if self._chunks[0] is chunk:
+            self._chunks.popleft()
+        else:
+            self._chunks.remove(chunk)
+        self.buffered_bytes -= chunk.size
+        chunk.state.buffered_bytes -= chunk.size
+
+    def _moved(self, chunk: Chunk) -> None:
+        """Positions and counts after something was taken."""
+        records, state = chunk.records, chunk.state
+        before = state.position
+        epoch = records.last_epoch if records.last_epoch >= 0 else (before.epoch if before else NO_EPOCH)
+        state.position = FetchPosition(records.next_offset, epoch)
+        left = records.bytes_left
+        state.buffered_bytes -= chunk.size - left
+        self.buffered_bytes -= chunk.size - left
+        chunk.size = left
+
+    def _explained(self, chunk: Chunk, problem: Exception) -> KafkaError:
+        partition, offset = chunk.state.partition, chunk.records.next_offset
+        where = f"{partition} at offset {offset}"
+        if isinstance(problem, CorruptBatch):
+            return CorruptMessage(f"what was fetched from {where} is damaged: {problem}")
+        error = DeserializationFailed(f"the record of {where} could not be read: {problem}")
+        error.record = chunk.records.next_raw()
+        return error

@@ -1,0 +1,113 @@
+"""What a consumer has consumed, and committing it: by hand, by the way, and before partitions are given up."""
+
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+
+from ottla.base.ids import TopicPartition
+from ottla.client.consumer.consumer_settings import ConsumerSettings
+from ottla.client.consumer.group_bond import Partitions, UserTask
+from ottla.client.consumer.offsets.committing import Committer
+from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, Mode, Subscription
+from ottla.client.errors import ClientClosed, CommitFailed, InvalidGroupId, KafkaError
+from ottla.client.membership.member import NO_GENERATION, Identity
+from ottla.client.promise import Promise, spawn
+from ottla.client.topic_partition import OffsetAndMetadata
+from ottla.client.world import ClientWorld
+
+OnCommitted = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
+
+
+class ConsumedOffsets:
+    """`identity` tells who commits now. Callbacks of commits wait in `tasks`, and `on_task` is told of each."""
+
+    def __init__(
+        self,
+        world: ClientWorld,
+        settings: ConsumerSettings,
+        subscription: Subscription,
+        committer: Committer | None,
+        tasks: deque[UserTask],
+        *,
+        identity: Callable[[], Identity],
+        on_task: Callable[[], None],
+    ) -> None:
+        self._world = world
+        self._settings = settings
+        self._subscription = subscription
+        self._committer = committer
+        self._tasks = tasks
+        self._identity = identity
+        self._on_task = on_task
+        self._auto_commit_at_s = world.now_s() + settings.auto_commit_interval_ms / 1000
+        self._is_auto_committing = False
+
+    def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What `commit` commits if it is told nothing else."""
+        return {partition: _committable(position) for partition, position in self._subscription.consumed()}
+
+    async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, timeout_ms: float) -> None:
+        """Done when the coordinator has them."""
+        deadline_s = self._world.now_s() + timeout_ms / 1000
+        await self._committing().commit(self.consumed() if offsets is None else offsets, deadline_s)
+
+    def commit_later(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, on_committed: OnCommitted | None
+    ) -> None:
+        """One attempt. The callback runs in a later call of the application's."""
+        wanted = self.consumed() if offsets is None else dict(offsets)
+        deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
+        committing = spawn(self._committing().commit(wanted, deadline_s, retries=False))
+
+        def tell(done: Promise[None]) -> None:
+            if on_committed is not None:
+                problem = done.error
+                self._tasks.append(UserTask(lambda: on_committed(wanted, problem), _forget))
+                self._on_task()
+
+        committing.on_done(tell)
+
+    async def committed(
+        self, partitions: Collection[TopicPartition], timeout_ms: float
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        deadline_s = self._world.now_s() + timeout_ms / 1000
+        return await self._any_committer().fetch(partitions, deadline_s)
+
+    def on_poll(self, now_s: float) -> None:
+        """What was handed out before counts as processed: it is committed when it is time."""
+        if self._settings.auto_commits and now_s >= self._auto_commit_at_s and not self._is_auto_committing:
+            self._is_auto_committing = True
+            self._world.start(self.commit_quietly())
+
+    async def commit_quietly(self) -> None:
+        """What fails is tried again at the next interval."""
+        try:
+            await self.commit(None, self._settings.request_timeout_ms)
+        except KafkaError as problem:
+            if not problem.retriable and not isinstance(problem, ClientClosed | CommitFailed):
+                self._world.report(problem)
+        self._is_auto_committing = False
+        self._auto_commit_at_s = self._world.now_s() + self._settings.auto_commit_interval_ms / 1000
+
+    def commit_partitions(self, partitions: Partitions) -> Promise[None]:
+        """Before these are given up."""
+        offsets = {partition: offset for partition, offset in self.consumed().items() if partition in partitions}
+        return spawn(self.commit(offsets, self._settings.request_timeout_ms))
+
+    def _committing(self) -> Committer:
+        """Who commits. One that is no member of the group it subscribes with has lost its partitions, or has none."""
+        if self._subscription.mode not in (Mode.NONE, Mode.ASSIGNED) and self._identity().generation == NO_GENERATION:
+            raise CommitFailed
+        return self._any_committer()
+
+    def _any_committer(self) -> Committer:
+        if self._committer is None:
+            raise InvalidGroupId("offsets are committed for a group: set group.id")
+        return self._committer
+
+
+def _committable(position: FetchPosition) -> OffsetAndMetadata:
+    return OffsetAndMetadata(position.offset, "", position.epoch if position.epoch != NO_EPOCH else None)
+
+
+def _forget(problem: Exception | None) -> None:
+    """A commit's callback waits for nobody."""
