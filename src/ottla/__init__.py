@@ -3,14 +3,15 @@
 The clients are here under short names, and are loaded when they are first named: a node has no use for them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # type checkers take it for true; `typing` would load a dozen modules into every node
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from ottla.base.ids import TopicPartition as TopicPartition
     from ottla.client.blocking.admin import Admin as Admin
-    from ottla.client.blocking.producer import Producer as Producer
     from ottla.client.blocking.consumer import Consumer as Consumer
+    from ottla.client.blocking.producer import Producer as Producer
     from ottla.client.consumer.group_bond import RebalanceListener as RebalanceListener
     from ottla.client.topic_partition import OffsetAndMetadata as OffsetAndMetadata
     from ottla.client.topic_partition import OffsetAndTimestamp as OffsetAndTimestamp
@@ -33,9 +34,11 @@ _PUBLIC = {
 """Where each public name is."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _PUBLIC:
         raise AttributeError(f"module 'ottla' has no attribute {name!r}")
+    from importlib import import_module
+
     value = globals()[name] = getattr(import_module(_PUBLIC[name]), name)
     return value
 
