@@ -11,8 +11,11 @@ from importlib import import_module
 from typing import Final, NamedTuple, TypeAlias
 
 from ottla.broker.broker import Broker
+from ottla.broker.data.batch_checks import keep_records
 from ottla.broker.partitions.logs_in_making import wait_for_logs
 from ottla.broker.services import bind
+from ottla.runtime.large_requests.divided import handle_in_parts
+from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, division_of
 from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.message import Message
@@ -109,6 +112,13 @@ def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> H
     in_making = broker.partitions.in_making
 
     def handle(context: RequestContext, message: Message, respond: Respond) -> None:
+        if context.size > MOST_BYTES_AT_ONCE:
+            division = division_of(context.api_key, message)
+            if division is not None:
+                if context.api_key == ApiKey.PRODUCE:
+                    keep_records(message)  # type: ignore[arg-type]
+                context.go_through(handle_in_parts(division, handle, context, message, respond))
+                return
         key = context.connection.listener, context.api_key, context.api_version
         handler = handlers.get(key)
         if handler is None:

@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ottla.controller.controller_server import Asked, ControllerServer
 from ottla.runtime.channels import Caller, Failed, Then
+from ottla.runtime.large_requests.divided import handle_in_parts
+from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, division_of
 from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.error_responses import refusal_response
@@ -80,6 +82,11 @@ def dispatcher(server: ControllerServer) -> Handler:
     handlers: dict[tuple[int, int], Handler] = {}
 
     def handle(context: RequestContext, message: Message, respond: Respond) -> None:
+        if context.size > MOST_BYTES_AT_ONCE:
+            division = division_of(context.api_key, message)
+            if division is not None:
+                context.go_through(handle_in_parts(division, handle, context, message, respond))
+                return
         key = context.api_key, context.api_version
         handler = handlers.get(key)
         if handler is None:

@@ -10,6 +10,7 @@ Connections
     pending_request    a request until its one reply
     outbox             bytes and files on their way out
     network, tcp       turns over sockets; plain TCP
+    large_requests     requests of very many entries: a room of its own
     selector           waiting without going to sleep at every short pause; processors how many there are
     api_access         what a request of each API needs, and counts against
     request_metrics    counts and times

@@ -10,6 +10,8 @@ only one in its turn sends as soon as its own requests are handled.
 
 A client that has too much under way is not read from until it has less; nor is one that a handler pauses. What it has
 sent already stays with the frames.
+
+A request of very many entries is decoded and handled in steps, with others in between: see `large_requests`.
 """
 
 from contextlib import suppress
@@ -18,6 +20,8 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Transport
 from ottla.runtime.attribution import WORK
+from ottla.runtime.large_requests.large_frames import decode_large
+from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.runtime.outbox import OnDiskThread, Outbox, Region
 from ottla.runtime.pending_request import PendingRequest
 from ottla.runtime.request import ClientConnection
@@ -25,6 +29,8 @@ from ottla.runtime.session import Session
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.exchange.replies import ReplyRow
 from ottla.wire.frame import UnsupportedRequestError, decode_request
+from ottla.wire.message import Message
+from ottla.wire.messages import RequestHeader
 
 if TYPE_CHECKING:
     from ottla.runtime.server import Server
@@ -35,6 +41,8 @@ _STEP_AMONG_OTHERS_S = 0.001
 _STEP_S = 0.005
 # Replies that are together no larger are sent as one.
 _LITTLE_BYTES = 64 << 10
+# A smaller frame is decoded in a few milliseconds, whatever is in it.
+_LARGE_FRAME_BYTES = 256 << 10
 
 
 class Connection:
@@ -136,12 +144,21 @@ class Connection:
 
     def _handle(self, frame: memoryview) -> bool:
         """One request. Returns whether the next may be handled, too."""
-        server, session = self.server, self.session
         size = len(frame)
         try:
-            header, message = decode_request(frame)
+            decoded = decode_request(frame) if size <= _LARGE_FRAME_BYTES else decode_large(self, frame)
         except UnsupportedRequestError as problem:
-            header, message = problem.header, None
+            self.take(problem.header, None, size)
+        else:
+            if decoded is None:
+                self._pause_reading()
+            else:
+                self.take(*decoded, size)
+        return self._is_reading
+
+    def take(self, header: RequestHeader, message: Message | None, size: int) -> None:
+        """Hands a request on; without a message if its version is not known."""
+        server, session = self.server, self.session
         request = PendingRequest(self, header, session.active_s, message, size)
         self._replies.append(request)
         server.received(size)
@@ -154,8 +171,6 @@ class Connection:
         except Exception as problem:
             request.fail(problem)
         WORK.request = None
-        if request.parts is None:
-            request.keep_little()
         if server.is_full or session.client.is_paused or session.is_full(len(self._replies)):
             self._pause_reading()
         elif (elapsed_s := server.answered_s - session.active_s) > _STEP_AMONG_OTHERS_S and (
@@ -163,7 +178,19 @@ class Connection:
         ):
             self._pause_reading()
             server.network.at_end_of_turn(self.maybe_resume)
-        return self._is_reading
+
+    def is_open(self) -> bool:
+        return self.session.client.is_open
+
+    def go_through(self, request: PendingRequest, steps: Steps) -> None:
+        """Does a request's work in the slow lane. The requests behind it are handled when all of it is done."""
+
+        def and_resume() -> Steps:
+            yield from steps
+            self.session.client.resume()
+
+        self.session.client.pause()
+        self.server.lane.add(request, and_resume(), self.is_open)
 
     # Out
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import OttlaError, RemoteProtocolError
 from ottla.base.ports import Buffer
+from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.runtime.outbox import Region, pin_all, release
 from ottla.runtime.request import RequestContext
 from ottla.wire.error_responses import error_response
@@ -20,9 +21,9 @@ from ottla.wire.messages import RequestHeader
 if TYPE_CHECKING:
     from ottla.runtime.connection import Connection
 
-# A request that waits keeps its message for the error it may have to be answered with. One that is larger than this
-# does not: its answer is made ahead, so that waiting requests hold no records.
-_LARGE = 16 << 10
+# A request keeps its message for the error that it may have to be answered with. Of one that is larger than this too
+# much would have to be repeated, and kept until then: its client is hung up on instead.
+_MOST_BYTES_TO_REPEAT = 4 << 20
 _OLDEST = 0
 
 Parts = list[Buffer | Region]
@@ -35,7 +36,7 @@ class SecondReply(OttlaError):
 class PendingRequest(RequestContext):
     """See the module. It is the context that handlers are given: one object for every request, not two."""
 
-    __slots__ = ("_connection", "_error_reply", "_message", "parts", "size")
+    __slots__ = ("_connection", "_is_known", "_message", "parts")
 
     def __init__(
         self, connection: "Connection", header: RequestHeader, received_s: float, message: Message | None, size: int
@@ -50,8 +51,11 @@ class PendingRequest(RequestContext):
         self.size = size
         self.parts: Parts | None = None
         self._connection = connection
-        self._message = message
-        self._error_reply: Message | None = None
+        self._is_known = message is not None
+        self._message = message if size <= _MOST_BYTES_TO_REPEAT else None
+
+    def go_through(self, steps: Steps) -> None:
+        self._connection.go_through(self, steps)
 
     def respond(self, message: Message | None) -> None:
         """See `Respond`."""
@@ -68,14 +72,14 @@ class PendingRequest(RequestContext):
         self._give(parts)
 
     def _encode(self, message: Message) -> Parts:
-        version = self.api_version if self._message is not None or self._error_reply is not None else _OLDEST
+        version = self.api_version if self._is_known else _OLDEST
         parts: Any = encode_response_parts(message, version, self.correlation_id)
         # The first part is bytes: it has the header.
         return parts if len(parts) == 1 else pin_all(parts)
 
     def _give(self, parts: Parts) -> None:
         self.parts = parts
-        self._message = self._error_reply = None
+        self._message = None
         self._connection.on_answered(self)
 
     def fail(self, problem: Exception) -> None:
@@ -90,20 +94,13 @@ class PendingRequest(RequestContext):
         if self.parts is not None:
             return
         try:
-            reply = self._error_reply or self._make_error_reply()
+            reply = self._make_error_reply()
             parts = self._encode(reply) if reply is not None else None
         except Exception:  # What the client sent cannot even be repeated to it.
             parts = None
         self._give(parts or [])
         if parts is None:
             connection.close()
-
-    def keep_little(self) -> None:
-        """The request waits, and may be large."""
-        if self.parts is None and self.size > _LARGE:
-            self._error_reply = self._make_error_reply()
-            if self._error_reply is not None:
-                self._message = None
 
     def _make_error_reply(self) -> Message | None:
         if self._message is None:

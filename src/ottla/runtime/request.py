@@ -6,6 +6,7 @@ from typing import Protocol, TypeAlias
 
 from ottla.base.errors import RemoteProtocolError
 from ottla.runtime.attribution import Attributed, current
+from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.wire.message import Message
 
 
@@ -54,7 +55,8 @@ class ClientConnection:
 
 @dataclass(slots=True)
 class RequestContext:
-    """Everything about a request but its message. `received_s` is a reading of the loop's clock.
+    """Everything about a request but its message. `received_s` is a reading of the loop's clock, `size` the bytes that
+    the request had.
 
     Nobody changes one. It is not frozen because there is one for every request, and frozen ones are slow to make.
     """
@@ -65,6 +67,17 @@ class RequestContext:
     client_id: str | None
     connection: ClientConnection
     received_s: float
+    size: int = 0
+
+    def go_through(self, steps: Steps) -> None:
+        """Does the work of the request in steps, between which others may have their turn (`large_requests`).
+
+        Here, where there is no connection, one after the other. A connection takes its time, and is paused meanwhile.
+        """
+        for wait in steps:
+            if wait is not None:
+                wait.when_over(lambda: self.go_through(steps))
+                return
 
 
 Respond: TypeAlias = Callable[[Message | None], None]
@@ -75,7 +88,8 @@ raises: a reply that cannot be encoded becomes one that says so. The first reply
 """
 
 Handler: TypeAlias = Callable[[RequestContext, Message, Respond], None]
-"""Answers a request. Records in the message are views that are gone when it returns.
+"""Answers a request. Records in the message are views that are gone when it returns. A handler that has very much to do
+does it in steps: see `RequestContext.go_through`.
 
 `RefusedRequest` closes the connection. Any other exception is a bug: it is logged, and its client is told
 UNKNOWN_SERVER_ERROR.

@@ -12,6 +12,7 @@ from typing import Protocol
 from ottla.base.ports import Listener, Network, Timers, Transport, Workers
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection
+from ottla.runtime.large_requests.slow_lane import SlowLane
 from ottla.runtime.pending_request import PendingRequest
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
 from ottla.wire.apis import all_apis
@@ -98,6 +99,7 @@ class Server:
         self.paused: dict[Connection, None] = {}
         self.bytes_sent = 0
         self.now_s = timers.now_s
+        self.lane = SlowLane(network, timers.now_s)
         self.answered_s = 0.0
         """When the last reply was given, to any client: a reading of the clock that costs nothing more."""
         self._timers = timers

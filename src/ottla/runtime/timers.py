@@ -7,8 +7,16 @@ from time import monotonic
 from ottla.runtime.attribution import attributed
 
 
+def _nothing() -> None:
+    """What a timer does that is over."""
+
+
 class LoopTimer:
-    """One that was set: it fires once, or again and again, until it is cancelled."""
+    """One that was set: it fires once, or again and again, until it is cancelled.
+
+    When it is over it lets go of its callback, whose owner mostly holds the timer: the two would stay until the garbage
+    collector comes, with the request that they were for.
+    """
 
     __slots__ = ("_callback", "_handle", "_interval_s", "_timers")
 
@@ -23,6 +31,7 @@ class LoopTimer:
             self._handle.cancel()
             self._handle = None
         self._timers._set.discard(self)
+        self._callback = _nothing
 
     def _arm(self, delay_s: float) -> None:
         self._handle = self._timers.loop.call_later(delay_s, self._fire)
@@ -38,7 +47,8 @@ class LoopTimer:
         self._handle = None
         if self._interval_s is None:
             self._timers._set.discard(self)
-            self._callback()
+            callback, self._callback = self._callback, _nothing
+            callback()
             return
         try:
             self._callback()

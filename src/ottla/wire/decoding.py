@@ -9,13 +9,18 @@ fields, which ends every struct of a flexible version, is one more byte of a run
 Nested structs are written in line; arrays of structs are loops. `unpack_from` refuses to read beyond the buffer, so no
 fixed-width read is checked separately: one handler around the function turns its complaint into a `TruncatedError`.
 Slices do not complain, and allocations come before reads: these are checked against the bytes left.
+
+A decoder in steps is the same function as a generator: it yields after every entry of an array, so that its caller can
+do something else between two of them. It also bounds the entries of a message.
 """
 
+from collections.abc import Callable, Generator
 from struct import error as struct_error
 from typing import Any
 
+from ottla.base.ports import Buffer
 from ottla.wire import layout, reading, schema
-from ottla.wire.faults import TagSizeError
+from ottla.wire.faults import OversizeError, TagSizeError
 from ottla.wire.head import Head
 from ottla.wire.message import Decoder, Message
 from ottla.wire.source import Source
@@ -46,6 +51,27 @@ def compile_decoder(message: type[Message], version: int) -> Decoder:
     return generator.source.compile("decode", label, _KNOWN)  # type: ignore[no-any-return]
 
 
+Steps = Generator[None, None, tuple[Any, int]]
+"""Yields between entries, and returns the message and the position after it."""
+
+MOST_ENTRIES = 500_000
+"""Of a message that is decoded in steps: what a hundred megabytes can hold otherwise takes gigabytes when decoded."""
+
+
+def compile_step_decoder(message: type[Message], version: int) -> Callable[[Buffer, int], Steps]:
+    generator = _Generator(message, version, in_steps=True)
+    generator.generate()
+    label = f"step decoder of {message.__name__} version {version}"
+    known = {**_KNOWN, "OversizeError": OversizeError, "read_numbers": _read_bounded_numbers}
+    return generator.source.compile("decode", label, known)  # type: ignore[no-any-return]
+
+
+def _read_bounded_numbers(buffer: Buffer, position: int, count: int, element: str) -> tuple[tuple[Any, ...], int]:
+    if count > MOST_ENTRIES:
+        raise OversizeError(f"an array of {count} numbers", position)
+    return reading.read_numbers(buffer, position, count, element)
+
+
 def decoder_source(message: type[Message], version: int) -> str:
     """What `compile_decoder` compiles, for people to read."""
     generator = _Generator(message, version)
@@ -56,7 +82,8 @@ def decoder_source(message: type[Message], version: int) -> str:
 class _Generator:
     """Emits one decoder. `_head` and `_run` are what has been met and not yet been emitted."""
 
-    def __init__(self, message: type[Message], version: int) -> None:
+    def __init__(self, message: type[Message], version: int, *, in_steps: bool = False) -> None:
+        self.in_steps = in_steps
         self.message = message
         self.schema = message._schema
         self.version = version
@@ -69,6 +96,9 @@ class _Generator:
         source = self.source
         with source.block("def decode(buffer, position):"):
             source.line("size = len(buffer)")
+            if self.in_steps:
+                source.line(f"entries_left = {MOST_ENTRIES}")
+                source.line("yield")
             with source.block("try:"):
                 self._struct(self.schema.root, "message")
                 source.line("return message, position")
@@ -222,6 +252,10 @@ class _Generator:
             least = layout.least_size(self.schema, field.struct, self.version) or 1
         with source.block(f"if {count} < 0 or {count} * {least} > size - position:"):
             source.line(f"check_count(buffer, position, {count}, {least})")
+        if self.in_steps:
+            source.line(f"entries_left -= {count}")
+            with source.block("if entries_left < 0:"):
+                source.line(f'raise OversizeError("more than {MOST_ENTRIES} entries", position)')
         source.line(f"{items} = []")
         with source.block(f"for _ in range({count}):"):
             if field.struct is None:
@@ -230,6 +264,8 @@ class _Generator:
                 target = source.name("struct")
                 self._struct(field.struct, target)
                 source.line(f"{items}.append({target})")
+            if self.in_steps:
+                source.line("yield")
         source.line(f"{place} = {items}" if field.struct else f"{place} = tuple({items})")
 
     def _text_element(self, field: schema.Field, items: str) -> None:

@@ -5,14 +5,13 @@ answered with it; `_ENTRIES` says which list of the response answers which list 
 place for an error at all: there, and where a request asks for everything with null, the only way to tell is to hang up.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import response_type
-from ottla.wire.message import Message, WireStruct
-from ottla.wire.schema import Struct
+from ottla.wire.message import Message, WireStruct, like
 
 _ERROR_CODES: Final = ("error_code", "partition_error_code")
 _FIRST_FETCH_WITHOUT_ENTRIES: Final = 13
@@ -160,6 +159,7 @@ class _Writer:
         self._error = error
         self._unknown = unknown
         self.has_written = False  # or found a place for it
+        self._blanks: dict[str, WireStruct | None] = {}
 
     def write(self, struct: WireStruct) -> None:
         for field in struct._struct.fields:
@@ -172,25 +172,32 @@ class _Writer:
                 setattr(struct, field.attribute, self._unknown[field.attribute])
 
     def answer(self, struct: WireStruct, entries: Entries, source: Any) -> None:
-        """Adds to a list of `struct` one entry for each of a list of `source`."""
-        make = self._maker(struct._struct, entries.answers)
-        if make is None:
+        """Adds to a list of `struct` one entry for each of a list of `source`. There may be a hundred thousand."""
+        blank = self._blank(struct, entries)
+        if blank is None:
             return
         answers: list[Any] = getattr(struct, entries.answers)
         all_asked = getattr(source, entries.asked)
         if all_asked is not None:
             self.has_written = True  # Also if it is empty: then there is nothing to be told of, as at Kafka.
+        copied, inner = tuple(entries.copied.items()), entries.inner
         for asked in all_asked or ():
-            answer = make()
-            for theirs, ours in entries.copied.items():
+            answer = like(blank)
+            for theirs, ours in copied:
                 setattr(answer, theirs, asked if ours is _ITSELF else getattr(asked, ours))
-            if entries.inner is None:
-                self.write(answer)
-            else:
-                self.answer(answer, entries.inner, asked)
+            if inner is not None:
+                setattr(answer, inner.answers, [])
+                self.answer(answer, inner, asked)
             answers.append(answer)
 
-    def _maker(self, struct: Struct, attribute: str) -> Callable[[], Any] | None:
-        """The class of a list's entries; None where this version has no such list."""
-        field = next(field for field in struct.fields if field.attribute == attribute)
-        return getattr(self._response, field.type) if self._version in field.versions else None
+    def _blank(self, struct: WireStruct, entries: Entries) -> WireStruct | None:
+        """What the list's entries are made like; None where this version has no such list."""
+        if entries.answers not in self._blanks:
+            field = next(field for field in struct._struct.fields if field.attribute == entries.answers)
+            blank = getattr(self._response, field.type)() if self._version in field.versions else None
+            if blank is not None and entries.inner is None:
+                had_written = self.has_written
+                self.write(blank)
+                self.has_written = had_written  # Nothing is told of yet.
+            self._blanks[entries.answers] = blank
+        return self._blanks[entries.answers]

@@ -5,10 +5,10 @@ it, ready to be sent. The header's version follows from whether the message's ve
 the response to ApiVersions always has the oldest header: a client that asks does not know yet what the node speaks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import cache, partial
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.base.ports import Buffer
 from ottla.wire import messages
@@ -20,6 +20,9 @@ from ottla.wire.message import Decoder, Message
 from ottla.wire.messages import RequestHeader, ResponseHeader
 from ottla.wire.schema import request_names
 from ottla.wire.writing import payload_size
+
+if TYPE_CHECKING:
+    from ottla.wire.decoding import Steps
 
 _SIZE = Struct(">i")
 _KEY_AND_VERSION = Struct(">hh")
@@ -74,6 +77,21 @@ def decode_request(frame: Buffer) -> Request:
     header, start = decoders[0](frame, 0)
     message, _ = decoders[1](frame, start)
     return _as_request((header, message))
+
+
+def decode_request_in_steps(frame: Buffer) -> Generator[None, None, Request]:
+    """As `decode_request`, yielding between entries: for large frames. Also refuses more than `MOST_ENTRIES`."""
+    header_decoder, _ = _request_decoders.get(bytes(frame[:4])) or _find_request_decoders(frame)
+    header, start = header_decoder(frame, 0)
+    message, _ = yield from _step_decoder(header.request_api_key, header.request_api_version)(frame, start)
+    return Request(header, message)
+
+
+@cache
+def _step_decoder(api_key: int, version: int) -> "Callable[[Buffer, int], Steps]":
+    from ottla.wire.decoding import compile_step_decoder  # Most nodes never need it.
+
+    return compile_step_decoder(request_type(api_key), version)
 
 
 _as_request = partial(tuple.__new__, Request)  # half the time of its constructor

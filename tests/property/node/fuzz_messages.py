@@ -61,10 +61,10 @@ class FuzzMessages:
         message_type = request_type(key)
         if not huge and self._random.random() < 0.05:
             return self._anything.message(message_type, version)
-        message = self._struct(message_type, message_type._schema.root, version, message_type, self._known.scene())
+        message = self.sensible(message_type, version)
         if isinstance(getattr(message, "request_data", None), bytes):
             message.request_data = self._embedded()  # type: ignore[attr-defined]
-        fields = _fields(message, message._schema.root, version)
+        fields = fields_of(message, message._schema.root, version)
         if huge:
             arrays = [place for place in fields if place[1].is_array and getattr(place[0], place[1].attribute)]
             for owner, field in self._random.sample(arrays, 1) if arrays else ():
@@ -85,6 +85,10 @@ class FuzzMessages:
             return b""
 
     # Sense
+
+    def sensible(self, message: type[Message], version: int) -> Any:
+        """A message that makes sense to the node."""
+        return self._struct(message, message._schema.root, version, message, self._known.scene())
 
     def _struct(self, message: type[Message], struct: schema.Struct, version: int, made_as: Any, scene: Scene) -> Any:
         return made_as(
@@ -165,7 +169,7 @@ def _zero(type_name: str) -> Any:
     return schema._ZEROS[type_name] if type_name != "records" else b""
 
 
-def _fields(made: Any, struct: schema.Struct, version: int) -> list[tuple[Any, schema.Field]]:
+def fields_of(made: Any, struct: schema.Struct, version: int) -> list[tuple[Any, schema.Field]]:
     """Every field of the message, at every depth, with the object that has it."""
     found: list[tuple[Any, schema.Field]] = []
     for field in struct.fields:
@@ -174,7 +178,7 @@ def _fields(made: Any, struct: schema.Struct, version: int) -> list[tuple[Any, s
             value = getattr(made, field.attribute)
             if field.struct is not None and value is not None:
                 for inner in value if field.is_array else [value]:
-                    found += _fields(inner, field.struct, version)
+                    found += fields_of(inner, field.struct, version)
     return found
 
 

@@ -1,9 +1,9 @@
 """A structured fuzz of a live node: valid messages of every API and version, with extremes, in sequences that keep ids.
 
-Theory of operation. Requests go out in rounds: a few on each of several lines, to brokers and to controllers. After
-each round an innocent client writes and reads; it must be served within `MOST_STALL_S`. The time that the node or
-this process waited for a processor is not the node's fault and is taken off (`/proc/…/schedstat`). The node must be the
-same process, its log must have nothing unexpected, its memory must stay under `MOST_GROWTH_BYTES` above where it began.
+Theory of operation. Requests go out in rounds: a few on each of several lines, to brokers and to controllers; now and
+then one of a hundred thousand entries, alone. After each round, and again and again while a huge request is worked off,
+an innocent client writes and reads; it must be served within `MOST_STALL_S`. The node must be the same process, its log
+must have nothing unexpected, its memory must stay under `MOST_GROWTH_BYTES` above where it began.
 
 A finding names its seed and its request. A fault in the node's log names the client, and the number of a request is in
 its client's name; of a round after which the node was slow each request is sent once more, alone and timed.
@@ -13,7 +13,6 @@ import re
 import socket
 import time
 from collections import Counter
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,15 +21,12 @@ from fuzz_lines import Line, Sent, pump
 from fuzz_load import Load
 from fuzz_messages import FuzzMessages
 from raw_connection import RawConnection
-from witness import Witness
+from witness import Witness, slowest_while_waiting
 
 from ottla.testing.node import RunningNode
 from ottla.wire.messages import ApiVersionsRequest, DescribeQuorumRequest
 
 MOST_STALL_S = 0.25
-MOST_STALL_OF_HUGE_S = 6.0
-"""For one request of a hundred thousand entries, which is worked off in one turn of the loop: as long as each entry is.
-It is the product's known limit and no goal; what takes more than this grows with more than the number of entries."""
 MOST_GROWTH_BYTES = 400 << 20
 SETTINGS = {
     "auto.create.topics.enable": "false",
@@ -65,7 +61,7 @@ class FuzzRun:
         self._known.directory = str(node.data)
         self._load = Load(node.bootstrap, self._known)
         self._load.put()
-        controllers = _controllers(node.bootstrap)
+        controllers = controllers_of(node.bootstrap)
         self._of_brokers = FuzzMessages(self._random, self._known, _served(node.address))
         self._of_controllers = FuzzMessages(self._random, self._known, _served(controllers))
         self._lines = [Line(node.address) for _ in range(_LINES)]
@@ -86,10 +82,10 @@ class FuzzRun:
                 self._load.put()
             huge = rounds % _ROUNDS_BETWEEN_HUGE == 0
             sent = self._send_huge() if huge else self._send_round()
-            stall_s = self._witnessed(sent)
+            stall_s = self._witnessed_until_answered(sent) if huge else self._witnessed(sent)
             self._note(stall_s, sent, huge=huge)
-            self._receive(_MOST_S if huge else _QUIET_S)
-            self._check(sent, stall_s, MOST_STALL_OF_HUGE_S if huge else MOST_STALL_S)
+            self._receive(_QUIET_S)
+            self._check(sent, stall_s)
 
     def close(self) -> None:
         for line in (*self._lines, *self._controller_lines):
@@ -159,12 +155,22 @@ class FuzzRun:
 
     def _witnessed(self, sent: list[Sent]) -> float:
         """How long the innocent client had to wait, without the time that others had the processor."""
-        before_s, started = _waited_s(self._pid) + _waited_s("self"), time.monotonic()
         try:
-            self._witness.check()
+            return self._witness.stall_s(self._pid)
         except (AssertionError, OSError) as problem:
             raise self._finding(f"the innocent client was not served: {problem!r}", sent) from problem
-        return time.monotonic() - started - (_waited_s(self._pid) + _waited_s("self") - before_s)
+
+    def _witnessed_until_answered(self, sent: list[Sent]) -> float:
+        """The longest of all waits while the request is worked off."""
+        deadline = time.monotonic() + _MOST_S
+        slowest_s = 0.0
+        while any(line.waiting for line in self._lines + self._controller_lines) and time.monotonic() < deadline:
+            slowest_s = max(slowest_s, self._witnessed(sent))
+            before = self.answered + sum(self.hung_up.values())
+            self._receive(_QUIET_S)
+            if self.answered + sum(self.hung_up.values()) > before:
+                break
+        return slowest_s
 
     def _note(self, stall_s: float, sent: list[Sent], *, huge: bool) -> None:
         if huge:
@@ -172,13 +178,13 @@ class FuzzRun:
         else:
             self.slowest_s = max(self.slowest_s, stall_s)
 
-    def _check(self, sent: list[Sent], stall_s: float, most_s: float) -> None:
+    def _check(self, sent: list[Sent], stall_s: float) -> None:
         if not self.node.is_running or self.node.pid != self._pid:
             raise self._finding("the node is gone", sent)
         if self.node.log.stat().st_size > self._log_read:
             self._read_log(sent)
-        if stall_s > most_s:
-            self._find_slow(sent, stall_s, most_s)
+        if stall_s > MOST_STALL_S:
+            self._find_slow(sent, stall_s)
         growth = self._witness.growth_bytes()
         if growth > MOST_GROWTH_BYTES:
             raise self._finding(f"{growth >> 20} MB more memory than before", sent)
@@ -193,14 +199,14 @@ class FuzzRun:
             guilty = [one for one in sent if found[1] == f"fuzz-{one.number}"]
             raise self._finding(f"a fault\n{text[-6000:]}", guilty or sent)
 
-    def _find_slow(self, sent: list[Sent], stall_s: float, most_s: float) -> None:
+    def _find_slow(self, sent: list[Sent], stall_s: float) -> None:
         """Sends each once more, alone. One that is slow again is a finding; if none is, the machine was."""
         slow = []
         for one in sent:
             with RawConnection(self.node.bootstrap) as connection:
                 connection.send(one.frame)
-                again_s = self._witnessed([one])
-            if again_s > most_s:
+                again_s = slowest_while_waiting(lambda one=one: self._witnessed([one]), connection, _PARKED_S)
+            if again_s > MOST_STALL_S:
                 slow.append((again_s, one))
         if slow:
             again_s, one = max(slow, key=lambda pair: pair[0])
@@ -219,11 +225,6 @@ def _shortened(message: object) -> str:
     return re.sub(r"((.{1,400}?)\2{3})\2*", r"\2…", repr(message)[:200_000])[:2000]
 
 
-def _waited_s(process: object) -> float:
-    """How long a process's first thread was ready and had no processor."""
-    return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
-
-
 def _served(address: tuple[str, int]) -> list[tuple[int, int]]:
     with RawConnection(":".join(map(str, address))) as connection:
         answer = connection.ask(ApiVersionsRequest(client_software_name="fuzz", client_software_version="1"), 3)
@@ -233,7 +234,7 @@ def _served(address: tuple[str, int]) -> list[tuple[int, int]]:
     ]  # fmt: skip
 
 
-def _controllers(bootstrap: str) -> tuple[str, int]:
+def controllers_of(bootstrap: str) -> tuple[str, int]:
     topic = DescribeQuorumRequest.TopicData(
         topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.PartitionData(partition_index=0)]
     )

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 
 from raw_connection import RawConnection
 
@@ -51,6 +52,12 @@ class Witness:
         if growth_bytes is not None and self._rss_bytes is not None:
             assert self.growth_bytes() <= growth_bytes, f"{self.growth_bytes() >> 20} MB more memory than before"
 
+    def stall_s(self, pid: int | None) -> float:
+        """How long a write and a read took, without the time that the node or we were ready and had no processor."""
+        before_s, started = waited_s(pid) + waited_s("self"), time.monotonic()
+        self.check()
+        return time.monotonic() - started - (waited_s(pid) + waited_s("self") - before_s)
+
     def growth_bytes(self) -> int:
         return self._rss_bytes() - self._rss_at_first if self._rss_bytes else 0
 
@@ -75,3 +82,24 @@ class Witness:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def waited_s(process: object) -> float:
+    """How long a process's first thread was ready and had no processor."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+
+
+def slowest_while_waiting(stall_s: Callable[[], float], connection: RawConnection, most_s: float) -> float:
+    """The longest stall until the connection is answered or hung up on, or so much time has passed."""
+    deadline, slowest_s = time.monotonic() + most_s, 0.0
+    connection.socket.settimeout(0.001)
+    while True:
+        slowest_s = max(slowest_s, stall_s())
+        try:
+            connection.socket.recv(1)
+            return slowest_s
+        except TimeoutError:
+            if time.monotonic() > deadline:
+                return slowest_s
+        except OSError:
+            return slowest_s

@@ -296,8 +296,9 @@ class TestNode:
     def ask(self, request: Message, version: int, client_id: str | None = None) -> Reply:
         """Sends a request as a client of that version does. The reply may come later."""
         reply = Reply(version)
-        request = decode(type(request), bytearray(encode(request, version)), version)
-        context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0)
+        data = bytearray(encode(request, version))
+        request = decode(type(request), data, version)
+        context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(data))
         self._handle(context, request, reply)
         return reply
 

@@ -104,6 +104,13 @@ def keep_records(request: ProduceRequest) -> None:
                 one.records = bytearray(one.records)  # type: ignore[call-overload]
 
 
+def drop_records(request: ProduceRequest) -> None:
+    """The records have been appended: a request that waits for its reply keeps none of them in memory."""
+    for topic in request.topic_data:
+        for one in topic.partition_data:
+            one.records = None
+
+
 def _suspects(
     partitions: Partitions,
     request: ProduceRequest,

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer
-from ottla.broker.data.batch_checks import Outcomes, Refusal, check, check_ahead, codec_of, may_take_long
+from ottla.broker.data.batch_checks import (
+    Outcomes,
+    Refusal,
+    check,
+    check_ahead,
+    codec_of,
+    drop_records,
+    may_take_long,
+)
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
 from ottla.broker.data.ordinary_batch import USES_TOPIC_IDS, OrdinaryBatch, find_ordinary
 from ottla.broker.partitions.held_partitions import Partitions
@@ -192,20 +200,22 @@ class Produce(Operation):
         """The request's only batch has been handed to its log, and this became of it."""
         answer = self._answer(partition, validated, appended, -1)
         self._response.responses.append(_topic_response(request.topic_data[0], self._context.api_version, [answer]))
-        self._finish()
+        self._finish(request)
 
     def _begin(self, request: ProduceRequest) -> None:
         for topic in request.topic_data:
             name = self.name_of(topic)
             answers = [self._produce(name, one) for one in topic.partition_data]
             self._response.responses.append(_topic_response(topic, self._context.api_version, answers))
-        self._finish()
+        self._finish(request)
 
-    def _finish(self) -> None:
+    def _finish(self, request: ProduceRequest) -> None:
         """Every batch has been appended or refused."""
         for partition in list(self._awaited):
             self.is_done(partition)  # A disk that failed for a later partition may have taken an earlier one with it.
         if self._awaited:
+            self._checked = _NOT_CHECKED
+            drop_records(request)
             self._partitions.purgatory.park(self, list(self._awaited), self._timeout_ms)
         else:
             self._reply()

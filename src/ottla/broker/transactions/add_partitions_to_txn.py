@@ -14,6 +14,7 @@ from ottla.broker.transactions.coordinator_questions import Answered, Producer
 from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
+from ottla.wire.message import like
 from ottla.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ _OLDER = 0
 _Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 _Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
 _Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
-_TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
-_PartitionResult = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
+# What replies are made like.
+_TOPIC_RESULT = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult()
+_PARTITION_RESULT = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult()
 
 CLIENT_VERSION: Final = 2
 """The `transaction.version` that a client speaks which leaves adding partitions to the broker."""
@@ -87,12 +89,11 @@ def _add(
     client_version: int,
     then: Answered,
 ) -> None:
-    partitions = [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
-    unknown = [name for name in partitions if not metadata.knows(*name)]
-    if unknown:
-        errors = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
-        then(errors | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    errors = _found(metadata, transaction)
+    if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
+        then(errors)
         return
+    partitions = [TopicPartition(*name) for name in errors]
     if not transaction.transactional_id:
         then(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
         return
@@ -110,6 +111,20 @@ def _add(
         answered,
         answered,
     )
+
+
+def _found(metadata: ClusterMetadata, transaction: _Transaction) -> dict[TopicPartition, ErrorCode]:
+    """Each partition once, with what is said of it if the cluster does not have all of them. There may be very many."""
+    found: dict[tuple[str, int], ErrorCode] = {}
+    by_name = metadata.image.topics.by_name
+    for topic in transaction.topics:
+        known = by_name.get(topic.name)
+        there = known.partitions if known is not None else ()
+        for index in topic.partitions:
+            found[topic.name, index] = (
+                ErrorCode.OPERATION_NOT_ATTEMPTED if index in there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+    return found  # type: ignore[return-value]
 
 
 def _verify(transactions: Transactions, producer: Producer, partitions: list[TopicPartition], then: Answered) -> None:
@@ -130,16 +145,15 @@ def _verify(transactions: Transactions, producer: Producer, partitions: list[Top
 def _results(
     topics: Sequence[_Topic], errors: dict[TopicPartition, ErrorCode]
 ) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
-    return [
-        _TopicResult(
-            name=topic.name,
-            results_by_partition=[
-                _PartitionResult(
-                    partition_index=index,
-                    partition_error_code=errors.get(TopicPartition(topic.name, index), ErrorCode.NONE),
-                )
-                for index in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+    results: list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult] = []
+    for topic in topics:
+        answered = like(_TOPIC_RESULT)
+        answers = answered.results_by_partition = []
+        answered.name = topic.name
+        for index in topic.partitions:
+            answer = like(_PARTITION_RESULT)
+            answer.partition_index = index
+            answer.partition_error_code = errors.get((topic.name, index), ErrorCode.NONE)  # type: ignore[call-overload]
+            answers.append(answer)
+        results.append(answered)
+    return results

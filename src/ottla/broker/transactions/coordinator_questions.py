@@ -57,18 +57,22 @@ class CoordinatorQuestions:
         Right after the end of a transaction its markers may still be under way. That takes milliseconds, which are
         waited for here (`add.partitions.to.txn.retry.backoff.ms`) and not at the client's.
         """
-        asked, clock, settings = list(partitions), self._world.clock, self._node_settings.effective
-        until_ms = clock.now_ms() + settings.integer("add.partitions.to.txn.retry.backoff.max.ms")
+        settings = self._node_settings.effective
+        until_ms = self._world.clock.now_ms() + settings.integer("add.partitions.to.txn.retry.backoff.max.ms")
         pause_s = settings.integer("add.partitions.to.txn.retry.backoff.ms") / 1000
+        self._add_until(until_ms, pause_s, producer, list(partitions), then)
 
+    def _add_until(
+        self, until_ms: int, pause_s: float, producer: Producer, partitions: list[TopicPartition], then: Answered
+    ) -> None:
         def answered(errors: dict[TopicPartition, ErrorCode]) -> None:
-            if ErrorCode.CONCURRENT_TRANSACTIONS in errors.values() and clock.now_ms() < until_ms:
-                self._world.timers.after(pause_s, ask)
+            if ErrorCode.CONCURRENT_TRANSACTIONS in errors.values() and self._world.clock.now_ms() < until_ms:
+                again = partial(self._add_until, until_ms, pause_s, producer, partitions, then)
+                self._world.timers.after(pause_s, again)
             else:
                 then(errors)
 
-        ask = partial(self._ask, producer, asked, answered, verify_only=False)
-        ask()
+        self._ask(producer, partitions, answered, verify_only=False)
 
     def _ask(self, producer: Producer, partitions: list[TopicPartition], then: Answered, *, verify_only: bool) -> None:
         coordinator = self._coordinator_of(producer.transactional_id)

@@ -1,0 +1,112 @@
+"""A request of a hundred thousand entries, of every API that has a list: other clients are served all the while.
+
+Each is sent in its newest version to a node whose coordinators are loaded. The innocent client writes and reads again
+and again until the request is answered. In the short run the outermost list of every API is huge; in the long run every
+list, also of the oldest version.
+"""
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+from fuzz_known import Known
+from fuzz_load import Load
+from fuzz_messages import HUGE, UNWANTED, FuzzMessages, fields_of, keep_from_harm
+from fuzz_run import MOST_STALL_S, SETTINGS, controllers_of
+from raw_connection import RawConnection
+from witness import Witness, slowest_while_waiting
+
+from ottla.broker.dispatch import ROUTES
+from ottla.controller.controller_apis import SERVED
+from ottla.testing.node import RunningNode
+from ottla.wire.apis import ApiKey, all_apis
+from ottla.wire.frame import encode_request, request_type
+
+_PATIENCE_S = 60.0
+_TRIES = 40
+
+
+class Loaded(NamedTuple):
+    node: RunningNode
+    known: Known
+    witness: Witness
+    address: dict[str, tuple[str, int]]
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Iterator[Loaded]:
+    with RunningNode(config=SETTINGS) as node:
+        known = Known(Random(1))
+        known.directory = str(node.data)
+        Load(node.bootstrap, known).put()
+        witness = Witness(node.bootstrap, node.rss_bytes, _PATIENCE_S)
+        yield Loaded(node, known, witness, {"broker": node.address, "controller": controllers_of(node.bootstrap)})
+        witness.close()
+        assert node.is_running, node.end_of_log()
+        assert "Traceback" not in node.log.read_text(errors="replace"), node.end_of_log()
+
+
+def _lists(key: int, version: int) -> list[str]:
+    """Where a request of the API has lists: names of the structs and their fields, from the outermost."""
+    found: list[str] = []
+
+    def walk(struct: Any) -> None:
+        fields = [field for field in struct.fields if version in field.versions]
+        found.extend(f"{struct.name}.{field.attribute}" for field in fields if field.is_array)
+        for field in fields:
+            if field.struct is not None:
+                walk(field.struct)
+
+    walk(request_type(key)._schema.root)
+    return found
+
+
+_KEYS = {"broker": sorted(ROUTES), "controller": sorted(SERVED.keys() - ROUTES.keys() - {ApiKey.ENVELOPE})}
+_CASES = [
+    pytest.param(where, key, version, place, marks=marks, id=f"{ApiKey(key).name}-{version}-{place}")
+    for where, keys in _KEYS.items()
+    for key in keys
+    for version, is_newest in ((all_apis()[key].stable_versions[-1], True), (all_apis()[key].stable_versions[0], False))
+    for number, place in enumerate(_lists(key, version))
+    for marks in ([pytest.mark.long] if number or not is_newest else [],)
+    if key not in UNWANTED and (is_newest or len(all_apis()[key].stable_versions) > 1)
+]
+
+
+def _huge(known: Known, key: int, version: int, place: str) -> bytes:
+    """A request that makes sense, with very many entries in that list; names and numbers in it are different ones."""
+    messages = FuzzMessages(known.random, known, [(key, version)])
+    message_type = request_type(key)
+    for _ in range(_TRIES):
+        message = messages.sensible(message_type, version)
+        for owner, field in fields_of(message, message._schema.root, version):
+            entries = getattr(owner, field.attribute)
+            if f"{type(owner).__name__}.{field.attribute}" != place or not entries:
+                continue
+            if isinstance(entries[0], str):
+                entries = [f"{entries[0][:20]}-{number}" for number in range(HUGE)]
+            elif isinstance(entries[0], int) and field.type != "int8":
+                entries = range(HUGE)
+            setattr(owner, field.attribute, (list(entries) * (HUGE // len(entries) + 1))[:HUGE])
+            keep_from_harm(message)
+            return encode_request(message, version, 7, "huge")
+    return pytest.skip(f"{place} stays empty")
+
+
+def _stall_s(loaded: Loaded, where: str, frame: bytes) -> float:
+    with RawConnection(":".join(map(str, loaded.address[where])), _PATIENCE_S) as connection:
+        connection.send(frame)
+        return slowest_while_waiting(lambda: loaded.witness.stall_s(loaded.node.pid), connection, _PATIENCE_S)
+
+
+@pytest.mark.parametrize(("where", "key", "version", "place"), _CASES)
+def test_others_are_served_during_a_huge_request(
+    loaded: Loaded, where: str, key: int, version: int, place: str
+) -> None:
+    frame = _huge(loaded.known, key, version, place)
+    stalls_s = [_stall_s(loaded, where, frame)]
+    while stalls_s[-1] > MOST_STALL_S and len(stalls_s) < 3:  # One that is not slow again was the machine's.
+        stalls_s.append(_stall_s(loaded, where, frame))
+    assert min(stalls_s) <= MOST_STALL_S, stalls_s
+    assert loaded.witness.growth_bytes() < 400 << 20
