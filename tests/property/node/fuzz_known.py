@@ -35,6 +35,8 @@ SETTINGS = {
     "consumer.session.timeout.ms": ("45000", "1"),
     "log.cleaner.threads": ("1", "0"),
 }
+FEATURES = {"group.version": 1, "transaction.version": 2, "eligible.leader.replicas.version": 0}
+"""Those that may change while the node serves, and the levels at which it serves most."""
 _REMEMBERED = 40
 
 
@@ -48,6 +50,7 @@ class Known:
         self.producers: deque[tuple[str | None, int, int]] = deque(maxlen=_REMEMBERED)
         self.sessions: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
         self.directory = "."
+        self.now_ms: Callable[[], int] = lambda: int(time.time() * 1000)
 
     def learn(self, request: Any, reply: Any) -> None:
         learn = _LEARNERS.get(type(request).__name__)
@@ -117,7 +120,7 @@ class Scene:
             transactional=transactional,
         )
         for _ in range(self._random.choice((1, 1, 3))):
-            builder.append(int(time.time() * 1000), b"key", b"value")
+            builder.append(self._known.now_ms(), b"key", b"value")
         return bytes(builder.build())
 
     def one_of(self, *values: Any) -> Any:
@@ -195,6 +198,9 @@ _OF_FIELD: dict[str, Callable[[Scene], Any]] = {
     "assignment": Scene.assignment,
     "records": Scene.batch,
     "acks": _one_of(-1, -1, 1, 0),
+    "feature": _one_of(*FEATURES, *FEATURES, "metadata.version", "kraft.version", "unknown.version"),
+    "max_version_level": _one_of(0, 1, 2, 3, 25),
+    "upgrade_type": _one_of(1, 2, 3),
     "session_timeout_ms": _one_of(6000, 10_000),
     "rebalance_timeout_ms": _one_of(1, 50, 300),
     "timeout_ms": _one_of(0, 100, 1000),

@@ -4,10 +4,10 @@ Loading is repeated during a fuzz, which deletes topics, drives members out and 
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
-from fuzz_known import CLASSIC, CONSUMER, TOPICS, TRANSACTIONAL, Known
-from raw_connection import RawConnection
+from fuzz_known import CLASSIC, CONSUMER, FEATURES, TOPICS, TRANSACTIONAL, Known
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -24,6 +24,7 @@ from ottla.wire.messages import (
     ProduceRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
+    UpdateFeaturesRequest,
 )
 
 _NOT_YET = {
@@ -32,21 +33,25 @@ _NOT_YET = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.CONCURRENT_TRANSACTIONS,
 }
-_PATIENCE_S = 30.0
+_TRIES, _PAUSE_S = 600, 0.05
 
 
 class Load:
-    def __init__(self, bootstrap: str, known: Known) -> None:
-        self._bootstrap = bootstrap
+    """`connect` gives a connection that is closed at the end of its `with`; `pause` lets so many seconds pass."""
+
+    def __init__(self, connect: Callable[[], Any], known: Known, pause: Callable[[float], None] = time.sleep) -> None:
+        self._connect = connect
         self._known = known
-        with RawConnection(bootstrap) as connection:
+        self._pause = pause
+        with connect() as connection:
             for type, key in ((0, CLASSIC[0]), (1, TRANSACTIONAL[0])):
                 connection.ask(FindCoordinatorRequest(key=key, key_type=type), 3)
 
     def put(self) -> None:
         """Makes what is missing, and tells what there is. Refusals are no matter: the fuzz may have forbidden it."""
-        with RawConnection(self._bootstrap) as connection:
+        with self._connect() as connection:
             self._connection = connection
+            self._features()
             self._topics()
             for group in CLASSIC[:4]:
                 self._classic(group)
@@ -59,12 +64,19 @@ class Load:
                 self._connection.ask(_produce(topic, scene.batch(), None), 9)
 
     def _ask(self, message: Message, version: int) -> Any:
-        deadline = time.monotonic() + _PATIENCE_S
-        while True:
+        for _ in range(_TRIES):
             answer = self._connection.ask(message, version)
-            if getattr(answer, "error_code", 0) not in _NOT_YET or time.monotonic() > deadline:
-                return answer
-            time.sleep(0.05)
+            if getattr(answer, "error_code", 0) not in _NOT_YET:
+                break
+            self._pause(_PAUSE_S)
+        return answer
+
+    def _features(self) -> None:
+        """Those that the fuzz may have changed, as they serve most; one by one, as one that fails fails all."""
+        update = UpdateFeaturesRequest.FeatureUpdateKey
+        for feature, level in FEATURES.items():
+            change = update(feature=feature, max_version_level=level, upgrade_type=2 if level == 0 else 1)
+            self._ask(UpdateFeaturesRequest(timeout_ms=10_000, feature_updates=[change]), 1)
 
     def _topics(self) -> None:
         wanted = [

@@ -4,23 +4,22 @@ Theory of operation: everything comes from one `Random`. A message is filled fro
 or a few of its fields, at any depth, are set to an extreme of their type: the lowest, the highest, empty, as long as it
 can be, null, an entry twice, a thousand or a hundred thousand entries. What the protocol cannot carry is made anew.
 
-`UNWANTED` and `keep_from_harm` leave out what a node must do when it is asked, and then serves others no longer: going
-back to an older version, leaving the cluster, a setting of the broker itself, topics without number.
+`keep_from_harm` leaves out what a node must do when it is asked, and then serves others no longer: going back to an
+older version of its metadata, leaving the cluster, a setting of the broker itself, topics without number. What is not
+served is not sent: ControlledShutdown went with ZooKeeper.
 """
 
 from random import Random
 from typing import Any
 
-from fuzz_known import EXPRESSIONS, NODE_ID, TOPICS, Known, Scene
+from fuzz_known import EXPRESSIONS, FEATURES, NODE_ID, TOPICS, Known, Scene
 from wire_values import EDGES, RandomMessages
 
 from ottla.wire import schema
-from ottla.wire.apis import ApiKey
 from ottla.wire.faults import EncodeError
 from ottla.wire.frame import encode_request, request_type
 from ottla.wire.message import Message
 
-UNWANTED = {ApiKey.CONTROLLED_SHUTDOWN, ApiKey.UPDATE_FEATURES}
 STRINGS = (
     "", "x" * 32767, "🐎" * 8191, "é" * 249, "9" * 5000, "-1", "a\0b", ".", "..", "../../up", " ", "null", "%s{}", "²",
     "a" * 250, *EXPRESSIONS,
@@ -38,7 +37,7 @@ class FuzzMessages:
     def __init__(self, random: Random, known: Known, apis: list[tuple[int, int]]) -> None:
         self._random = random
         self._known = known
-        self._apis = [(key, version) for key, version in apis if key not in UNWANTED]
+        self._apis = apis
         self._anything = RandomMessages(random)
         self._may_be_many = True
 
@@ -49,7 +48,7 @@ class FuzzMessages:
             key, version = random.choice(self._apis)
             client = f"fuzz-{number}-" + "c" * random.choices((0, 32_700, 32_750), (200, 1, 1))[0]
             message = self._message(key, version, huge=huge)
-            keep_from_harm(message)
+            keep_from_harm(message, version)
             try:
                 frame = encode_request(message, version, number & 0x7FFFFFFF, client)
             except EncodeError:
@@ -182,7 +181,7 @@ def fields_of(made: Any, struct: schema.Struct, version: int) -> list[tuple[Any,
     return found
 
 
-def keep_from_harm(message: Any) -> None:
+def keep_from_harm(message: Any, version: int) -> None:
     """What would be done rightly and ends the experiment is only tried, where the API has a way to try it."""
     match type(message).__name__:
         case "CreateTopicsRequest":
@@ -198,5 +197,11 @@ def keep_from_harm(message: Any) -> None:
         case "AlterConfigsRequest" | "IncrementalAlterConfigsRequest":
             of_nodes = any(resource.resource_type in (4, 8) for resource in message.resources)
             message.validate_only = message.validate_only or of_nodes
+        case "UpdateFeaturesRequest":
+            is_harmless = all(update.feature in FEATURES for update in message.feature_updates)
+            if version == 0:  # which cannot only try
+                message.feature_updates = [one for one in message.feature_updates if one.feature in FEATURES]
+            else:
+                message.validate_only = message.validate_only or not is_harmless
         case "UnregisterBrokerRequest":
             message.broker_id = 7 if message.broker_id == NODE_ID else message.broker_id

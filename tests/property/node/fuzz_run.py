@@ -59,7 +59,7 @@ class FuzzRun:
         self._random = Random(seed)
         self._known = Known(self._random)
         self._known.directory = str(node.data)
-        self._load = Load(node.bootstrap, self._known)
+        self._load = Load(lambda: RawConnection(node.bootstrap), self._known)
         self._load.put()
         controllers = controllers_of(node.bootstrap)
         self._of_brokers = FuzzMessages(self._random, self._known, _served(node.address))

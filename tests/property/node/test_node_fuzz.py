@@ -1,6 +1,8 @@
 """A node that is sent valid messages with extreme values goes on: for others, in little memory, without a fault.
 
-A seed that found something goes into `FOUND`, which every run replays.
+A seed that found something goes into `FOUND`, which every run replays. It sends the same kinds of requests in the same
+order as long as the node's replies come in the same order; ids that the node makes up, its clock, and which replies are
+late are other ones. What is to be repeated to the byte is in `test_node_fuzz_simulated`.
 """
 
 import os

@@ -112,3 +112,16 @@ def test_the_raft_layers_feature_may_be_asked_to_be_what_it_is(level: int) -> No
     node.controller.kraft_version = level
     decision = node.controller.decide(features(("kraft.version", level, 1)), 2, 0)
     assert (decision.reply.error_code, decision.records) == (ErrorCode.NONE, [])
+
+
+@pytest.mark.parametrize("upgrade_type", [1, 2, 3])
+def test_a_feature_that_nobody_knows_is_not_found_even_at_level_0(upgrade_type: int) -> None:
+    """At level 0 every node supports it; the words are Apache Kafka's."""
+    decision = one_node().controller.decide(features(("unknown.version", 0, upgrade_type)), 2, 0)
+    assert (decision.reply.error_code, decision.records) == (ErrorCode.INVALID_UPDATE_VERSION, [])
+    assert decision.reply.error_message.endswith("feature unknown.version. Feature unknown.version not found.")
+
+
+def test_the_name_of_a_feature_may_be_too_long_to_be_repeated() -> None:
+    decision = one_node().controller.decide(features(("x" * 32767, 1, 1)), 2, 0)
+    assert (decision.reply.error_code, decision.reply.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)

@@ -21,6 +21,7 @@ from ottla.machines.metadata.image.features import (
 )
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, FeatureLevelRecord, UpdateFeaturesRequest, UpdateFeaturesResponse
+from ottla.wire.told import told
 
 NOT_SUPPORTED = Range(0, 0)
 _KRAFT_DOWNGRADE = "Can't downgrade the version of this feature."
@@ -51,7 +52,8 @@ def update_features(
         problem = _problem(context, update.feature, update.max_version_level, upgrade_type, levels, proposed)
         if problem is not None:
             message = f"The update failed for all features since the following feature had an error: {problem}"
-            return Decision(UpdateFeaturesResponse(error_code=ErrorCode.INVALID_UPDATE_VERSION, error_message=message))
+            error, words = told(ErrorCode.INVALID_UPDATE_VERSION, message)
+            return Decision(UpdateFeaturesResponse(error_code=error, error_message=words))
         if update.feature != KRAFT_VERSION:  # which is as it was
             record = FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level)
             records.append(VersionedRecord(record, 0))
@@ -94,6 +96,8 @@ def _problem(
         return _metadata_downgrade_problem(current, level, upgrade_type)
     if feature == KRAFT_VERSION:
         return None if level == current else invalid + (_KRAFT_UPGRADE if level > current else _KRAFT_DOWNGRADE)
+    if feature not in FEATURES:
+        return invalid + f"Feature {feature} not found."
     needed = FEATURES[feature].needs_metadata_version
     if level and proposed[METADATA_VERSION] < needed:
         return (
