@@ -30,9 +30,16 @@ class Application:
     """Polls every now and then. What its member asks of it, it does when it polls."""
 
     def __init__(
-        self, simulation: Simulation, find_node: FindNode, protocol: str, name: str, check: Callable[[], None]
+        self,
+        simulation: Simulation,
+        find_node: FindNode,
+        protocol: str,
+        name: str,
+        check: Callable[[], None],
+        instance_id: str | None = None,
     ) -> None:
         self.name = name
+        self.instance_id = instance_id
         self.has: set[TopicPartition] = set()
         self.failures: list[Exception] = []
         self.is_hanging = False
@@ -43,16 +50,21 @@ class Application:
         settings = read_settings(Scope.CONSUMER, {"bootstrap.servers": f"127.0.0.1:{PORT}"}, {})
         self.cluster = Cluster(self.client.world, settings)
         coordinators = Coordinators(self.cluster)
+        own = SETTINGS._replace(group_instance_id=instance_id)
         self.member: Member
         if protocol == _NEW_PROTOCOL:
-            self.member = ConsumerGroupMember(self.cluster, coordinators, SETTINGS, self)
+            self.member = ConsumerGroupMember(self.cluster, coordinators, own, self)
         else:
-            strategy = SETTINGS._replace(partition_assignment_strategy=(protocol,))
-            self.member = ClassicMember(self.cluster, coordinators, strategy, self)
+            own = own._replace(partition_assignment_strategy=(protocol,))
+            self.member = ClassicMember(self.cluster, coordinators, own, self)
 
     def begin(self, *topics: str) -> None:
         self.cluster.add_topics(topics)
         self.member.subscribe(topics)
+        self._poll()
+
+    def begin_with_pattern(self, pattern: str) -> None:
+        self.member.subscribe_pattern(pattern)
         self._poll()
 
     def _poll(self) -> None:

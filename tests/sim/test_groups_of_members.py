@@ -35,12 +35,30 @@ class Group:
         self.moves = 0
         self._names = iter(range(1_000))
 
-    def join(self) -> None:
+    def application(self, instance_id: str | None = None) -> Application:
         protocol = self.chance.choice(self.protocols)
         name = f"{protocol} {next(self._names)}"
-        member = Application(self.simulation, lambda: self.node, protocol, name, self.check)
+        member = Application(self.simulation, lambda: self.node, protocol, name, self.check, instance_id)
         self.members.append(member)
-        member.begin("orders", "clicks")
+        return member
+
+    def join(self) -> None:
+        self.application().begin("orders", "clicks")
+
+    def join_static(self) -> None:
+        self.application(f"instance {next(self._names)}").begin("orders", "clicks")
+
+    def restart_static(self) -> None:
+        """One dies, or stops in good order, and comes back under its instance id."""
+        if not self.members:
+            return
+        member = self.members.pop(self.chance.randrange(len(self.members)))
+        if self.chance.random() < 0.5:
+            left = member.leave()
+            self.simulation.run_until(lambda: left.is_done)
+        member.kill()
+        self.simulation.run_for(self.chance.choice((0, 500, 3_000)))
+        self.application(member.instance_id).begin("orders", "clicks")
 
     def leave(self) -> None:
         if self.members:
@@ -99,7 +117,7 @@ class Group:
 
 def play(group: Group, *events: str) -> None:
     for _ in range(3):
-        group.join()
+        getattr(group, events[0])()
     group.settle()
     for _ in range(TURNS):
         getattr(group, group.chance.choice(events))()
@@ -124,3 +142,43 @@ def test_a_group_settles_through_restarts_of_its_coordinator(protocol: str, seed
 @pytest.mark.parametrize("seed", range(2))
 def test_a_group_of_both_protocols_settles(seed: int) -> None:
     play(Group(seed, ("cooperative-sticky", "consumer")), "join", "join", "leave", "kill")
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("protocol", ["range", "cooperative-sticky"])
+def test_a_classic_group_of_static_members_settles_through_their_restarts(protocol: str, seed: int) -> None:
+    play(Group(seed, (protocol,)), "join_static", "restart_static", "restart_static", "kill")
+
+
+@pytest.mark.parametrize("protocol", ["range", "cooperative-sticky", "consumer"])
+def test_a_static_member_that_comes_back_in_time_has_its_partitions_again_and_nobody_moves(protocol: str) -> None:
+    group = Group(3, (protocol,))
+    for _ in range(3):
+        group.join_static()
+    group.settle()
+    leaving, *others = group.members
+    had, moves = set(leaving.has), group.moves
+    left = leaving.leave()
+    group.simulation.run_until(lambda: left.is_done)
+    leaving.kill()
+    group.members.remove(leaving)
+    group.simulation.run_for(2_000)
+    back = group.application(leaving.instance_id)
+    back.begin("orders", "clicks")
+    group.settle()
+    assert back.has == had
+    assert group.moves == moves + 1, f"only one was given something: {others}"
+
+
+def test_topics_that_match_a_pattern_later_are_read_too() -> None:
+    group = Group(4, ("consumer",))
+    for _ in range(2):
+        group.application().begin_with_pattern("orders.*")
+    group.simulation.run_for(20_000)
+    assert {partition.topic for member in group.members for partition in member.has} == {"orders"}
+    assert group.node is not None
+    admin = group.node.connect(name="admin again")
+    create_topics(admin, "orders-of-today", partitions=2)
+    admin.close()
+    new = {TopicPartition("orders-of-today", number) for number in range(2)}
+    group.simulation.run_until(lambda: new <= set().union(*(member.has for member in group.members)), 1_000_000)
