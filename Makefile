@@ -73,8 +73,8 @@ interop: $(VENV)/.interop ## run beside Apache Kafka (needs Java and Maven)
 	$(say) "pytest -m interop"
 	@$(BIN)/pytest -m interop
 
-generate: $(VENV)/.core ## write the generated files again (message stub, settings reference)
-	@for tool in message_stub settings_reference; do \
+generate: $(VENV)/.core ## write the generated files again (stubs, settings reference)
+	@for tool in message_stub client_keywords settings_reference; do \
 	  if [ -e tools/$$tool.py ]; then echo "tools/$$tool.py"; $(BIN)/python tools/$$tool.py || exit 1; fi; done
 
 docs: generate ## the same as generate, and say where the pages are

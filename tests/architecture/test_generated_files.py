@@ -28,6 +28,11 @@ def test_the_stub_of_the_messages_is_fresh() -> None:
     assert message_stub.STUB.read_text() == message_stub.stub_text(), "stale: run `make generate`"
 
 
+def test_the_keywords_of_clients_are_fresh() -> None:
+    client_keywords = tool("client_keywords")
+    assert client_keywords.STUB.read_text() == client_keywords.stub_text(), "stale: run `make generate`"
+
+
 def test_the_settings_page_has_every_setting() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     missing = [row.name for scope in Scope for row in settings(scope).values() if f"| `{row.name}` |" not in page]

@@ -5,7 +5,7 @@ Safe for any number of threads. Types and names of arguments are those of the ca
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, cast
 
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.families import (
@@ -39,6 +39,8 @@ from ottla.config.scopes import Scope
 if TYPE_CHECKING:
     from os import PathLike
 
+    from ottla.client.keywords import AdminKeywords
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -65,11 +67,11 @@ class Admin:
     returns its value, or raises. `timeout_ms` limits one call; else `default.api.timeout.ms` does.
     """
 
-    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: "Unpack[AdminKeywords]") -> None:
         self._begin(read_settings(Scope.ADMIN, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: "str | PathLike[str]", /, **keywords: object) -> "Admin":
+    def from_properties(cls, path: "str | PathLike[str]", /, **keywords: "Unpack[AdminKeywords]") -> "Admin":
         """Settings from a properties file, with keywords over them."""
         with open(path, "rb") as file:
             settings = read_settings_file(Scope.ADMIN, file.read(), keywords)
