@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
+from ottla.client.admin.admin_metrics import AdminMetrics
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.errors import (
@@ -56,6 +57,7 @@ class Asking:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.via_controllers: Final = bool(cluster.settings.given.get("bootstrap.controllers"))
+        self.metrics = AdminMetrics()
         self._timeout_ms = cluster.settings.integer("default.api.timeout.ms")
         self._request_timeout_ms = cluster.settings.integer("request.timeout.ms")
         self._retries = cluster.settings.integer("retries")
@@ -109,11 +111,15 @@ class Asking:
     ) -> Any:
         """One attempt at one node, in version `newest` at most."""
         timeout_ms = min(self.left_ms(deadline), self._request_timeout_ms)
+        started_s = self.cluster.world.now_s()
+        self.metrics.on_request()
         try:
-            return await self.cluster.ask(node_id, request, api_key=api, timeout_ms=timeout_ms, newest=newest)
+            response = await self.cluster.ask(node_id, request, api_key=api, timeout_ms=timeout_ms, newest=newest)
         except EncodeError as problem:
             # What a caller asked for has no place in the newest version that the broker knows.
             raise UnsupportedVersion(f"the broker is too old for this: {problem}") from None
+        self.metrics.on_response(self.cluster.world.now_s() - started_s)
+        return response
 
     async def until_answered(self, attempt: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
         """Attempts it again and again while its errors may pass and there is time."""

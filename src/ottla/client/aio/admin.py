@@ -92,6 +92,10 @@ class Admin:
         self._cluster.close()
         self._io.close()
 
+    def metrics(self) -> dict[str, float]:
+        """What was counted so far, by the names of Kafka's `admin-client-metrics`; times in ms."""
+        return self._asking.metrics.values()
+
     async def __aenter__(self) -> "Admin":
         return self
 

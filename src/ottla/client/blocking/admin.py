@@ -92,6 +92,11 @@ class Admin:
             self._cluster.close()
         self._loop.stop()
 
+    def metrics(self) -> dict[str, float]:
+        """What was counted so far, by the names of Kafka's `admin-client-metrics`; times in ms."""
+        with self._loop.lock:
+            return self._asking.metrics.values()
+
     def __enter__(self) -> "Admin":
         return self
 
