@@ -4,9 +4,11 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import confluent_client
+import pyarrow as pa
 import pytest
 from target import a_target
 
@@ -20,6 +22,7 @@ from ottla.client.errors import (
     SerializationFailed,
     UnknownTopicOrPartition,
 )
+from ottla.client.producer.append import partition_for_key
 
 TIMEOUT_S = 60
 
@@ -255,6 +258,51 @@ def test_a_node_that_goes_and_comes_back_loses_and_repeats_nothing(how: str) -> 
         assert values(node.bootstrap, "numbers", 3000) == [b"%d" % number for number in range(3000)]
 
 
+def test_rows_of_arrow_are_sent_by_their_keys(
+    producer: ottla.Producer, bootstrap: str, make_topic: Callable[..., str]
+) -> None:
+    topic = make_topic(partitions=3)
+    keys = [None if number % 10 == 0 else b"key %d" % (number % 7) for number in range(5000)]
+    rows = pa.record_batch({"key": pa.array(keys, pa.binary()), "value": [b"%d" % number for number in range(5000)]})
+    delivery = producer.send_arrow(topic, rows)
+    assert delivery.row_count == 5000
+    placed = delivery.result(TIMEOUT_S)
+    assert delivery.done()
+    assert delivery.exception() is None
+    found: dict[int, list[int]] = {}
+    for partition in range(3):
+        count = end_of(bootstrap, topic, partition)
+        found[partition] = [int(value) for value in values(bootstrap, topic, count, partition)] if count else []
+        assert found[partition] == sorted(found[partition]), "rows stay in order"
+    assert sorted(chain.from_iterable(found.values())) == list(range(5000))
+    for number in range(1, 5000, 10):
+        expected = partition_for_key(b"key %d" % (number % 7), 3)
+        assert number in found[expected]
+    assert {one.partition for one in placed} == {partition for partition, those in found.items() if those}
+
+
+def end_of(bootstrap: str, topic: str, partition: int) -> int:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends"})
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), TIMEOUT_S)
+    consumer.close()
+    return end
+
+
+def test_rows_of_arrow_may_go_to_one_partition_and_wait_for_room(
+    bootstrap: str, make_topic: Callable[..., str]
+) -> None:
+    topic = make_topic(partitions=2)
+    table = pa.table({"value": [b"x" * 500] * 2000, "timestamp": [77] * 2000})
+    with ottla.Producer(bootstrap_servers=bootstrap, buffer_memory=100_000, compression_type="lz4") as producer:
+        placed = producer.send_arrow(topic, table, partition=1).result(TIMEOUT_S)
+        assert {one.partition for one in placed} == {1}
+        assert producer.metrics()["buffer-available-bytes"] == 100_000
+    records = confluent_client.read(bootstrap, topic, 2000, partition=1)
+    assert {(one.record.value, one.record.timestamp_ms) for one in records} == {(b"x" * 500, 77)}
+
+
 # --- asyncio ---
 
 
@@ -270,9 +318,11 @@ def test_asyncio_sends_and_awaits(bootstrap: str, topic: str) -> None:
             await producer.flush()
             assert [one.result().offset for one in deliveries] == list(range(2, 3002))
             assert [info.partition for info in await producer.partitions_for(topic)] == [0]
+            rows = await producer.send_arrow(topic, pa.table({"value": [b"row"] * 10}))
+            assert [one.offset for one in await rows] == [3002]
 
     asyncio.run(main())
-    assert len(values(bootstrap, topic, 3002)) == 3002
+    assert len(values(bootstrap, topic, 3012)) == 3012
 
 
 def test_asyncio_has_transactions(bootstrap: str, topic: str) -> None:

@@ -5,6 +5,7 @@ The columns are those of Spark's Kafka connector. This is the only module that i
 
 from collections.abc import Iterable, Iterator
 from struct import Struct
+from typing import NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
@@ -88,11 +89,7 @@ def encode(
     `timestamp_ms` is for rows without a timestamp. A batch ends before it grows beyond `max_batch_size`, counted
     before compression; one record that is larger gets a batch to itself. Sequences continue from batch to batch.
     """
-    for chunk in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
-        timestamps = _timestamps(chunk, timestamp_ms)
-        key = _binary_column(chunk.column("key")) if "key" in chunk.schema.names else None
-        value = _binary_column(chunk.column("value"))
-        headers = _header_column(chunk.column("headers")) if "headers" in chunk.schema.names else None
+    for (_, timestamps, key, value, headers), chunk in row_columns(rows, timestamp_ms):
         begin = 0
         while begin < chunk.num_rows:
             builder = BatchBuilder(
@@ -109,6 +106,42 @@ def encode(
             if base_sequence != NO_SEQUENCE:
                 base_sequence = (base_sequence + end - begin) & 0x7FFFFFFF
             begin = end
+
+
+class RowColumns(NamedTuple):
+    """Rows as the kernel takes them."""
+
+    row_count: int
+    timestamps: Buffer
+    """int64 milliseconds"""
+    key: BinaryColumn | None
+    value: BinaryColumn
+    headers: HeaderColumn | None
+
+
+def row_columns(
+    rows: pa.RecordBatch | pa.Table, timestamp_ms: int | None
+) -> Iterator[tuple[RowColumns, pa.RecordBatch]]:
+    """The columns of each chunk of rows, with the chunk. `timestamp_ms` is for rows without a timestamp."""
+    for chunk in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+        timestamps = _timestamps(chunk, timestamp_ms)
+        key = _binary_column(chunk.column("key")) if "key" in chunk.schema.names else None
+        value = _binary_column(chunk.column("value"))
+        headers = _header_column(chunk.column("headers")) if "headers" in chunk.schema.names else None
+        yield RowColumns(chunk.num_rows, timestamps, key, value, headers), chunk
+
+
+def rows_by_partition(rows: pa.RecordBatch, placed: Buffer) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each partition, in their order. `placed` has an int32 for each row."""
+    from pyarrow import compute  # only those whose rows have keys need it
+
+    partitions = pa.Array.from_buffers(pa.int32(), rows.num_rows, [None, pa.py_buffer(placed)])
+    ordered = rows.take(compute.array_sort_indices(partitions))
+    counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in compute.value_counts(partitions)}
+    first = 0
+    for partition in sorted(counts):
+        yield partition, ordered.slice(first, counts[partition])
+        first += counts[partition]
 
 
 def _record_batch(reader: ColumnReader, topic: str, partition: int) -> pa.RecordBatch:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
@@ -19,6 +19,11 @@ from ottla.client.serialization import Header
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
 from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
 from ottla.config.scopes import Scope
+
+if TYPE_CHECKING:
+    from ottla.client.producer.arrow_rows import ArrowDelivery
+
+T = TypeVar("T")
 
 _SENDS_PER_TURN = 64
 """Batches that one task may complete before others, and the network, have a turn."""
@@ -91,16 +96,31 @@ class Producer:
         self._io.check()
         if not self._serializes:
             value, key, headers = self._serialize(topic, value, key, headers)
-        deadline_s = None
+        outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+        if isinstance(outcome, Promise):
+            outcome = await self._until(
+                lambda: self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery),
+                topic,
+                self._io.loop.time() + self._max_block_s,
+            )
+        self._completed += 1
+        if self._completed % _SENDS_PER_TURN == 0:
+            await asyncio.sleep(0)
+        return outcome
+
+    async def send_arrow(self, topic: str, rows: Any, *, partition: int | None = None) -> "ArrowDelivery":
+        """Sends the rows of a `pyarrow.RecordBatch` or `Table`: see `ottla.Producer.send_arrow`. May be awaited."""
+        self._io.check()
+        deadline_s = self._io.loop.time() + self._max_block_s
+        made = await self._until(lambda: self._core.begin_arrow(topic, rows, partition), topic, deadline_s)
+        return await self._until(lambda: self._core.continue_arrow(topic, made), topic, deadline_s)
+
+    async def _until(self, attempt: Callable[[], T | Promise[None]], topic: str, deadline_s: float) -> T:
+        """Tries until there is an outcome, waiting for what each attempt says it lacks."""
         while True:
-            outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+            outcome = attempt()
             if not isinstance(outcome, Promise):
-                self._completed += 1
-                if self._completed % _SENDS_PER_TURN == 0:
-                    await asyncio.sleep(0)
                 return outcome
-            if deadline_s is None:
-                deadline_s = self._io.loop.time() + self._max_block_s
             await self._wait_until(outcome, deadline_s, lambda: self._core.too_late(topic))
 
     async def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **options: Any) -> Any:
@@ -116,11 +136,7 @@ class Producer:
         """The partitions of a topic, which is looked up if need be."""
         self._io.check()
         deadline_s = self._io.loop.time() + self._max_block_s
-        while True:
-            found = self._core.partitions_for(topic)
-            if not isinstance(found, Promise):
-                return found
-            await self._wait_until(found, deadline_s, lambda: self._core.too_late(topic))
+        return await self._until(lambda: self._core.partitions_for(topic), topic, deadline_s)
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's `producer-metrics`."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, Thread, current_thread
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
@@ -30,6 +30,11 @@ from ottla.client.serialization import Header
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
 from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
 from ottla.config.scopes import Scope
+
+if TYPE_CHECKING:
+    from ottla.client.producer.arrow_rows import ArrowDelivery
+
+T = TypeVar("T")
 
 
 class Producer:
@@ -119,15 +124,36 @@ class Producer:
         self._loop.check()
         if not self._serializes:
             value, key, headers = self._serialize(topic, value, key, headers)
-        deadline_s = None
+        with self._lock:
+            outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+        if isinstance(outcome, Promise):
+            outcome = self._until(
+                lambda: self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery),
+                topic,
+                monotonic() + self._max_block_s,
+            )
+        self._loop.drive()
+        return outcome
+
+    def send_arrow(self, topic: str, rows: Any, *, partition: int | None = None) -> "ArrowDelivery":
+        """Sends the rows of a `pyarrow.RecordBatch` or `Table`, and returns what will become of all of them.
+
+        Column `value`, and `key`, `timestamp` and `headers` where there are such. Waits for room as `send` does.
+        """
+        self._loop.check()
+        deadline_s = monotonic() + self._max_block_s
+        made = self._until(lambda: self._core.begin_arrow(topic, rows, partition), topic, deadline_s)
+        outcome = self._until(lambda: self._core.continue_arrow(topic, made), topic, deadline_s)
+        self._loop.drive()
+        return outcome
+
+    def _until(self, attempt: Callable[[], T | Promise[None]], topic: str, deadline_s: float) -> T:
+        """Tries until there is an outcome, waiting for what each attempt says it lacks."""
         while True:
             with self._lock:
-                outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+                outcome = attempt()
             if not isinstance(outcome, Promise):
-                self._loop.drive()
                 return outcome
-            if deadline_s is None:
-                deadline_s = monotonic() + self._max_block_s
             self._callbacks.check_may_wait()
             if not self._loop.wait(outcome, max(deadline_s - monotonic(), 0.0)):
                 raise self._core.too_late(topic)
@@ -145,15 +171,7 @@ class Producer:
     def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
         """The partitions of a topic, which is looked up if need be."""
         self._loop.check()
-        deadline_s = monotonic() + self._max_block_s
-        while True:
-            with self._lock:
-                found = self._core.partitions_for(topic)
-            if not isinstance(found, Promise):
-                return found
-            if not self._loop.wait(found, max(deadline_s - monotonic(), 0.0)):
-                raise self._core.too_late(topic)
-            found.value()
+        return self._until(lambda: self._core.partitions_for(topic), topic, monotonic() + self._max_block_s)
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's `producer-metrics`."""

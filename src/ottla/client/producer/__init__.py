@@ -10,6 +10,7 @@ sender                Produce requests, answers, retries
 produce_request       one such request, in any version
 sequences             idempotence
 transactions          the state of transactions; transaction_requests is what it asks of coordinators
+arrow_rows            rows of Arrow's into batches
 metrics               what is counted
 producer_settings     the settings, checked against each other
 """

@@ -158,6 +158,12 @@ class Accumulator:
                 self.make_ready(queue)
         return batch
 
+    def fit(self, batch: ProducerBatch) -> None:
+        """A batch holds no more memory than it needs: nothing will be added to it."""
+        unused = batch.held_bytes - batch.size
+        batch.held_bytes -= unused
+        self.free_bytes += unused
+
     def close(self, batch: ProducerBatch) -> None:
         """A batch takes no more records."""
         batch.is_closed = True

@@ -280,6 +280,10 @@ class ProducerBatch(RecordWriter):
             delivery.value_size,
         )
 
+    def first_record(self) -> RecordMetadata:
+        """Where the first record is, of which nothing else is known; raises why it is not."""
+        return self.outcome(Delivery(self, 0, self.base_timestamp, -1, -1))
+
     def error_of(self, index: int) -> Exception | None:
         part, index = self._part_of(index)
         error = part._error

@@ -5,6 +5,7 @@ try again, because the topic is not known yet or memory is full; the faces wait 
 """
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer, Clock
@@ -36,6 +37,9 @@ from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
 from ottla.client.world import ClientWorld
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import InitProducerIdRequest
+
+if TYPE_CHECKING:
+    from ottla.client.producer.arrow_rows import ArrowDelivery, ArrowRows
 
 
 class ProducerCore:
@@ -76,14 +80,9 @@ class ProducerCore:
     ) -> Delivery | Promise[None]:
         """The long way of a record that `appender` did not take. A promise: wait for it, and call again."""
         self._check_may_send()
-        known = self.accumulator.topics.get(topic)
+        known = self._usable_topic(topic)
         if known is None:
-            known = self._learn_topic(topic)
-            if known is None:
-                return self._wait_for_topic(topic)
-        known.used_s = self.world.now_s()
-        if not known.is_wanted:
-            self._want_again(known)
+            return self._wait_for_topic(topic)
         if partition is None:
             partition = self._partition(known, key, value)
         elif not 0 <= partition < len(known.queues):
@@ -100,6 +99,42 @@ class ProducerCore:
         if self.accumulator.ready:
             self.sender.run()
         return delivery
+
+    def begin_arrow(self, topic: str, rows: Any, partition: int | None) -> "ArrowRows | Promise[None]":
+        """Rows that `continue_arrow` puts into batches; a promise as `send` gives it."""
+        from ottla.client.producer.arrow_rows import ArrowRows  # pyarrow, only for those who use it
+
+        self._check_may_send()
+        known = self._usable_topic(topic)
+        if known is None:
+            return self._wait_for_topic(topic)
+        if partition is not None and not 0 <= partition < len(known.queues):
+            return self._wait_for_partition(topic, partition, len(known.queues))
+        sticky = self._sticky.choose(known.queues)
+        now_ms = self.world.clock.now_ms()
+        return ArrowRows(rows, partition, sticky, len(known.queues), now_ms, self.settings.ignores_keys)
+
+    def continue_arrow(self, topic: str, rows: "ArrowRows") -> "ArrowDelivery | Promise[None]":
+        """Puts as many rows into batches as there is memory for. A promise: wait for it, and call again."""
+        from ottla.client.producer.arrow_rows import ArrowDelivery
+
+        self._check_may_send()
+        known = self.accumulator.topics[topic]
+        if self.transactions is not None:
+            for partition in rows.partitions():
+                self.transactions.add(known.queues[partition])
+        is_all_in = rows.put(self.accumulator, known, self.settings)
+        waits = None if is_all_in else self.accumulator.wait_for_room()
+        self.sender.run()
+        return ArrowDelivery(rows.batches, rows.row_count) if waits is None else waits
+
+    def _usable_topic(self, name: str) -> TopicQueues | None:
+        known = self.accumulator.topics.get(name) or self._learn_topic(name)
+        if known is not None:
+            known.used_s = self.world.now_s()
+            if not known.is_wanted:
+                self._want_again(known)
+        return known
 
     def _check_may_send(self) -> None:
         if self.is_closed:
