@@ -880,6 +880,10 @@ cdef class Growing:
         self.used = self.capacity = 0
         self.reserve(256)  # so that the address is always one to copy to
 
+    def raise_limit(self, Py_ssize_t limit):
+        """More may be written than was said at first."""
+        self.limit = max(self.limit, limit)
+
     cdef int reserve(self, Py_ssize_t more) except -1:
         cdef Py_ssize_t capacity
         if self.used + more > self.capacity:
@@ -1223,6 +1227,10 @@ cdef class RecordWriter:
     @property
     def size(self):
         return self.used
+
+    def raise_limit(self, Py_ssize_t limit):
+        """More may be written than was said at first."""
+        self.limit = max(self.limit, limit)
 
     cdef int reserve(self, Py_ssize_t more) except -1:
         cdef Py_ssize_t capacity

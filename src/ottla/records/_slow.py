@@ -671,6 +671,10 @@ class RecordWriter:
     def size(self) -> int:
         return len(self._buffer)
 
+    def raise_limit(self, limit: int) -> None:
+        """More may be written than was said at first."""
+        self._limit = max(self._limit, limit)
+
     def append(
         self,
         timestamp: int,

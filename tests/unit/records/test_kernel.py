@@ -103,6 +103,16 @@ def test_extending_stops_at_the_limit_and_says_where(kernel):
     assert rest.record_count == 7
 
 
+def test_a_limit_may_be_raised_and_not_lowered(kernel):
+    writer = kernel.RecordWriter(0, 40)
+    assert writer.append(NOW, None, b"x" * 30)
+    assert not writer.append(NOW, None, b"x" * 30)
+    writer.raise_limit(80)
+    writer.raise_limit(10)
+    assert writer.append(NOW, None, b"x" * 30)
+    assert not writer.append(NOW, None, b"x" * 30)
+
+
 def test_extending_gives_the_bytes_of_appending(kernel):
     one_by_one, at_once = kernel.RecordWriter(), kernel.RecordWriter()
     timestamps, keys, values = [NOW, NOW + 300, NOW - 2], [b"a", None, b""], [None, b"b" * 300, b"c"]

@@ -132,7 +132,8 @@ class Producer:
                 topic,
                 monotonic() + self._max_block_s,
             )
-        self._loop.drive()
+        if self._core.sender.wants_answers:
+            self._loop.drive()
         return outcome
 
     def send_arrow(self, topic: str, rows: Any, *, partition: int | None = None) -> "ArrowDelivery":

@@ -62,6 +62,8 @@ class Accumulator:
         self._lingering: deque[ProducerBatch] = deque()
         self._linger_timer: Timer | None = None
         self._room: Promise[None] | None = None
+        self.is_busy: Callable[[int], bool] = lambda node_id: False
+        """Whether a node has as many requests on their way as it may."""
         self.on_due: Callable[[], None] = lambda: None
         """Is called when a timer has made queues ready."""
 
@@ -109,7 +111,10 @@ class Accumulator:
     ) -> Delivery | None:
         """Appends a record, to a new batch if need be. None if there is no memory for one."""
         batch = topic.open.get(partition)
-        if batch is None or not batch.append(timestamp_ms, key, value, headers):
+        if batch is not None and not batch.append(timestamp_ms, key, value, headers):
+            is_grown = self._grow(batch) and batch.append(timestamp_ms, key, value, headers)
+            batch = batch if is_grown else None
+        if batch is None:
             batch = self._open(topic, partition, _most_bytes(key, value, headers))
             if batch is None:
                 return None
@@ -121,6 +126,20 @@ class Accumulator:
         if on_delivery is not None:
             batch.callbacks.append((delivery, on_delivery))
         return delivery
+
+    def _grow(self, batch: ProducerBatch) -> bool:
+        """Lets a batch hold more, if its node takes no more requests now. It is sent as soon as there is a place."""
+        more = batch.held_bytes
+        if batch.size + more > self._settings.most_batch_size or more > self.free_bytes:
+            return False
+        if not self.is_busy(batch.queue.leader):
+            return False
+        self.free_bytes -= more
+        batch.held_bytes += more
+        batch.raise_limit(batch.held_bytes)
+        batch.is_due = True
+        self.make_ready(batch.queue)
+        return True
 
     def _open(self, topic: TopicQueues, partition: int, record_bytes: int) -> ProducerBatch | None:
         before = topic.open.get(partition)

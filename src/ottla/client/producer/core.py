@@ -63,6 +63,7 @@ class ProducerCore:
         self._sticky = StickyPartitioner(world.entropy, self.settings.is_adaptive, self.sender.is_slow)
         self._is_identifying = False
         self.accumulator.on_due = self.sender.run
+        self.accumulator.is_busy = self.sender.is_busy
         self.cluster.on_update(self._on_view)
         world.timers.every(self.settings.metadata_max_idle_ms / 1000, self._forget_idle_topics)
 

@@ -35,6 +35,8 @@ class StickyPartitioner:
 
     def choose(self, queues: Sequence[PartitionQueue]) -> int:
         """The next partition of a topic. One without a leader only if there is none with."""
+        if len(queues) == 1:
+            return 0
         led = [queue for queue in queues if queue.leader != NO_NODE]
         if self._is_adaptive:
             led = [queue for queue in led if not self._is_slow(queue.leader)] or led

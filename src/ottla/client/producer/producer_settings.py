@@ -11,11 +11,14 @@ from ottla.records.header import Compression
 _MOST_IN_FLIGHT = 5
 """As many batches as a broker remembers of an idempotent producer."""
 _INT_MAX = 0x7FFFFFFF
+_GROWTH = 16
 _ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 
 
 class ProducerSettings(NamedTuple):
     batch_size: int
+    most_batch_size: int
+    """What a batch may grow to while it could not be sent anyway: the same, if somebody chose `batch.size`."""
     linger_ms: int
     buffer_memory: int
     max_block_ms: int
@@ -48,6 +51,7 @@ def producer_settings(values: ClientSettings) -> ProducerSettings:
         problems.append(Problem("partitioner.class", str(partitioner), "a callable: see docs/clients/producer.md"))
     settings = ProducerSettings(
         batch_size=values.integer("batch.size"),
+        most_batch_size=values.integer("batch.size") * (1 if "batch.size" in values.given else _GROWTH),
         linger_ms=values.integer("linger.ms"),
         buffer_memory=values.integer("buffer.memory"),
         max_block_ms=values.integer("max.block.ms"),

@@ -77,9 +77,18 @@ class Sender:
             self._is_running = False
 
     @property
+    def wants_answers(self) -> bool:
+        """Whether a node has so much on its way that answers are worth looking for."""
+        return max(self._in_flight.values(), default=0) * 2 > self._settings.max_in_flight
+
+    @property
     def in_flight(self) -> int:
         """Requests that are on their way."""
         return sum(self._in_flight.values())
+
+    def is_busy(self, node_id: int) -> bool:
+        """Whether a node has as many requests on their way as it may."""
+        return self._in_flight.get(node_id, 0) >= self._settings.max_in_flight
 
     def is_slow(self, node_id: int) -> bool:
         """Whether a node has left complete batches waiting for `partitioner.availability.timeout.ms`."""
@@ -120,7 +129,7 @@ class Sender:
             self._connect(node_id)
             return
         while queues:
-            if self._in_flight.get(node_id, 0) >= self._settings.max_in_flight:
+            if self.is_busy(node_id):
                 self._block(node_id)
                 return
             batches = self._drain(queues)

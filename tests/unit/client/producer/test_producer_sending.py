@@ -64,6 +64,23 @@ def test_a_full_batch_is_sent_and_the_next_one_waits() -> None:
     assert sizes(producing) == [[2], [2], [1]]
 
 
+@pytest.mark.parametrize(("settings", "batches"), [({}, 6), ({"batch_size": 16_384}, 16)])
+def test_a_batch_grows_while_its_node_takes_no_more_unless_its_size_was_chosen(
+    settings: dict[str, object], batches: int
+) -> None:
+    producing, logs = begun(linger_ms=1000, **settings)
+    producing.brokers.answer("Produce", KEEP)
+    for number in range(250):
+        producing.send(b"%d" % number + b"x" * 1000)
+        producing.brokers.run()
+    producing.brokers.answer("Produce", logs.produce)
+    producing.brokers.release()
+    producing.flush()
+    assert len(logs.headers["clicks", 0]) == batches
+    assert [int(value.split(b"x")[0]) for value in logs.values["clicks", 0]] == list(range(250))
+    assert producing.core.metrics()["buffer-available-bytes"] == 33_554_432
+
+
 def test_one_request_has_a_batch_of_each_partition_that_a_node_leads() -> None:
     producing, _ = begun((1, 2), 4, linger_ms=5)
     for partition in range(4):
