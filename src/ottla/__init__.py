@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ottla.base.ids import TopicPartition as TopicPartition
+    from ottla.client.admin.topics import NewTopic as NewTopic
     from ottla.client.blocking.admin import Admin as Admin
     from ottla.client.blocking.consumer import Consumer as Consumer
     from ottla.client.blocking.producer import Producer as Producer
@@ -24,10 +25,11 @@ _PUBLIC = {
     "Admin": "ottla.client.blocking.admin",
     "Consumer": "ottla.client.blocking.consumer",
     "ConsumerRecord": "ottla.records.kernel",
-    "RebalanceListener": "ottla.client.consumer.group_bond",
+    "NewTopic": "ottla.client.admin.topics",
     "OffsetAndMetadata": "ottla.client.topic_partition",
-    "Producer": "ottla.client.blocking.producer",
     "OffsetAndTimestamp": "ottla.client.topic_partition",
+    "Producer": "ottla.client.blocking.producer",
+    "RebalanceListener": "ottla.client.consumer.group_bond",
     "RecordMetadata": "ottla.client.topic_partition",
     "TopicPartition": "ottla.base.ids",
 }

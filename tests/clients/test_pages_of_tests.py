@@ -1,4 +1,4 @@
-"""Every example of docs/testing.md runs, as it stands there."""
+"""Every example of the pages whose examples are tests runs, as it stands there."""
 
 import json
 import os
@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
+DOCS = Path(__file__).parents[2] / "docs"
+TESTING = DOCS / "testing.md"
 
 
-def examples(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+def examples(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def test_the_examples_in_python_are_tests_that_pass(tmp_path: Path) -> None:
-    """One pytest for all of them: they share a session's broker, as tests of one project do."""
-    blocks = examples("python")
+@pytest.mark.parametrize("page", [TESTING, DOCS / "clients" / "coming-from.md"], ids=lambda page: page.stem)
+def test_the_examples_in_python_are_tests_that_pass(page: Path, tmp_path: Path) -> None:
+    """One pytest for all of a page: they share a session's broker, as tests of one project do."""
+    blocks = examples(page, "python")
     assert blocks
     for number, block in enumerate(blocks):
         assert "def test_" in block, "an example that is not a test would never run"
@@ -41,7 +43,7 @@ def test_the_examples_in_python_are_tests_that_pass(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
 def test_the_commands_in_the_shell_do_what_they_say() -> None:
     """The first starts a node, the others ask it for every fault; the last one kills it."""
-    start, commands = examples("bash")
+    start, commands = examples(TESTING, "bash")
     words = [str(Path(sys.executable).parent / "ottla"), *start.split()[1:]]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as node:
         assert node.stdout is not None
