@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Final, NamedTuple, Protocol, cast
 
 from ottla import __version__
+from ottla.cli.kafka import TOOLS
 
 
 class Command(NamedTuple):
@@ -28,6 +29,7 @@ COMMANDS: Final = {
     "metadata-shell": Command("ottla.cli.metadata_shell.shell", "look around in the metadata of a cluster"),
     "server-stop": Command("ottla.cli.server_stop", "ask the nodes of this machine to stop"),
     "version": Command("ottla.cli.main", "print the version"),
+    **{name: Command(tool.module, tool.summary) for name, tool in TOOLS.items()},
 }
 
 BAD_USAGE: Final = 2

@@ -59,4 +59,4 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 def test_finding_a_command_imports_no_other_part() -> None:
     program = "import sys, ottla.cli.main; print(*sorted(m for m in sys.modules if m.startswith('ottla')))"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert shown.split() == ["ottla", "ottla.cli", "ottla.cli.main"]
+    assert shown.split() == ["ottla", "ottla.cli", "ottla.cli.kafka", "ottla.cli.main"]

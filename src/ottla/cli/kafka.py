@@ -1,0 +1,59 @@
+"""Kafka's tools under their own names: `kafka-topics` and `kafka-topics.sh` find their module by how they were called.
+
+One function is the entry point of all of them (see `[project.scripts]`), and a tool's module is imported when it is
+asked for. `ottla topics …` is `kafka-topics …`.
+"""
+
+import os
+import sys
+from importlib import import_module
+from typing import Final, NamedTuple, Protocol, cast
+
+
+class Tool(NamedTuple):
+    module: str
+    summary: str
+
+
+class Main(Protocol):
+    def __call__(self, arguments: list[str]) -> int:
+        """Runs a tool and returns its exit status."""
+        ...
+
+
+TOOLS: Final = {
+    "topics": Tool("ottla.cli.topics.topics", "create, list, describe, alter and delete topics"),
+    "consumer-groups": Tool("ottla.cli.groups.consumer_groups", "list, describe, reset and delete consumer groups"),
+    "configs": Tool("ottla.cli.configs.configs", "print and change settings, quotas and credentials"),
+    "get-offsets": Tool("ottla.cli.topics.get_offsets", "print offsets of partitions"),
+    "groups": Tool("ottla.cli.groups.groups", "list groups of all types"),
+    "delete-records": Tool("ottla.cli.topics.delete_records", "delete the records before an offset"),
+    "log-dirs": Tool("ottla.cli.topics.log_dirs", "print what is in the log directories of brokers"),
+    "cluster": Tool("ottla.cli.cluster.cluster", "print the cluster's id and endpoints, unregister brokers"),
+    "broker-api-versions": Tool("ottla.cli.cluster.broker_api_versions", "print which APIs the brokers serve"),
+    "features": Tool("ottla.cli.cluster.features", "print and change the levels of features"),
+    "metadata-quorum": Tool("ottla.cli.cluster.metadata_quorum", "describe and change the quorum of controllers"),
+    "leader-election": Tool("ottla.cli.topics.leader_election", "elect leaders of partitions"),
+}
+"""By the name after `kafka-`."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The entry point of every tool."""
+    called_as = os.path.basename(sys.argv[0])
+    name = called_as.removesuffix(".exe").removesuffix(".sh").removeprefix("kafka-")
+    return run(name, sys.argv[1:] if arguments is None else arguments)
+
+
+def run(name: str, arguments: list[str]) -> int:
+    tool = cast(Main, import_module(TOOLS[name].module).main)
+    try:
+        status = tool(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader, `head` perhaps, has seen enough. Python flushes once more at exit, to where nobody minds.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130

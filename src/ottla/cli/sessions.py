@@ -1,0 +1,76 @@
+"""Clients of a tool, made from its options. They are imported when one is made, not at a tool's start."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, TextIO
+
+from ottla.cli.failures import Terse
+from ottla.cli.options.reading import Given
+
+if TYPE_CHECKING:
+    from ottla.client.blocking.admin import Admin
+    from ottla.client.settings import ClientSettings
+
+
+def open_admin(
+    servers: str | None, *, controllers: str | None = None, config_file: str | None = None, **settings: object
+) -> Admin:
+    """An admin of the cluster. What the options say goes before what the file says.
+
+    Raises `ConfigError` for settings, and `OSError` for a file that cannot be read.
+    """
+    warnings.showwarning = _show_warning
+    from ottla.client.blocking.admin import Admin
+
+    _check_addresses(controllers or servers or "")
+    addresses = {"bootstrap_controllers" if controllers else "bootstrap_servers": controllers or servers}
+    if config_file is None:
+        return Admin(**addresses, **settings)
+    return Admin.from_properties(config_file, **addresses, **settings)
+
+
+def admin_settings(servers: str | None, *, config_file: str | None = None) -> ClientSettings:
+    """The same settings, for a tool that is closer to the brokers than an admin."""
+    warnings.showwarning = _show_warning
+    from ottla.client.settings import read_settings, read_settings_file
+    from ottla.config.scopes import Scope
+
+    _check_addresses(servers or "")
+    addresses: dict[str, object] = {"bootstrap_servers": servers}
+    if config_file is None:
+        return read_settings(Scope.ADMIN, None, addresses)
+    with open(config_file, "rb") as file:
+        return read_settings_file(Scope.ADMIN, file.read(), addresses)
+
+
+def admin_of(given: Given) -> Admin:
+    """By the options that most tools have."""
+    return open_admin(given.get("bootstrap-server"), config_file=given.get("command-config"))
+
+
+def _check_addresses(text: str) -> None:
+    """A name that cannot be resolved is told at once: a client would try for as long as its settings say."""
+    import socket
+
+    hosts = [address.rpartition(":")[0].rpartition("://")[2].strip("[] ") for address in text.split(",")]
+    for host in hosts:
+        try:
+            socket.getaddrinfo(host, None)
+            return
+        except (OSError, UnicodeError):
+            continue
+    raise Terse(f"No resolvable bootstrap urls given in bootstrap.servers: {text}")
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A line for people, who have no use for where in our code it was said."""
+    print(f"WARNING: {message}", file=file or sys.stderr)
