@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from ottla.client.settings import ClientSettings
 
 
-def open_admin(
-    servers: str | None, *, controllers: str | None = None, config_file: str | None = None, **settings: object
-) -> Admin:
-    """An admin of the cluster. What the options say goes before what the file says.
+def open_admin(servers: str | None, *, controllers: str | None = None, config_file: str | None = None) -> Admin:
+    """An admin of the cluster. The addresses go before those in the file.
 
     Raises `ConfigError` for settings, and `OSError` for a file that cannot be read.
     """
@@ -25,10 +23,9 @@ def open_admin(
     from ottla.client.blocking.admin import Admin
 
     _check_addresses(controllers or servers or "")
-    addresses = {"bootstrap_controllers" if controllers else "bootstrap_servers": controllers or servers}
-    if config_file is None:
-        return Admin(**addresses, **settings)
-    return Admin.from_properties(config_file, **addresses, **settings)
+    if config_file is not None:
+        return Admin.from_properties(config_file, bootstrap_servers=servers, bootstrap_controllers=controllers)
+    return Admin(bootstrap_servers=servers, bootstrap_controllers=controllers)
 
 
 def admin_settings(servers: str | None, *, config_file: str | None = None) -> ClientSettings:
