@@ -12,7 +12,7 @@ from beside import NAMES, Beside
 
 pytestmark = pytest.mark.interop
 
-MEMBER = Path(__file__).with_name("group_member.py")
+MEMBER = Path(__file__).with_name("member_process.py")
 
 
 @pytest.fixture(scope="module")
