@@ -40,11 +40,10 @@ def read(
             break
         found = segment.find(offset)
         if found:
-            position, header = found
             whole = end_of(segments, slot, log_end_offset) <= upper_bound
             end = segment.size if whole else segment.position_of_end(upper_bound)
-            wanted = max(max_bytes, header.size) if min_one_batch else max_bytes
-            return FileSlice(segment.file, position, max(min(wanted, end - position), 0))
+            wanted = max(max_bytes, found.header.size) if min_one_batch else max_bytes
+            return segment.slice(found, max(min(wanted, end - found.position), 0))
     return NOTHING
 
 

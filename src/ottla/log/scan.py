@@ -7,6 +7,7 @@ that runs past `end` is a `CorruptBatch`, before anything is read.
 
 from collections.abc import Iterator
 from struct import Struct
+from typing import NamedTuple
 
 from ottla.base.ports import File
 from ottla.records.batch import (
@@ -31,8 +32,17 @@ _MIN_CURRENT_LENGTH = HEADER_SIZE - LOG_OVERHEAD
 _MIN_LENGTH = 14
 
 
-def find_offset(file: File, position: int, end: int, offset: int) -> tuple[int, BatchHeader] | None:
-    """Position and header of the first batch, from `position` to `end`, that ends at or after `offset`."""
+class Found(NamedTuple):
+    """A batch that was looked for, and what was read with it: `window` has it at `at`, whole or not."""
+
+    position: int
+    header: BatchHeader
+    window: bytes = b""
+    at: int = 0
+
+
+def find_offset(file: File, position: int, end: int, offset: int) -> Found | None:
+    """The first batch, from `position` to `end`, that ends at or after `offset`."""
     window = file.read_at(position, min(_FIND_WINDOW, end - position)) if position < end else b""
     at, last_whole = 0, len(window) - HEADER_SIZE
     while at <= last_whole:
@@ -40,16 +50,30 @@ def find_offset(file: File, position: int, end: int, offset: int) -> tuple[int, 
         if magic != MAGIC or length < _MIN_CURRENT_LENGTH or position + at + LOG_OVERHEAD + length > end:
             break  # of an older format, or damaged
         if base_offset + last_offset_delta >= offset:
-            return position + at, peek_header(window, at)
+            return Found(position + at, peek_header(window, at), window, at)
         at += LOG_OVERHEAD + length
     return _find_scanning(file, position + at, end, offset)
 
 
-def _find_scanning(file: File, position: int, end: int, offset: int) -> tuple[int, BatchHeader] | None:
+def _find_scanning(file: File, position: int, end: int, offset: int) -> Found | None:
     for at, header in scan_headers(file, position, end):
         if header.last_offset >= offset:
-            return at, header
+            return Found(at, header)
     return None
+
+
+def start_after(data: bytes) -> tuple[int, int] | None:
+    """The offset after the last whole batch in `data`, which begins with one, and where in it that batch ends.
+
+    None if not even the first is whole, or not of the current format.
+    """
+    at, next_offset, last_whole = 0, -1, len(data) - HEADER_SIZE
+    while at <= last_whole:
+        base_offset, length, magic, last_offset_delta = _EXTENT.unpack_from(data, at)
+        if magic != MAGIC or length < _MIN_CURRENT_LENGTH or at + LOG_OVERHEAD + length > len(data):
+            break
+        at, next_offset = at + LOG_OVERHEAD + length, base_offset + last_offset_delta + 1
+    return (next_offset, at) if at else None
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:

@@ -17,12 +17,15 @@ from ottla.log import names
 from ottla.log.files import size_if_there
 from ottla.log.index import MAX_RELATIVE_OFFSET
 from ottla.log.log_config import LogConfig
-from ottla.log.scan import find_offset, scan_headers
+from ottla.log.outcomes import FileSlice
+from ottla.log.scan import Found, find_offset, scan_headers, start_after
 from ottla.log.segment_files import SegmentFiles
 from ottla.records.batch import NO_TIMESTAMP, BatchHeader
 from ottla.records.reader import read_records
 
 _MAX_FILE_SIZE = 0x7FFFFFFF
+# As many consumers of a partition may read a batch at a time, each from its own place, without asking the index.
+_MOST_STARTS = 64
 
 
 class _Room(NamedTuple):
@@ -42,6 +45,7 @@ class Segment(SegmentFiles):
         "_index_interval_bytes",
         "_known_max_timestamp",
         "_room",
+        "_starts",
         "created_ms",
         "has_failed_write",
         "size",
@@ -65,6 +69,8 @@ class Segment(SegmentFiles):
         self.size = size_if_there(disk, self.path(names.LOG))
         self._known_max_timestamp: tuple[int, int] | None = None
         self._first_timestamp: int | None = None
+        self._starts: dict[int, int] = {}
+        """Where batches begin that small readers will ask for next: offset to position. Known for a few of them."""
         self.has_failed_write = False
         """Whether there may be bytes behind the end, or have been and are not durably gone: for a clean stop."""
 
@@ -180,9 +186,24 @@ class Segment(SegmentFiles):
 
     # Reading
 
-    def find(self, offset: int) -> tuple[int, BatchHeader] | None:
-        """Position and header of the first batch that ends at or after `offset`."""
-        return find_offset(self.file, self.offset_index.position_before(offset), self.size, offset)
+    def find(self, offset: int) -> Found | None:
+        """The first batch that ends at or after `offset`."""
+        start = self._starts.pop(offset, None)
+        if start is None:
+            start = self.offset_index.position_before(offset)
+        return find_offset(self.file, start, self.size, offset)
+
+    def slice(self, found: Found, size: int) -> FileSlice:
+        """So many bytes from a batch on. If they have been read already, where a reader of them goes on is noted."""
+        data = found.window[found.at : found.at + size]
+        if len(data) < size:
+            return FileSlice(self.file, found.position, size)
+        following = start_after(data)
+        if following is not None:
+            if len(self._starts) >= _MOST_STARTS:
+                self._starts.pop(next(iter(self._starts)), None)
+            self._starts[following[0]] = found.position + following[1]
+        return FileSlice(self.file, found.position, size, data)
 
     def find_timestamp(self, timestamp: int, from_offset: int, end: int) -> tuple[int, int] | None:
         """Timestamp and offset of the first record at or after both `timestamp` and `from_offset`, before `end`.
@@ -200,7 +221,7 @@ class Segment(SegmentFiles):
     def position_of_end(self, offset: int) -> int:
         """Where the batches before `offset` end; `offset` is where a batch begins, or beyond the end."""
         found = self.find(offset)
-        return found[0] if found else self.size
+        return found.position if found else self.size
 
     def next_offset(self) -> int:
         """The offset after the last batch."""
@@ -249,7 +270,7 @@ class Segment(SegmentFiles):
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
         if found:
-            self._shorten(found[0])
+            self._shorten(found.position)
         self.file.sync()
         self._bytes_since_index_entry = 0
         self._first_timestamp = None
@@ -267,6 +288,7 @@ class Segment(SegmentFiles):
             self.file.truncate(size)
         self.size = size
         self._room = None
+        self._starts = {}
 
     def reset_indexes(self) -> None:
         """Forgets all that the indexes say, before they are rebuilt from the log."""

@@ -20,12 +20,14 @@ _PROBE_STRIDE = 128 << 10
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
 # Of a reply with files in it, at most so much is read and sent as bytes.
 _LITTLE_BYTES = 16 << 10
+# And so much if it has been read already.
+_COPIED_BYTES = 1 << 20
 # What is read at a time where files cannot be sent: about what a socket takes.
 _READ_BYTES = 256 << 10
 
 
 class FilePart(Protocol):
-    """A part of a file, to be sent as it is."""
+    """A part of a file, to be sent as it is. `data` are its bytes, if they have been read; else there is nothing."""
 
     @property
     def file(self) -> File | None: ...
@@ -33,6 +35,8 @@ class FilePart(Protocol):
     def position(self) -> int: ...
     @property
     def size(self) -> int: ...
+    @property
+    def data(self) -> bytes: ...
 
 
 class Region:
@@ -74,7 +78,7 @@ def pin_all(parts: list[Buffer | FilePart]) -> list[Buffer | Region]:
     would take four.
     """
     held: list[Buffer | Region] = []
-    has_files, to_read = False, _LITTLE_BYTES
+    has_files, to_read, to_copy = False, _LITTLE_BYTES, _COPIED_BYTES
     try:
         for part in parts:
             size = len(part)  # type: ignore[arg-type]
@@ -82,18 +86,22 @@ def pin_all(parts: list[Buffer | FilePart]) -> list[Buffer | Region]:
                 if size:
                     held.append(part)
             elif size:
-                little = _read_from_memory(part) if size <= to_read else None
+                little = _read_already(part, to_copy) or (_read_from_memory(part) if size <= to_read else None)
                 if little is None:
                     has_files = True
                     held.append(Region(part))
                 else:
-                    to_read -= size
+                    to_read, to_copy = to_read - size, to_copy - size
                     held.append(little)
     except Exception:
         for kept in held:
             release(kept)
         raise
     return held if has_files else [b"".join(held)]  # type: ignore[arg-type]
+
+
+def _read_already(part: FilePart, most_bytes: int) -> bytes | None:
+    return part.data if part.size <= most_bytes else None
 
 
 def _read_from_memory(part: FilePart) -> bytearray | None:

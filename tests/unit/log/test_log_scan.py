@@ -8,7 +8,7 @@ import pytest
 from partition_logs import at_offset, batch
 
 from ottla.base.ports import File
-from ottla.log.scan import find_offset, scan_batches, scan_headers
+from ottla.log.scan import find_offset, scan_batches, scan_headers, start_after
 from ottla.records.batch import CorruptBatch
 from ottla.testing.memory_disk import MemoryDisk
 
@@ -47,8 +47,24 @@ def test_an_offset_is_found_in_the_batch_that_the_headers_say(sizes: tuple[int, 
     written = three_batches(*sizes)
     file = file_of(b"".join(written))
     expected = list(scan_headers(file, 0, file.size()))
-    assert [find_offset(file, 0, file.size(), offset) for offset in range(4)] == [*expected, None]
-    assert find_offset(file, expected[1][0], file.size(), 2) == expected[2]
+    found = [find_offset(file, 0, file.size(), offset) for offset in range(4)]
+    assert [one and one[:2] for one in found] == [*expected, None]
+    for one in found[:3]:
+        assert one is not None
+        assert file.read_at(one.position, 100).startswith(one.window[one.at : one.at + 100])
+    again = find_offset(file, expected[1][0], file.size(), 2)
+    assert again is not None
+    assert again[:2] == expected[2]
+
+
+def test_the_offset_after_the_last_whole_batch() -> None:
+    first, second, third = three_batches(10, 20, 30)
+    whole = bytes(first + second)
+    assert start_after(whole) == (2, len(whole))
+    assert start_after(whole + bytes(third[:-1])) == (2, len(whole))
+    assert start_after(whole + bytes(third)) == (3, len(whole) + len(third))
+    assert start_after(bytes(first[:-1])) is None
+    assert start_after(b"") is None
 
 
 def test_an_offset_behind_damage_is_not_found_and_the_damage_is() -> None:

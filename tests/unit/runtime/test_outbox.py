@@ -181,6 +181,17 @@ def test_a_little_of_a_file_that_is_in_memory_becomes_bytes_and_pins_nothing(fil
     assert file.fileno() < 0
 
 
+def test_what_was_read_on_the_way_is_not_read_again(file):
+    parts = [FileSlice(file, 0, 30_000, b"x" * 30_000) for _ in range(3)]
+    assert pin_all([b"head", *parts]) == [b"head" + b"x" * 90_000]
+
+
+def test_no_more_than_a_megabyte_of_what_was_read_is_kept(file):
+    held = pin_all([FileSlice(file, 0, 700_000, bytes(700_000)) for _ in range(2)])
+    assert [type(part) for part in held] == [bytes, module.Region]
+    module.release(held[1])
+
+
 def test_more_of_a_file_than_a_little_is_sent_from_it(file):
     parts = [b"head", *(FileSlice(file, 0, 10_000) for _ in range(3))]
     held = pin_all(parts)
@@ -200,6 +211,7 @@ class Sizeable:
 
     file = None
     position = size = 5
+    data = b""
 
     def __len__(self) -> int:
         return 5

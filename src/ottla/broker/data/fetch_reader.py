@@ -170,5 +170,5 @@ def _begins_with_a_cut_batch(records: FileSlice) -> bool:
     """Whether not even the first batch is whole: it is of no use to the client, and would only take up room."""
     if records.size < LOG_OVERHEAD or records.file is None:
         return True
-    (length,) = _BATCH_LENGTH.unpack(records.file.read_at(records.position, LOG_OVERHEAD))
+    (length,) = _BATCH_LENGTH.unpack_from(records.data or records.file.read_at(records.position, LOG_OVERHEAD))
     return bool(LOG_OVERHEAD + length > records.size)
