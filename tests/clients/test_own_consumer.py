@@ -29,7 +29,11 @@ from ottla.errors import (
 )
 from ottla.testing.node import RunningNode
 
-QUICK = {"group.initial.rebalance.delay.ms": 0, "group.consumer.heartbeat.interval.ms": 500}
+QUICK = {
+    "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.heartbeat.interval.ms": 500,
+    "group.consumer.min.heartbeat.interval.ms": 500,
+}
 PROTOCOLS = ("classic", "consumer")
 PATIENCE_S = 30.0
 _numbers = count()

@@ -9,5 +9,6 @@ group_bond          what joins consumer and group member: revoking, assigning, t
 group_metadata      who the consumer is, for a transaction that commits its offsets
 cluster_queries     topics and partitions that are asked for apart from what is read
 consumer_metrics    counts and times under Kafka's names
+dead_letters        poison records, sent aside with the reason
 face                what the blocking and the asyncio consumer have in common
 """
