@@ -1,7 +1,9 @@
 """Our admin against our node and Apache Kafka: every family of calls, blocking and with asyncio."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from apache_kafka import ApacheKafka
@@ -42,6 +44,7 @@ from ottla.admin import (
 from ottla.config.values import Password
 from ottla.errors import (
     BrokerIdNotRegistered,
+    ClientClosed,
     DelegationTokenRequestNotAllowed,
     Disconnected,
     ElectionNotNeeded,
@@ -51,6 +54,7 @@ from ottla.errors import (
     InvalidRequest,
     InvalidTopic,
     InvalidUpdateVersion,
+    KafkaError,
     LogDirNotFound,
     NonEmptyGroup,
     NoReassignmentInProgress,
@@ -378,3 +382,47 @@ def test_what_needs_authentication_or_a_streams_application_is_told(broker: Targ
         admin.create_delegation_token(renewers=["User:alice"])
     missing = admin.describe_streams_groups(["nobody"]).errors["nobody"]
     assert type(missing) is (UnsupportedVersion if ours else GroupIdNotFound)
+
+
+def test_controllers_answer_without_a_broker(admin: Admin) -> None:
+    [endpoint] = admin.describe_metadata_quorum().nodes[1]
+    with Admin(bootstrap_controllers=f"{endpoint.host}:{endpoint.port}") as quorum:
+        described = quorum.describe_cluster()
+        assert described.cluster_id == admin.describe_cluster().cluster_id
+        assert described.controller == (1, endpoint.host, endpoint.port, None)
+        assert quorum.describe_metadata_quorum().leader_id == 1
+        defaults = ConfigResource.broker()
+        quorum.incremental_alter_configs({defaults: {"log.retention.ms": "77777777"}}).raise_first()
+        quorum.create_topics(["by-controller"]).raise_first()
+        assert quorum.list_partition_reassignments() == {}
+        with pytest.raises(UnsupportedVersion, match="METADATA"):
+            quorum.list_topics()
+    eventually(lambda: "by-controller" in {listing.name for listing in admin.list_topics()}, True)
+    eventually(lambda: admin.describe_configs([defaults])[defaults]["log.retention.ms"].value, "77777777")
+
+
+def test_a_call_waits_for_a_broker_that_comes_back_and_leaves_no_thread_behind() -> None:
+    before = set(threading.enumerate())
+    with RunningNode() as node:
+        with Admin(bootstrap_servers=node.bootstrap) as admin:
+            made(admin, "stays")
+            node.kill()
+            with pytest.raises(KafkaError) as told:
+                admin.list_topics(timeout_ms=300)
+            assert told.value.retriable
+            with ThreadPoolExecutor(3) as threads:
+                waiting = [threads.submit(admin.describe_topics, ["stays"]) for _ in range(3)]
+                node.start()
+                assert [one.result(30)["stays"].name for one in waiting] == ["stays"] * 3
+        with pytest.raises(ClientClosed):
+            admin.list_topics()
+    assert set(threading.enumerate()) <= before
+
+
+def test_what_was_asked_is_counted(broker: Target) -> None:
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        assert admin.metrics()["request-total"] == 0
+        admin.list_topics()
+        counted = admin.metrics()
+    assert (counted["request-total"], counted["response-total"]) == (1, 1)
+    assert 0 < counted["request-latency-avg"] <= counted["request-latency-max"]

@@ -33,7 +33,7 @@ class FakeCluster:
         self.clock = FixedClock()
         self.timers = StepTimers(self.clock)
         self.world = ClientWorld(self.clock, self.timers, random.Random(1), cast(Any, None), self._report)
-        self.settings = read_settings(Scope.ADMIN, {"bootstrap.servers": "fake:1"}, settings)
+        self.settings = read_settings(Scope.ADMIN, None, {"bootstrap_servers": "fake:1", **settings})
         self.backoff = Backoff(100, 1000)
         self.view = ClusterView({node: Broker(node, "fake", node) for node in range(1, count + 1)}, 1, "cluster")
         self.asked: list[tuple[int, Message]] = []
@@ -67,9 +67,8 @@ class FakeCluster:
     ) -> Promise[Any]:
         if api_key is None:
             api_key = request._schema.api_key
-        name = "".join(word.title() for word in ApiKey(api_key).name.split("_")) + "Request"
         if callable(request):
-            request = request(self.newest.get(name, all_apis()[api_key].stable_versions[-1]))
+            request = request(self._newest(api_key))
         self.asked.append((node_id, request))
         answer = self._answers[type(request).__name__]
         if isinstance(answer, list):
@@ -79,8 +78,15 @@ class FakeCluster:
         return Promise.rejected(answer) if isinstance(answer, KafkaError) else Promise.resolved(answer)
 
     def versions_of(self, node_id: int) -> Promise[ApiVersions]:
-        versions = {key: (fact.stable_versions[0], fact.stable_versions[-1]) for key, fact in all_apis().items()}
-        return Promise.resolved(ApiVersions(dict(versions)))
+        bounds = {
+            key: (fact.stable_versions[0], self._newest(key))
+            for key, fact in all_apis().items()
+            if fact.stable_versions
+        }
+        return Promise.resolved(ApiVersions(bounds))
+
+    def _newest(self, api_key: int) -> int:
+        return self.newest.get(_request_name(api_key), all_apis()[api_key].stable_versions[-1])
 
     def least_busy(self) -> int:
         return min(self.view.brokers)
@@ -94,3 +100,7 @@ class FakeCluster:
 
     def _report(self, error: Exception) -> None:
         raise error
+
+
+def _request_name(api_key: int) -> str:
+    return "".join(word.title() for word in ApiKey(api_key).name.split("_")) + "Request"
