@@ -13,8 +13,8 @@ from simulated_cluster import PORT
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
-from ottla.client.membership.classic_member import ClassicMember
-from ottla.client.membership.consumer_member import ConsumerGroupMember
+from ottla.client.membership.classic.classic_member import ClassicMember
+from ottla.client.membership.consumer.consumer_member import ConsumerGroupMember
 from ottla.client.membership.member import NO_GENERATION, Member, MemberSettings
 from ottla.client.promise import Promise
 from ottla.client.settings import read_settings

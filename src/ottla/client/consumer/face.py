@@ -12,8 +12,8 @@ from ottla.client.consumer.group_bond import GroupBond, RebalanceListener
 from ottla.client.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.client.consumer.offsets.consumed_offsets import OnCommitted
 from ottla.client.consumer.offsets.offset_lookup import FoundOffset
-from ottla.client.membership.classic_member import ClassicMember
-from ottla.client.membership.consumer_member import ConsumerGroupMember
+from ottla.client.membership.classic.classic_member import ClassicMember
+from ottla.client.membership.consumer.consumer_member import ConsumerGroupMember
 from ottla.client.membership.member import Identity, Member, MemberSettings
 from ottla.client.settings import ClientSettings
 from ottla.client.topic_partition import OffsetAndMetadata, OffsetAndTimestamp

@@ -11,7 +11,7 @@ from ottla.client.membership.assignors import ASSIGNORS
 from ottla.client.membership.assignors.assignor import MemberSubscription
 from ottla.client.membership.assignors.java_order import in_hash_order, partition_hash, text_hash, text_order
 from ottla.client.membership.assignors.sticky_data import Held, read_generation, read_held, write_held
-from ottla.client.membership.consumer_protocol import read_assignment, read_subscription
+from ottla.client.membership.classic.consumer_protocol import read_assignment, read_subscription
 
 GROUPS = [
     json.loads(line)

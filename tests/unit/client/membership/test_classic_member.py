@@ -8,8 +8,8 @@ from group_rig import GROUP, GroupRig, partitions
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import FencedInstanceId, GroupMaxSizeReached, UnsupportedVersion
 from ottla.client.membership.assignors.assignor import MemberSubscription
-from ottla.client.membership.classic_member import ClassicMember
-from ottla.client.membership.consumer_protocol import (
+from ottla.client.membership.classic.classic_member import ClassicMember
+from ottla.client.membership.classic.consumer_protocol import (
     read_assignment,
     read_subscription,
     write_assignment,

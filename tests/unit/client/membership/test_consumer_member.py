@@ -7,7 +7,7 @@ from group_rig import GroupRig, partitions
 
 from ottla.base.ids import Uuid
 from ottla.client.errors import FencedInstanceId, UnreleasedInstanceId, UnsupportedVersion
-from ottla.client.membership.consumer_member import ConsumerGroupMember
+from ottla.client.membership.consumer.consumer_member import ConsumerGroupMember
 from ottla.client.membership.member import Identity, LeaveBehaviour
 from ottla.testing.scripted_brokers import DROP, KEEP
 from ottla.wire.errors import ErrorCode

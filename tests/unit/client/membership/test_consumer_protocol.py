@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.ids import TopicPartition
 from ottla.client.membership.assignors.assignor import MemberSubscription
-from ottla.client.membership.consumer_protocol import (
+from ottla.client.membership.classic.consumer_protocol import (
     MalformedMemberData,
     read_assignment,
     read_subscription,

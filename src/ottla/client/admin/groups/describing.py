@@ -186,7 +186,7 @@ def _classic_group(told: Any, coordinator: Broker) -> Outcome[ClassicGroupDescri
 
 
 def _classic_member(told: Any, protocol: str) -> GroupMember:
-    from ottla.client.membership.consumer_protocol import read_assignment
+    from ottla.client.membership.classic.consumer_protocol import read_assignment
 
     assignment: tuple[TopicPartition, ...] = ()
     if protocol == CONSUMER_PROTOCOL and told.member_assignment:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ottla.client.errors import KafkaError, error_for
-from ottla.client.membership.classic_requests import heartbeat_request
+from ottla.client.membership.classic.classic_requests import heartbeat_request
 from ottla.client.membership.group_coordinator import GroupCoordinator
 from ottla.client.membership.member import Identity, MemberSettings
 from ottla.client.network.backoff import Backoff

@@ -19,18 +19,18 @@ from ottla.base.ids import TopicPartition, random_uuid, uuid_text
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
 from ottla.client.errors import KafkaError, UnsupportedVersion, error_for
-from ottla.client.membership.consumer_heartbeat import (
+from ottla.client.membership.consumer.consumer_heartbeat import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
     STATIC_LEAVING_EPOCH,
     ConsumerHeartbeat,
     Share,
 )
+from ottla.client.membership.consumer.topic_names import TopicNames
 from ottla.client.membership.group_coordinator import GroupCoordinator
 from ottla.client.membership.listening import done, in_order
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, MemberSettings, MembershipListener
 from ottla.client.membership.poll_deadline import PollDeadline
-from ottla.client.membership.topic_names import TopicNames
 from ottla.client.network.backoff import Backoff
 from ottla.client.promise import Promise, spawn
 from ottla.wire.apis import ApiKey

@@ -25,10 +25,10 @@ from ottla.client.cluster.coordinators import Coordinators
 from ottla.client.errors import InconsistentGroupProtocol, KafkaError, error_for
 from ottla.client.membership.assignors import assignors_for
 from ottla.client.membership.assignors.assignor import COOPERATIVE, EAGER, Assignor, Division
-from ottla.client.membership.classic_heartbeats import ClassicHeartbeats
-from ottla.client.membership.classic_leader import ClassicLeader
-from ottla.client.membership.classic_requests import join_request, leave_request, sync_request
-from ottla.client.membership.consumer_protocol import PROTOCOL_TYPE, read_assignment
+from ottla.client.membership.classic.classic_heartbeats import ClassicHeartbeats
+from ottla.client.membership.classic.classic_leader import ClassicLeader
+from ottla.client.membership.classic.classic_requests import join_request, leave_request, sync_request
+from ottla.client.membership.classic.consumer_protocol import PROTOCOL_TYPE, read_assignment
 from ottla.client.membership.group_coordinator import GroupCoordinator
 from ottla.client.membership.listening import done, in_order
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, MemberSettings, MembershipListener

@@ -7,7 +7,7 @@ from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.view import ClusterView, TopicView
 from ottla.client.errors import RequestTimedOut
 from ottla.client.membership.assignors.assignor import Assignor, Division, Racks, Topics
-from ottla.client.membership.consumer_protocol import read_subscription
+from ottla.client.membership.classic.consumer_protocol import read_subscription
 
 _NO_RACKS: Racks = frozenset()
 

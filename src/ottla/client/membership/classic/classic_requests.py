@@ -5,7 +5,7 @@ from typing import Final
 
 from ottla.base.ids import TopicPartition
 from ottla.client.membership.assignors.assignor import Assignor, Division, MemberSubscription
-from ottla.client.membership.consumer_protocol import PROTOCOL_TYPE, write_assignment, write_subscription
+from ottla.client.membership.classic.consumer_protocol import PROTOCOL_TYPE, write_assignment, write_subscription
 from ottla.client.membership.member import NO_GENERATION, Identity, MemberSettings
 from ottla.wire.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
