@@ -20,12 +20,14 @@ Timers have names. A timer that is set again is moved; one that is set to None i
 another command. If that could not be written, the driver lets the timer fire again a little later.
 
 Every record is about one subject: a group, a transactional id. A command, a record or a timer of a subject that raises
-has found a broken invariant. The driver names it in its log and takes that subject offline (`take_offline`): nothing is
-decided about it any more until the partition is loaded anew. The others are served as before.
+has found a broken invariant, or may leave soft state half changed. The driver names it in its log and takes that
+subject offline (`take_offline`): nothing is decided about it any more until the partition is loaded anew. The others
+are served as before. A command that only reads state while it decides, as all do of a machine without soft state, costs
+its own client an error and no more, unless it was an assertion that failed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from ottla.records.kernel import Record
 from ottla.wire.errors import ErrorCode
@@ -108,6 +110,9 @@ class CoordinatorDecision(NamedTuple, Generic[ReplyT]):
 
 class CoordinatorMachine:
     """The state of one partition of a coordinator's topic. See the module."""
+
+    has_soft_state: ClassVar[bool] = True
+    """Whether commands may change something while they decide. An entry that nothing refers to is no change."""
 
     def subject_of(self, key: Message) -> str | None:
         """The group or transactional id that records with this key are about; None if the kind is not known."""

@@ -162,10 +162,13 @@ class CoordinatedPartition(Generic[MachineT]):
         then: Callable[[ReplyT], None],
         failed: Callable[[ErrorCode], None],
         subject: str | None = None,
+        *,
+        only_reads: bool = False,
     ) -> None:
         """Lets the machine decide, and hands its reply to `then` once everything that it rests on is committed.
 
-        `subject` is what the decision is about; None: the partition as a whole.
+        `subject` is what the decision is about; None: the partition as a whole. `only_reads`: the command changes no
+        soft state while it decides, so that one that raises half-way leaves everything as it was.
         """
         error = self._refusal_of(subject)
         if error:
@@ -175,7 +178,11 @@ class CoordinatedPartition(Generic[MachineT]):
         try:
             decision = decide(self.machine, now_ms)
         except Exception as problem:
-            self.take_offline(subject, problem)
+            is_harmless = only_reads or not self.machine.has_soft_state
+            if is_harmless and subject is not None and not isinstance(problem, AssertionError):
+                _log.exception("nothing could be decided about %s of %s", subject, self.partition.name)
+            else:
+                self.take_offline(subject, problem)
             failed(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         self._carry_out(decision, then, failed, subject, now_ms)

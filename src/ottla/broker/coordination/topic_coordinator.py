@@ -108,13 +108,12 @@ class TopicCoordinator(Generic[MachineT]):
         decide: Callable[[MachineT, int], CoordinatorDecision[ReplyT]],
         then: Callable[[ReplyT], None],
         failed: Callable[[ErrorCode], None],
+        *,
+        only_reads: bool = False,
     ) -> None:
         """Lets the machine of the key's partition decide; see `CoordinatedPartition.submit`."""
-        led = self.find(key)
-        if led is None:
-            failed(ErrorCode.NOT_COORDINATOR)
-        else:
-            led.submit(decide, then, failed, key)
+        if (led := self._find_or_refuse(key, failed)) is not None:
+            led.submit(decide, then, failed, key, only_reads=only_reads)
 
     def query(
         self,
@@ -124,8 +123,11 @@ class TopicCoordinator(Generic[MachineT]):
         failed: Callable[[ErrorCode], None],
     ) -> None:
         """Reads state, and tells of it once all that it came from is committed."""
+        if (led := self._find_or_refuse(key, failed)) is not None:
+            led.query(read, then, failed, key)
+
+    def _find_or_refuse(self, key: str, failed: Callable[[ErrorCode], None]) -> CoordinatedPartition[MachineT] | None:
         led = self.find(key)
         if led is None:
             failed(ErrorCode.NOT_COORDINATOR)
-        else:
-            led.query(read, then, failed, key)
+        return led

@@ -42,6 +42,7 @@ def handle_offset_commit(
         lambda machine, now_ms: machine.commit_offsets(request, context.api_version, now_ms),
         reply,
         lambda error: reply(_write_error(error)),
+        only_reads=True,
     )
 
 

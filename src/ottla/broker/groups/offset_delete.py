@@ -40,6 +40,7 @@ def handle_offset_delete(
         lambda machine, now_ms: machine.delete_offsets(request, now_ms),
         reply,
         lambda error: respond(OffsetDeleteResponse(error_code=error)),
+        only_reads=True,
     )
 
 

@@ -115,6 +115,7 @@ class _Commit:
             lambda machine, now_ms: machine.commit_offsets_in_transaction(request, now_ms, api_version=self._version),
             lambda outcome: self._fail(outcome) if isinstance(outcome, ErrorCode) else self._reply(outcome),
             self._fail,
+            only_reads=True,
         )
 
     def _fail(self, error: ErrorCode) -> None:

@@ -47,6 +47,8 @@ _Ids = Callable[[], int | None]
 class TransactionCoordinator(CoordinatorMachine):
     """See the module."""
 
+    has_soft_state = False
+
     def __init__(self, settings: TransactionSettings, take_producer_id: _Ids, markers: Waiter) -> None:
         self.transactions: dict[str, Transaction] = {}
         self._settings = settings

@@ -49,6 +49,37 @@ def test_a_command_that_raises_takes_its_subject_offline(caplog: pytest.LogCaptu
     ]
 
 
+@pytest.mark.parametrize("is_known_by", ["the command", "the machine"])
+def test_a_command_that_only_reads_costs_its_client_alone(
+    is_known_by: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench()
+    put(bench, "a", 1)
+    waiting, told = Told(), Told()
+    bench.made[0].waiting = [waiting]
+    monkeypatch.setattr(Numbers, "has_soft_state", is_known_by == "the command")
+    bench.coordinator.submit("a", raises, told.then, told.failed, only_reads=is_known_by == "the command")
+    assert told.errors == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert waiting.errors == []
+    assert put(bench, "a", 2).replies == ["a: 1 -> 2"]
+    [logged] = [entry for entry in caplog.records if entry.levelno == logging.ERROR]
+    assert logged.getMessage() == "nothing could be decided about a of numbers-0"
+    assert logged.exc_info is not None
+
+
+def test_an_assertion_takes_its_subject_offline_whatever_the_command() -> None:
+    bench = Bench()
+    put(bench, "a", 1)
+
+    def contradicts(*_: Any) -> Any:
+        raise AssertionError("a state that cannot be")
+
+    told = Told()
+    bench.coordinator.submit("a", contradicts, told.then, told.failed, only_reads=True)
+    assert told.errors == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert put(bench, "a", 2).errors == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
 def test_a_record_that_raises_takes_its_subject_offline_and_is_not_written() -> None:
     bench = Bench()
     put(bench, "a", 1), put(bench, "b", 1)
