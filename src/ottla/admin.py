@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ottla.client.admin.access.acls import PatternType as PatternType
     from ottla.client.admin.access.quotas import ANY_NAME as ANY_NAME
     from ottla.client.admin.access.quotas import QuotaEntity as QuotaEntity
+    from ottla.client.admin.access.scram import Password as Password
     from ottla.client.admin.access.scram import ScramCredential as ScramCredential
     from ottla.client.admin.access.scram import ScramDeletion as ScramDeletion
     from ottla.client.admin.access.scram import ScramMechanism as ScramMechanism
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "access.acls": "AclBinding AclFilter AclPermission AclResourceType DeletedAcl PatternType",
     "access.quotas": "ANY_NAME QuotaEntity",
-    "access.scram": "ScramCredential ScramDeletion ScramMechanism ScramUpsertion",
+    "access.scram": "Password ScramCredential ScramDeletion ScramMechanism ScramUpsertion",
     "access.tokens": "DelegationToken",
     "cluster_nodes": "ClusterDescription",
     "configs": (

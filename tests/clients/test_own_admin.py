@@ -31,6 +31,7 @@ from ottla.admin import (
     GroupType,
     NewTopic,
     OffsetSpec,
+    Password,
     PatternType,
     QuotaEntity,
     ResourceType,
@@ -41,7 +42,6 @@ from ottla.admin import (
     TopicPartitionReplica,
     TransactionState,
 )
-from ottla.config.values import Password
 from ottla.errors import (
     BrokerIdNotRegistered,
     ClientClosed,

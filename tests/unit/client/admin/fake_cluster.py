@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from ottla.client.admin.asking import Asking
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.view import ClusterView
-from ottla.client.errors import KafkaError
+from ottla.client.errors import KafkaError, UnsupportedVersion
 from ottla.client.network.api_versions import ApiVersions
 from ottla.client.network.backoff import Backoff
 from ottla.client.promise import Promise, spawn
@@ -18,6 +18,8 @@ from ottla.config.scopes import Scope
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
 from ottla.wire.apis import ApiKey, all_apis
+from ottla.wire.faults import EncodeError
+from ottla.wire.frame import encode_request
 from ottla.wire.message import Message
 
 T = TypeVar("T")
@@ -39,7 +41,7 @@ class FakeCluster:
         self.asked: list[tuple[int, Message]] = []
         self.refreshes = 0
         self.newest: dict[str, int] = {}
-        """The newest version that brokers know of a request, if it is not ours."""
+        """The newest version that brokers know of a request, if it is not ours; -1 if they do not know it."""
         self._answers: dict[str, Any] = {}
         self.asking = Asking(cast(Cluster, self))
 
@@ -67,8 +69,15 @@ class FakeCluster:
     ) -> Promise[Any]:
         if api_key is None:
             api_key = request._schema.api_key
+        version = self._newest(api_key) if newest is None else min(self._newest(api_key), newest)
+        if version < all_apis()[api_key].stable_versions[0]:
+            return Promise.rejected(UnsupportedVersion(f"the broker does not serve {ApiKey(api_key).name}"))
         if callable(request):
-            request = request(self._newest(api_key))
+            request = request(version)
+        try:
+            encode_request(request, version, 1, None)
+        except EncodeError as problem:
+            return Promise.rejected(problem)
         self.asked.append((node_id, request))
         answer = self._answers[type(request).__name__]
         if isinstance(answer, list):
@@ -83,7 +92,7 @@ class FakeCluster:
             for key, fact in all_apis().items()
             if fact.stable_versions
         }
-        return Promise.resolved(ApiVersions(bounds))
+        return Promise.resolved(ApiVersions({key: both for key, both in bounds.items() if both[0] <= both[1]}))
 
     def _newest(self, api_key: int) -> int:
         return self.newest.get(_request_name(api_key), all_apis()[api_key].stable_versions[-1])

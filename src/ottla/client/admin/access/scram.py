@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ottla.client.admin.asking import Asking, never
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.errors import error_for
-from ottla.config.values import Password
+from ottla.config.values import Password as Password
 from ottla.wire import messages
 
 _SALT_BYTES = 20
