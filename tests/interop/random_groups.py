@@ -17,8 +17,8 @@ from typing import Any
 from apache_kafka import java
 
 from ottla.base.ids import TopicPartition
-from ottla.client.membership.assignors import ASSIGNORS
 from ottla.client.membership.assignors.assignor import MemberSubscription, Topics
+from ottla.client.membership.assignors.by_name import ASSIGNORS
 from ottla.client.membership.classic.consumer_protocol import read_assignment, read_subscription, write_subscription
 
 CLIENT_IDS = ("consumer", "c", "billing-é", "\U0001f600", "\uffee")  # the last two: Java sorts them by UTF-16 units

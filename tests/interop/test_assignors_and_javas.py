@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from random_groups import decided_by_kafka, decided_by_us, random_group, read_decided
 
-from ottla.client.membership.assignors import ASSIGNORS
+from ottla.client.membership.assignors.by_name import ASSIGNORS
 from ottla.client.membership.assignors.sticky_data import read_held
 
 pytestmark = pytest.mark.interop

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ottla.base.ids import TopicPartition
-from ottla.client.membership.assignors import ASSIGNORS
 from ottla.client.membership.assignors.assignor import MemberSubscription
+from ottla.client.membership.assignors.by_name import ASSIGNORS
 from ottla.client.membership.assignors.java_order import in_hash_order, partition_hash, text_hash, text_order
 from ottla.client.membership.assignors.sticky_data import Held, read_generation, read_held, write_held
 from ottla.client.membership.classic.consumer_protocol import read_assignment, read_subscription

@@ -23,8 +23,8 @@ from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
 from ottla.client.errors import InconsistentGroupProtocol, KafkaError, error_for
-from ottla.client.membership.assignors import assignors_for
 from ottla.client.membership.assignors.assignor import COOPERATIVE, EAGER, Assignor, Division
+from ottla.client.membership.assignors.by_name import assignors_for
 from ottla.client.membership.classic.classic_heartbeats import ClassicHeartbeats
 from ottla.client.membership.classic.classic_leader import ClassicLeader
 from ottla.client.membership.classic.classic_requests import join_request, leave_request, sync_request
