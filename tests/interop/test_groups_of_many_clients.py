@@ -37,6 +37,7 @@ QUICK_SESSIONS = {
     "group.consumer.min.heartbeat.interval.ms": 1000,
     "group.consumer.heartbeat.interval.ms": 1000,
     "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.migration.policy": "bidirectional",
 }
 
 
@@ -103,10 +104,10 @@ def _java_command(bootstrap: str, group: str, topic: str, strategy: str) -> list
 class MixedGroup:
     """A topic, and the readers of one group on it."""
 
-    def __init__(self, bootstrap: str, strategy: str) -> None:
+    def __init__(self, bootstrap: str, strategy: str, topic: str) -> None:
         self.bootstrap = bootstrap
         self.strategy = strategy
-        self.topic = f"mixed-{strategy}"
+        self.topic = topic
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)])[self.topic].result(END_TIMEOUT_S)
         self.readers: list[Reader] = []
@@ -114,13 +115,15 @@ class MixedGroup:
         self._producer = Producer({"bootstrap.servers": bootstrap})
         self._rounds = 0
 
-    def start(self, kind: str) -> Reader:
-        reader = Reader(kind, self.bootstrap, f"group-of-{self.topic}", self.topic, self.strategy)
+    def start(self, kind: str, strategy: str | None = None) -> Reader:
+        reader = Reader(kind, self.bootstrap, f"group-of-{self.topic}", self.topic, strategy or self.strategy)
         self.readers.append(reader)
         return reader
 
-    def end(self, kind: str, how: signal.Signals) -> None:
-        reader = next(one for one in self.readers if one.kind == kind)
+    def end_one(self, kind: str, how: signal.Signals) -> None:
+        self.end(next(one for one in self.readers if one.kind == kind), how)
+
+    def end(self, reader: Reader, how: signal.Signals) -> None:
         self.readers.remove(reader)
         self.gone.append(reader)
         reader.end(how)
@@ -168,7 +171,7 @@ class MixedGroup:
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "consumer"])
 def test_a_mixed_group_reads_on_through_joins_leaves_and_kills(node: Target, strategy: str) -> None:
-    group = MixedGroup(node.bootstrap, strategy)
+    group = MixedGroup(node.bootstrap, strategy, f"mixed-{strategy}")
     try:
         for kind in ("java", "ottla", "confluent"):
             group.start(kind)
@@ -176,13 +179,37 @@ def test_a_mixed_group_reads_on_through_joins_leaves_and_kills(node: Target, str
         for first, second in (("java", "ottla"), ("ottla", "confluent"), ("confluent", "java")):
             group.start(first)
             group.wait_until_all_read()
-            group.end(first, signal.SIGKILL)
+            group.end_one(first, signal.SIGKILL)
             group.is_read()
-            group.end(second, signal.SIGTERM)
+            group.end_one(second, signal.SIGTERM)
             group.is_read()
             group.start(second)
             group.wait_until_all_read()
         assert {reader.kind for reader in group.readers} == {"java", "ottla", "confluent"}
+        group.check_nothing_is_missed()
+    finally:
+        group.close()
+
+
+def test_a_group_changes_its_protocol_under_members_of_both(node: Target) -> None:
+    """From classic to new when the first member speaks that, and back when the last one has gone."""
+    group = MixedGroup(node.bootstrap, "cooperative-sticky", "migrated")
+    try:
+        classic = [group.start("ottla"), group.start("java")]
+        group.wait_until_all_read()
+        new = []
+        for kind in ("ottla", "java"):
+            new.append(group.start(kind, "consumer"))
+            group.wait_until_all_read()
+        group.end(classic[0], signal.SIGKILL)
+        group.is_read()
+        group.end(classic[1], signal.SIGTERM)
+        group.is_read()
+        group.start("ottla")
+        group.wait_until_all_read()
+        for reader in new:
+            group.end(reader, signal.SIGTERM)
+            group.is_read()
         group.check_nothing_is_missed()
     finally:
         group.close()

@@ -71,6 +71,12 @@ class Group:
         if self.members:
             self.members.pop(self.chance.randrange(len(self.members))).kill()
 
+    def drop(self) -> None:
+        """Connections break a few steps after they were used, or in the midst of it."""
+        for member in self.members:
+            if self.chance.random() < 0.5:
+                member.client.drop_connections()
+
     def hang(self) -> None:
         if self.members:
             self.chance.choice(self.members).is_hanging = True
@@ -131,6 +137,12 @@ def play(group: Group, *events: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_group_settles_through_joins_leaves_kills_and_hanging_applications(protocol: str, seed: int) -> None:
     play(Group(seed, (protocol,)), "join", "join", "leave", "kill", "hang", "wake")
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("protocol", ["range", "cooperative-sticky", "consumer"])
+def test_a_group_settles_through_connections_that_break(protocol: str, seed: int) -> None:
+    play(Group(seed, (protocol,)), "join", "drop", "drop", "leave")
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -37,6 +37,7 @@ class SimulatedTransport:
         self._connection = connection
         self._node = node
         self._find_node = find_node
+        self._is_broken = False
         self._watcher: Watcher | None = None
         self._reads = self._writes = False
         self._read_ahead = b""
@@ -79,7 +80,12 @@ class SimulatedTransport:
 
     @property
     def _is_gone(self) -> bool:
-        return self._find_node() is not self._node
+        return self._is_broken or self._find_node() is not self._node
+
+    def break_off(self) -> None:
+        """What is under way in either direction is lost, or not: the client cannot know."""
+        self._is_broken = True
+        self._connection.close()
 
     def exchange(self) -> bool:
         """Calls the watcher for what is ready. The simulation calls it all the time."""
@@ -147,6 +153,11 @@ class ClientInSimulation:
 
         self.timers.after(0.0, connect)
         return dialling
+
+    def drop_connections(self) -> None:
+        """All of them break. The client may connect again."""
+        for transport in self._transports:
+            transport.break_off()
 
     def kill(self) -> None:
         self.timers.close()
