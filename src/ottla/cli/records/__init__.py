@@ -1,0 +1,13 @@
+"""Records in and out of a cluster from the command line: `ottla tail`, `consume`, `produce` and `copy`.
+
+`tail`, `consume`, `produce`, `copy_command`   the commands
+`connecting`        the options that name a cluster, and clients made from them
+`reading_range`     where reading begins and ends: offsets from ends, counts and times
+`moments`           times as people write them
+`record_filter`     which records are wanted
+`decoding`          bytes to something to look at, with plug-ins
+`record_json`       records as JSON lines, there and back
+`json_colours`      JSON on a terminal
+`progress`          how many and how fast, on a terminal
+`copy_progress`     where a copy goes on after it was stopped
+"""

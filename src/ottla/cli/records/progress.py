@@ -1,0 +1,50 @@
+"""How many records, how fast and how far: one line on a terminal that is written over, and a last one in the end.
+
+Where standard error is not a terminal there is the last line alone.
+"""
+
+import sys
+import time
+from typing import TextIO
+
+_EVERY_S = 0.2
+
+
+class Progress:
+    def __init__(self, verb: str, *, stream: TextIO | None = None, is_quiet: bool = False) -> None:
+        self.count = 0
+        self.size_bytes = 0
+        self._verb = verb
+        self._stream = stream or sys.stderr
+        self._is_quiet = is_quiet
+        self._is_live = self._stream.isatty() and not is_quiet
+        self._began_s = self._shown_s = time.monotonic()
+
+    def add(self, size_bytes: int) -> None:
+        self.count += 1
+        self.size_bytes += size_bytes
+        if self._is_live and not self.count % 64:
+            self.show()
+
+    def show(self) -> None:
+        """Also for a while in which nothing came."""
+        now_s = time.monotonic()
+        if self._is_live and now_s - self._shown_s >= _EVERY_S:
+            self._shown_s = now_s
+            self._stream.write(f"\r\033[K{self._line(now_s)}")
+            self._stream.flush()
+
+    def end(self, remark: str = "") -> None:
+        if self._is_quiet:
+            return
+        clear = "\r\033[K" if self._is_live else ""
+        more = f", {remark}" if remark else ""
+        print(f"{clear}{self._line(time.monotonic())}{more}", file=self._stream)
+
+    def _line(self, now_s: float) -> str:
+        seconds = max(now_s - self._began_s, 0.001)
+        size = self.size_bytes / 1e6
+        return (
+            f"{self.count:,} records {self._verb}, {size:,.1f} MB in {seconds:.1f} s "
+            f"({self.count / seconds:,.0f} records/s, {size / seconds:.1f} MB/s)"
+        )

@@ -1,0 +1,258 @@
+"""`ottla produce`, `consume`, `tail` and `copy` against a node."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla import Producer
+from ottla.cli.main import main
+from ottla.testing import Broker
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(node: Broker, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs a command of `ottla` and returns what it printed; what it complained of is kept in `run.err`."""
+
+    def command(name: str, *words: str, status: int = 0) -> str:
+        found = main([name, *words, "-b", node.bootstrap])
+        out, err = capfdbinary.readouterr()
+        command.err = err.decode()  # type: ignore[attr-defined]
+        assert found == status, err
+        return out.decode(errors="replace")
+
+    return command
+
+
+@pytest.fixture
+def topic(node: Broker, request: pytest.FixtureRequest) -> str:
+    name = request.node.name.replace("[", "-").replace("]", "")
+    node.create_topic(name, partitions=2)
+    return str(name)
+
+
+@pytest.fixture
+def orders(node: Broker, topic: str) -> str:
+    """Ten records, five in each partition, a second apart."""
+    with Producer(bootstrap_servers=node.bootstrap) as producer:
+        for number in range(10):
+            producer.send(
+                topic,
+                json.dumps({"number": number, "name": f"order {number}"}).encode(),
+                f"customer-{number % 3}".encode(),
+                partition=number % 2,
+                timestamp_ms=1_700_000_000_000 + number * 1000,
+                headers=[("trace", str(number).encode()), ("empty", None)] if number % 5 == 0 else None,
+            )
+    return topic
+
+
+def values(lines: str) -> list[int]:
+    return sorted(json.loads(line)["number"] for line in lines.splitlines())
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+# Producing
+
+
+def test_every_line_is_a_record(run: Run, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, b"one\ntwo\r\n\nfour")
+    run("produce", topic, "-p", "0")
+    assert run("consume", topic, "-q") == "one\ntwo\n\nfour\n"
+
+
+def test_keys_stand_before_a_separator(run: Run, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, b"k1=v=1\nnone\n")
+    run("produce", topic, "--key-separator", "=", status=1)
+    assert "standard input, line 2: no '=' in it" in run.err  # type: ignore[attr-defined]
+    assert run("consume", topic, "-q", "--key-separator", "|") == "k1|v=1\n"
+
+
+def test_json_lines_come_back_as_they_went(run: Run, topic: str, tmp_path: Path) -> None:
+    lines = [
+        {"key": "k", "value": "text", "partition": 1, "timestamp": 5, "headers": [["a", "x"], ["a", None]]},
+        {"key": None, "value_base64": "//8=", "partition": 1, "timestamp": 6},
+        {"key": "tombstone", "value": None, "partition": 1, "timestamp": 7, "headers": [["b", {"base64": "/w=="}]]},
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    run("produce", topic, str(tmp_path / "in.jsonl"), "--json")
+    run("consume", topic, "--json", "-o", str(tmp_path / "out.jsonl"))
+    back = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert back == [{"topic": topic, "offset": offset, **line} for offset, line in enumerate(lines)]
+    (tmp_path / "again.jsonl").write_text((tmp_path / "out.jsonl").read_text())
+    run("produce", topic, str(tmp_path / "again.jsonl"), "--json")
+    assert len(run("consume", topic, "-q").splitlines()) == 6
+
+
+def test_what_is_not_a_string_is_sent_as_json(run: Run, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, b'{"key": 7, "value": {"a": [1, null]}, "headers": {"h": "x"}}\n')
+    run("produce", topic, "--json")
+    line = json.loads(run("consume", topic, "-q", "--json"))
+    assert (line["key"], line["value"], line["headers"]) == ("7", '{"a":[1,null]}', [["h", "x"]])
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"nothing", "not JSON"),
+        (b"[1]", "not a JSON object"),
+        (b'{"vaule": 1}', "no record has 'vaule'"),
+        (b'{"partition": 1}', "neither a key nor a value"),
+        (b'{"value": "x", "partition": "one"}', "partition must be a whole number"),
+        (b'{"value_base64": "?"}', "value is not base64"),
+        (b'{"value": "x", "headers": [1]}', "headers must be pairs"),
+    ],
+)
+def test_a_line_that_is_no_record_is_told(
+    line: bytes, reason: str, run: Run, node: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed(monkeypatch, line)
+    run("produce", "unused", "--json", status=1)
+    assert f"standard input, line 1: {reason}" in run.err  # type: ignore[attr-defined]
+    assert "1 failed" in run.err  # type: ignore[attr-defined]
+
+
+def test_a_node_that_is_not_there_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    nowhere = ["-b", "127.0.0.1:1", "--set", "default.api.timeout.ms=200", "--set", "request.timeout.ms=100"]
+    assert main(["consume", "nothing", *nowhere]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("ottla consume: ")
+
+
+# Consuming
+
+
+def test_a_group_goes_on_where_it_was(run: Run, orders: str) -> None:
+    assert len(values(run("consume", orders, "-q", "-g", f"{orders}-group", "--max", "4"))) == 4
+    assert len(values(run("consume", orders, "-q", "-g", f"{orders}-group"))) == 6
+    assert run("consume", orders, "-q", "-g", f"{orders}-group") == ""
+
+
+def test_a_partition_and_the_last_records(run: Run, orders: str) -> None:
+    assert values(run("consume", orders, "-q", "-p", "1")) == [1, 3, 5, 7, 9]
+    assert values(run("consume", orders, "-q", "-n", "1")) == [8, 9]
+    assert values(run("consume", orders, "-q", "--since", "1700000007000")) == [7, 8, 9]
+
+
+def test_a_partition_that_is_not_there_is_told(run: Run, orders: str) -> None:
+    run("consume", orders, "-p", "7", status=1)
+    assert f"topic {orders} has no partition 7; it has 2" in run.err  # type: ignore[attr-defined]
+
+
+# Tailing
+
+
+def tailed(run: Run, topic: str, *words: str) -> list[int]:
+    printed = run("tail", topic, "--from-beginning", "--no-follow", "--json", *words)
+    return sorted(json.loads(line)["value"]["number"] for line in printed.splitlines())
+
+
+def test_records_are_chosen_by_key_value_and_header(run: Run, orders: str) -> None:
+    assert tailed(run, orders) == list(range(10))
+    assert tailed(run, orders, "--key", "r-2$") == [2, 5, 8]
+    assert tailed(run, orders, "--value", "order [34]") == [3, 4]
+    assert tailed(run, orders, "--header", "trace") == [0, 5]
+    assert tailed(run, orders, "--header", "trace=5") == [5]
+    assert tailed(run, orders, "--header", "empty=.*") == []
+    assert tailed(run, orders, "--key", "r-2$", "-p", "0") == [2, 8]
+
+
+def test_records_are_chosen_by_time(run: Run, orders: str) -> None:
+    printed = run("tail", orders, "--since", "1700000003000", "--until", "2023-11-14T22:13:26+00:00", "--json")
+    assert sorted(json.loads(line)["value"]["number"] for line in printed.splitlines()) == [3, 4, 5]
+
+
+def test_a_line_shows_where_a_record_is(run: Run, orders: str) -> None:
+    [line] = run("tail", orders, "--from-beginning", "--no-follow", "-p", "0", "--max", "1").splitlines()
+    assert f"{orders}-0@0  customer-0  " in line
+    assert '{"number": 0, "name": "order 0"}  [trace=0 empty=null]' in line
+
+
+def test_without_a_start_only_new_records_are_printed(run: Run, orders: str) -> None:
+    assert run("tail", orders, "--no-follow") == ""
+    assert len(run("tail", orders, "--no-follow", "-n", "2").splitlines()) == 4
+
+
+def length(topic: str, content: bytes, headers: object) -> dict[str, int]:
+    """A decoder, for `module:function`."""
+    if content == b"{":
+        raise ValueError("too short")
+    return {"length": len(content)}
+
+
+def test_a_decoder_of_ones_own(run: Run, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, b"four\n{\n")
+    run("produce", topic, "-p", "0")
+    decoder = ["--decode", f"{__name__}:length"]
+    first, second = run("tail", topic, "--from-beginning", "--no-follow", *decoder).splitlines()
+    assert first.endswith('{"length": 4}')
+    assert second.endswith("{ (not decoded: too short)")
+
+
+def test_an_unknown_decoder_is_told(run: Run, topic: str) -> None:
+    run("tail", topic, "--decode", "avor", status=1)
+    assert "there is no decoder avor; there are auto, base64, hex, json, text" in run.err  # type: ignore[attr-defined]
+
+
+# Copying
+
+
+def everything(run: Run, topic: str) -> list[dict[str, object]]:
+    records = [json.loads(line) for line in run("consume", topic, "-q", "--json").splitlines()]
+    return sorted((record | {"topic": ""} for record in records), key=lambda one: (one["partition"], one["offset"]))
+
+
+def test_a_copy_keeps_partitions_keys_headers_and_timestamps(run: Run, orders: str) -> None:
+    run("copy", orders, f"{orders}-copy")
+    assert everything(run, f"{orders}-copy") == everything(run, orders)
+
+
+@pytest.mark.parametrize("how", ["group", "state", "exactly-once"])
+def test_a_copy_goes_on_where_it_was_stopped(how: str, run: Run, orders: str, tmp_path: Path) -> None:
+    place = {
+        "group": ["-g", f"{orders}-place"],
+        "state": ["--state", str(tmp_path / "state.json")],
+        "exactly-once": ["-g", f"{orders}-place", "--exactly-once"],
+    }[how]
+    copy = f"{orders}-copy"
+    run("copy", orders, copy, *place, "--max", "4")
+    run("copy", orders, copy, *place)
+    run("copy", orders, copy, *place)
+    copied = everything(run, copy)
+    without_offsets = [{**one, "offset": 0} for one in copied]
+    assert without_offsets == [{**one, "offset": 0} for one in everything(run, orders)]
+
+
+def test_a_state_of_another_copy_is_refused(run: Run, orders: str, tmp_path: Path) -> None:
+    state = str(tmp_path / "state.json")
+    run("copy", orders, f"{orders}-copy", "--state", state)
+    run("copy", orders, f"{orders}-other", "--state", state, status=1)
+    assert f"is of a copy with the destination {orders}-copy" in run.err  # type: ignore[attr-defined]
+
+
+def test_fewer_partitions_need_keys_to_choose(run: Run, node: Broker, orders: str) -> None:
+    node.create_topic(f"{orders}-small", partitions=1)
+    run("copy", orders, f"{orders}-small", status=1)
+    assert "add partitions, or use --by-key" in run.err  # type: ignore[attr-defined]
+    run("copy", orders, f"{orders}-small", "--by-key")
+    assert len(everything(run, f"{orders}-small")) == 10
+
+
+def test_a_topic_is_copied_to_another_cluster(run: Run, orders: str) -> None:
+    with Broker() as other:
+        run("copy", orders, orders, "--to-server", other.bootstrap)
+        assert main(["consume", orders, "-b", other.bootstrap, "-q"]) == 0
