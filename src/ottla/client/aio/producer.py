@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
@@ -21,6 +21,7 @@ from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
+    from ottla.client.keywords import ProducerKeywords
     from ottla.client.producer.arrow_rows import ArrowDelivery
 
 T = TypeVar("T")
@@ -39,11 +40,11 @@ class Producer:
     The blocking `ottla.Producer` has the same methods.
     """
 
-    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: "Unpack[ProducerKeywords]") -> None:
         self._begin(read_settings(Scope.PRODUCER, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Producer":
+    def from_properties(cls, path: str | Path, /, **keywords: "Unpack[ProducerKeywords]") -> "Producer":
         """Settings from a properties file, with keywords over them."""
         producer = cls.__new__(cls)
         producer._begin(read_settings_file(Scope.PRODUCER, Path(path).read_bytes(), keywords))

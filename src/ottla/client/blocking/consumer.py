@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
 from ottla.client.consumer import cluster_queries
@@ -35,6 +35,8 @@ from ottla.records.kernel import ConsumerRecord
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
+    from ottla.client.keywords import ConsumerKeywords
+
 T = TypeVar("T")
 _CLOSE_TIMEOUT_S = 30.0
 _GRACE_S = 5.0
@@ -53,11 +55,11 @@ class Consumer(ConsumerFace):
     Timeouts are in seconds. A call that waits takes at most `default.api.timeout.ms` if it is given none.
     """
 
-    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: "Unpack[ConsumerKeywords]") -> None:
         self._begin(read_settings(Scope.CONSUMER, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Consumer":
+    def from_properties(cls, path: str | Path, /, **keywords: "Unpack[ConsumerKeywords]") -> "Consumer":
         """Settings from a properties file, with keywords over them."""
         consumer = cls.__new__(cls)
         consumer._begin(read_settings_file(Scope.CONSUMER, Path(path).read_bytes(), keywords))

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, Thread, current_thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
@@ -32,6 +32,7 @@ from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
+    from ottla.client.keywords import ProducerKeywords
     from ottla.client.producer.arrow_rows import ArrowDelivery
 
 T = TypeVar("T")
@@ -48,11 +49,11 @@ class Producer:
     block waits until everything is delivered.
     """
 
-    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: object) -> None:
+    def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: "Unpack[ProducerKeywords]") -> None:
         self._begin(read_settings(Scope.PRODUCER, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: str | Path, /, **keywords: object) -> "Producer":
+    def from_properties(cls, path: str | Path, /, **keywords: "Unpack[ProducerKeywords]") -> "Producer":
         """Settings from a properties file, with keywords over them."""
         producer = cls.__new__(cls)
         producer._begin(read_settings_file(Scope.PRODUCER, Path(path).read_bytes(), keywords))
