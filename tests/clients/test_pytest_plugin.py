@@ -8,6 +8,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
+from ottla.testing import Broker
 from ottla.testing.node import RunningNode
 
 SHARED = """
@@ -111,6 +112,58 @@ def test_given(ottla_broker, ottla_topic):
         assert noted["given"]["bootstrap"] == node.bootstrap
         assert noted["given"]["topic"]
         assert AdminClient({"bootstrap.servers": node.bootstrap}).list_topics(timeout=20).topics == {}
+
+
+def test_a_broker_that_is_given_with_its_control_port_fails_on_request_and_is_healed(tmp_path: Path) -> None:
+    with Broker() as broker:
+        noted = run_suite(
+            tmp_path,
+            """
+def test_harms(ottla_broker):
+    ottla_broker.delay("*", 60_000)
+
+def test_is_not_harmed(ottla_broker, ottla_topic):
+    note("given", topic=ottla_topic)
+""",
+            OTTLA_BROKER=broker.bootstrap,
+            OTTLA_FAULTS=str(broker._control.port),
+            OTTLA_FAULTS_TOKEN=broker._node.environment["OTTLA_FAULTS_TOKEN"],
+        )
+        assert noted["given"]["topic"]
+
+
+def test_what_a_test_does_to_the_sessions_broker_is_undone_after_it(tmp_path: Path) -> None:
+    noted = run_suite(
+        tmp_path,
+        """
+import time
+import pytest
+from confluent_kafka import Producer
+
+HARMS = {
+    "errors": lambda broker: broker.fail_next("*", "UNKNOWN_SERVER_ERROR", times=None),
+    "pause": lambda broker: broker.pause(),
+    "disk": lambda broker: broker.fill_disk(),
+    "kill": lambda broker: broker.kill(),
+    "stop": lambda broker: broker.stop(),
+    "time": lambda broker: broker.advance_time(86_400_000),
+}
+
+@pytest.fixture
+def flushed(ottla_broker, ottla_topic):
+    producer = Producer({"bootstrap.servers": ottla_broker.bootstrap})
+    yield lambda: producer.produce(ottla_topic, "x")
+    assert producer.flush(20) == 0  # The broker is well again before fixtures are torn down.
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_harm(harm, ottla_broker, flushed):
+    HARMS[harm](ottla_broker)
+    flushed()
+    note(harm, bootstrap=ottla_broker.bootstrap)
+""",
+    )
+    assert set(noted) == {"errors", "pause", "disk", "kill", "stop", "time"}
+    assert len({str(facts["bootstrap"]) for facts in noted.values()}) == 1
 
 
 def test_a_factory_makes_brokers_with_settings_of_their_own(tmp_path: Path) -> None:

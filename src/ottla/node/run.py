@@ -83,6 +83,9 @@ def _run_with_faults(
             if status != _RESTARTED:
                 return status
             faults.on_down()
+            # The node that is gone was put beyond the collector's reach when it had started.
+            gc.unfreeze()
+            gc.collect()
     finally:
         faults.close()
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _GROUP, _TRANSACTION = 0, 1
 _SESSION: Final = "session"
+_FIRST_WITH_SEVERAL: Final = 4
 
 
 class CoordinatorFaults:
@@ -34,13 +35,15 @@ class CoordinatorFaults:
 
     def handle(self, context: RequestContext, message: Message, respond: Respond) -> None:
         if self._moved and context.api_key == ApiKey.FIND_COORDINATOR:
-            self._on_find(message)
+            self._on_find(message, context.api_version)
         self._inner(context, message, respond)
 
-    def _on_find(self, request: Any) -> None:
+    def _on_find(self, request: Any, version: int) -> None:
+        """A client looks for its coordinator: if that has moved, it is there from now on."""
         coordinator = self._coordinators.get(request.key_type)
-        for key in {request.key, *request.coordinator_keys} if coordinator is not None else ():
-            assert coordinator is not None
+        if coordinator is None:
+            return
+        for key in [request.key] if version < _FIRST_WITH_SEVERAL else request.coordinator_keys:
             moved = self._moved.pop((request.key_type, coordinator.partition_for(key)), None)
             if moved is not None:
                 coordinator.on_leadership(moved)

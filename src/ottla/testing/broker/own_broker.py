@@ -82,6 +82,7 @@ class Broker(Faults):
     def start(self) -> None:
         """Starts it, also after `stop` or `kill`: at the same address, with the same data."""
         self._node.start()
+        self._is_time_moved = False
         if self._has_faults and not self._port_of_faults:
             found = _CONTROL_PORT.search(self.log.read_text(errors="replace"))
             assert found is not None, "a node says where its control port is when it says where it is"
@@ -105,7 +106,6 @@ class Broker(Faults):
         else:
             self.kill()
         time.sleep(down_ms / 1000)
-        self._is_time_moved = False
         self.start()
 
     def close(self) -> None:
@@ -117,10 +117,10 @@ class Broker(Faults):
         if not self.is_running:
             self._node.abandon()
             self.start()
-        elif self._is_time_moved:
-            self.restart()
         elif self._has_faults:
             self.clear_faults()
+        if self._is_time_moved:
+            self.restart()
         self.is_harmed = False
 
     # Faults
