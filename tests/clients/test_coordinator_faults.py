@@ -1,7 +1,7 @@
 """A coordinator that moves and sessions that are over, as members and transactional producers see them."""
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from eventually import eventually
 from wire_connection import WireConnection
 
@@ -111,6 +111,32 @@ def test_a_transaction_outlives_a_move_of_its_coordinator(ottla_broker: Broker, 
     consumer.subscribe([ottla_topic])
     assert next_value(consumer) == b"one"
     consumer.close()
+
+
+def test_a_transaction_gets_over_errors_that_pass(ottla_broker: Broker, ottla_topic: str) -> None:
+    faults = [
+        ottla_broker.fail_next("InitProducerId", "COORDINATOR_LOAD_IN_PROGRESS"),
+        ottla_broker.fail_next("AddPartitionsToTxn", "CONCURRENT_TRANSACTIONS", topic=ottla_topic),
+        ottla_broker.fail_next("EndTxn", "COORDINATOR_NOT_AVAILABLE"),
+        ottla_broker.drop_connection("EndTxn", effect="after"),
+    ]
+    producer = Producer({"bootstrap.servers": ottla_broker.bootstrap, "transactional.id": ottla_topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(ottla_topic, "one")
+    producer.commit_transaction(30)
+    assert [fault.seen for fault in faults] == [1, 1, 1, 1]
+
+
+def test_a_producer_that_is_fenced_knows_it(ottla_broker: Broker, ottla_topic: str) -> None:
+    producer = Producer({"bootstrap.servers": ottla_broker.bootstrap, "transactional.id": ottla_topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(ottla_topic, "one")
+    ottla_broker.fail_next("EndTxn", "PRODUCER_FENCED")
+    with pytest.raises(KafkaException) as refused:
+        producer.commit_transaction(30)
+    assert refused.value.args[0].fatal()
 
 
 @PROTOCOLS

@@ -1,5 +1,7 @@
 """A node that is paused, restarted, killed, out of space or ahead of time, as clients see it."""
 
+import time
+
 import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -9,7 +11,7 @@ from wire_connection import WireConnection
 from ottla.testing import Broker
 from ottla.testing.broker.fault_control import FaultRefused
 from ottla.testing.broker.given_broker import GivenBroker, NotOurBroker
-from ottla.wire.messages import ApiVersionsRequest
+from ottla.wire.messages import ApiVersionsRequest, FetchRequest
 
 
 def produce(
@@ -46,8 +48,6 @@ def test_a_paused_broker_answers_when_it_is_resumed(ottla_broker: Broker, ottla_
 
 
 def test_a_fetch_that_waits_is_not_answered_by_a_paused_broker(ottla_broker: Broker, ottla_topic: str) -> None:
-    from ottla.wire.messages import FetchRequest
-
     partition = FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
     topic = FetchRequest.FetchTopic(topic=ottla_topic, partitions=[partition])
     with WireConnection(ottla_broker.bootstrap) as wire:
@@ -115,6 +115,12 @@ def test_a_node_in_a_process_of_somebody_elses_is_restarted_over_the_control_por
     assert "warning" not in ottla_broker.log.read_text().lower()
 
 
+def test_a_given_broker_that_is_healed_goes_by_the_real_time(given: GivenBroker, ottla_broker: Broker) -> None:
+    given.advance_time(86_400_000)
+    given.heal()
+    assert abs(given._ask("advance_time", ms=1)["now_ms"] - time.time() * 1000) < 3_600_000
+
+
 def test_a_given_broker_without_a_control_port_refuses_faults_and_says_how_to_have_them(ottla_broker: Broker) -> None:
     given = GivenBroker({"OTTLA_BROKER": ottla_broker.bootstrap})
     with pytest.raises(FaultRefused, match="OTTLA_FAULTS"):
@@ -164,8 +170,6 @@ def test_records_are_too_old_when_time_has_advanced(ottla_broker: Broker, ottla_
 
 
 def test_records_that_the_broker_stamps_are_of_its_time(ottla_broker: Broker, ottla_topic: str) -> None:
-    import time
-
     topic = f"stamped-{ottla_topic[-200:]}"
     ottla_broker.create_topic(topic, settings={"message.timestamp.type": "LogAppendTime"})
     day_ms = 86_400_000

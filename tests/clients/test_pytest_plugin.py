@@ -141,7 +141,7 @@ import pytest
 from confluent_kafka import Producer
 
 HARMS = {
-    "errors": lambda broker: broker.fail_next("*", "UNKNOWN_SERVER_ERROR", times=None),
+    "errors": lambda broker: broker.fail_next("Produce", "NOT_LEADER_OR_FOLLOWER", times=None),
     "pause": lambda broker: broker.pause(),
     "disk": lambda broker: broker.fill_disk(),
     "kill": lambda broker: broker.kill(),

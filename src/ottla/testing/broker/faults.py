@@ -32,6 +32,7 @@ class Faults:
     def __init__(self) -> None:
         self.is_harmed = False
         """Whether anything was done to the broker that `heal` would undo."""
+        self._is_time_moved = False
 
     @property
     def _control(self) -> FaultControl:
@@ -125,6 +126,7 @@ class Faults:
 
     def advance_time(self, ms: int) -> None:
         """The node's clock goes ahead, and what was due meanwhile happens now. `restart` brings the real time back."""
+        self._is_time_moved = True
         self._ask("advance_time", ms=ms)
 
     # Coordinators

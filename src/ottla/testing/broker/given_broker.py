@@ -51,13 +51,16 @@ class GivenBroker(Faults):
     def restart(self, *, clean: bool = True, down_ms: int = 0) -> None:
         """The process stays; the node in it stops, or is let go of as in a crash, and another takes its place."""
         self._ask("restart", clean=clean, down_ms=down_ms)
+        self._is_time_moved = False
 
     def close(self) -> None:
         """It stays as it is."""
 
     def heal(self) -> None:
-        """Undoes what was done to it, but for time that was moved: that goes with `restart`."""
+        """Undoes what was done to it: it has no faults, and goes by the real time. What it stores stays."""
         self.clear_faults()
+        if self._is_time_moved:
+            self.restart()
         self.is_harmed = False
 
     @property

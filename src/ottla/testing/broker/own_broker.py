@@ -40,7 +40,6 @@ class Broker(Faults):
         self._token = token_urlsafe(16)
         self._port_of_faults = 0
         self._has_faults = faults
-        self._is_time_moved = False
         self._node = RunningNode(directory, config=settings)
         if faults:
             self._node.options = ("--faults", "0")
@@ -132,10 +131,6 @@ class Broker(Faults):
         if not self.is_running:
             raise FaultRefused("the broker does not run")
         return FaultControl(self._port_of_faults, self._token)
-
-    def advance_time(self, ms: int) -> None:
-        super().advance_time(ms)
-        self._is_time_moved = True
 
     # Topics
 
