@@ -3,9 +3,11 @@
 import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from wire_connection import WireConnection
 
 from ottla.testing import Broker
 from ottla.testing.broker.topics import TopicRefused, topic_name_for
+from ottla.wire.messages import CreateTopicsRequest, ListOffsetsRequest
 
 
 def produce(broker: Broker, topic: str, value: str) -> None:
@@ -63,3 +65,27 @@ def test_topics_are_refused_with_the_reason_and_deleted() -> None:
 )
 def test_a_topic_has_a_name_that_kafka_allows(test: str, name: str) -> None:
     assert topic_name_for(test, "1f") == name
+
+
+@pytest.mark.parametrize("version", [1, 7, 10])
+def test_offsets_of_a_topic_can_be_asked_for_at_once(ottla_broker: Broker, ottla_topic: str, version: int) -> None:
+    """Also in versions that have no timeout: the request waits until the logs are made."""
+    with WireConnection(ottla_broker.bootstrap) as wire:
+        for number in range(10):
+            name = f"{ottla_topic}-{number}"
+            made = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+            wire.send(CreateTopicsRequest(topics=[made], timeout_ms=10_000), 5)
+            partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)
+            topic = ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=[partition])
+            assert wire.receive().topics[0].error_code == 0
+            found = wire.ask(ListOffsetsRequest(topics=[topic], timeout_ms=10_000), version)
+            assert found.topics[0].partitions[0].error_code == 0
+
+
+def test_a_topic_that_was_made_has_its_place_on_the_disk(ottla_broker: Broker, ottla_topic: str) -> None:
+    for number in range(10):
+        name = f"{ottla_topic}-{number}"
+        ottla_broker.create_topic(name)
+        ottla_broker.fill_disk()
+        ottla_broker.free_disk()
+        produce(ottla_broker, name, "x")

@@ -54,8 +54,8 @@ def next_value(consumer: Consumer) -> bytes:
 @PROTOCOLS
 def test_a_member_finds_a_coordinator_that_has_moved(ottla_broker: Broker, ottla_topic: str, protocol: str) -> None:
     consumer = member(ottla_broker, ottla_topic, protocol)
-    ottla_broker.move_coordinator(group=ottla_topic)
     finds = ottla_broker.delay("FindCoordinator", 1)
+    ottla_broker.move_coordinator(group=ottla_topic)
     produce(ottla_broker, ottla_topic, "one")
     assert next_value(consumer) == b"one"
     consumer.commit(asynchronous=False)

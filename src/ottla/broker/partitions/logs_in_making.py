@@ -51,12 +51,18 @@ def wait_for_logs(
         from ottla.broker.data.batch_checks import keep_records
 
         keep_records(request)  # type: ignore[arg-type]
-    _Waiting(partitions, names, context, lambda: handler(context, request, respond)).begin(_timeout_ms(request))
+    _Waiting(partitions, names, context, lambda: handler(context, request, respond)).begin(
+        _timeout_ms(request, context.api_version)
+    )
     return True
 
 
-def _timeout_ms(request: Any) -> int:
-    return min(max(getattr(request, "timeout_ms", _MOST_MS), 0), _MOST_MS)
+def _timeout_ms(request: Any, version: int) -> int:
+    """What the request says, if its version says anything: ListOffsets does from 10 on, and has 0 before."""
+    for field in request._struct.fields:
+        if field.attribute == "timeout_ms" and version in field.versions:
+            return min(max(int(request.timeout_ms), 0), _MOST_MS)
+    return _MOST_MS
 
 
 class _Waiting:

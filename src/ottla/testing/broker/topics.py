@@ -5,6 +5,7 @@ The versions are ones that every Kafka broker since 2.4 serves, because the brok
 
 import re
 import socket
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,10 +13,16 @@ from ottla.base.errors import OttlaError
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response, encode_request, response_type
 from ottla.wire.message import Message
-from ottla.wire.messages import CreateTopicsRequest, DeleteTopicsRequest
+from ottla.wire.messages import CreateTopicsRequest, DeleteTopicsRequest, ListOffsetsRequest
 
 _CREATE_VERSION: Final = 5
 _DELETE_VERSION: Final = 4
+_LIST_OFFSETS_VERSION: Final = 5
+_LATEST: Final = -1
+# A partition that another broker leads answers NOT_LEADER_OR_FOLLOWER: there is nothing here to wait for.
+_NOT_YET: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
+_USABLE_WITHIN_S: Final = 10.0
+_POLL_S: Final = 0.005
 _TIMEOUT_MS: Final = 30_000
 _SOCKET_TIMEOUT_S: Final = 40.0
 _LONGEST_NAME: Final = 249
@@ -32,7 +39,7 @@ class TopicRefused(OttlaError):
 def create_topic(
     address: Address, name: str, *, partitions: int = 1, settings: Mapping[str, object] | None = None
 ) -> None:
-    """Raises `TopicRefused` when the broker says no, `OSError` when it does not answer."""
+    """Comes back when the topic can be used. Raises `TopicRefused`, or `OSError` when the broker does not answer."""
     configs = [
         CreateTopicsRequest.CreatableTopicConfig(name=key, value=str(value)) for key, value in (settings or {}).items()
     ]
@@ -43,6 +50,21 @@ def create_topic(
     (made,) = reply.topics
     if made.error_code:
         raise TopicRefused(f"topic {name} was not made: {ErrorCode(made.error_code).name}, {made.error_message}")
+    _wait_for_partitions(address, name, max(made.num_partitions, partitions))
+
+
+def _wait_for_partitions(address: Address, name: str, count: int) -> None:
+    """A broker tells of a topic before it has made its logs, on a disk that the next line of a test may fill."""
+    partitions = [
+        ListOffsetsRequest.ListOffsetsPartition(partition_index=index, timestamp=_LATEST) for index in range(count)
+    ]
+    asked = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=partitions)])
+    deadline_s = time.monotonic() + _USABLE_WITHIN_S
+    while time.monotonic() < deadline_s:
+        (topic,) = ask(address, asked, _LIST_OFFSETS_VERSION).topics
+        if not any(partition.error_code in _NOT_YET for partition in topic.partitions):
+            return
+        time.sleep(_POLL_S)
 
 
 def delete_topic(address: Address, name: str) -> None:
