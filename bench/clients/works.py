@@ -34,4 +34,35 @@ def _produce() -> list[Work]:
     return works
 
 
-WORKS: dict[str, list[Work]] = {"produce": _produce()}
+_READING = ("ottla.Consumer", "confluent-kafka", "kafka-python")
+_READING_ASYNC = ("ottla.aio.Consumer", "aiokafka")
+_READING_LISTS = ("ottla.aio poll", "aiokafka getmany")
+_READING_ROWS = ("ottla poll_arrow", "confluent-kafka")
+
+
+def _consume() -> list[Work]:
+    works = []
+    for size in (100, 1000):
+        for codec in ("none", "lz4"):
+            for partitions in (1, 8):
+                options = {"size": size, "codec": codec, "partitions": partitions}
+                what = f"consume {size} B, {codec}, {partitions} partition{'s' * (partitions > 1)}"
+                works.append(Work(f"{what}, blocking", "consuming", options, _READING[0], _READING))
+                works.append(Work(f"{what}, asyncio", "consuming", options, _READING_ASYNC[0], _READING_ASYNC))
+        options = {"size": size, "codec": "none", "partitions": 1}
+        title = f"consume {size} B, none, 1 partition, asyncio by lists"
+        works.append(Work(title, "consuming", options, _READING_LISTS[0], _READING_LISTS))
+        title = f"consume {size} B, none, 1 partition, as Arrow"
+        works.append(Work(title, "consuming", options, _READING_ROWS[0], _READING_ROWS))
+    return works
+
+
+def _round_trip() -> list[Work]:
+    options = {"size": 100}
+    return [
+        Work("round trip, blocking", "round_trip", options, "ottla", ("ottla", "confluent-kafka")),
+        Work("round trip, asyncio", "round_trip", options, "ottla.aio", ("ottla.aio", "aiokafka")),
+    ]
+
+
+WORKS: dict[str, list[Work]] = {"produce": _produce(), "consume": _consume(), "round-trip": _round_trip()}
