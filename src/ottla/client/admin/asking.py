@@ -20,6 +20,7 @@ from ottla.client.errors import (
     Disconnected,
     KafkaError,
     NotController,
+    RebalanceInProgress,
     RequestTimedOut,
     ThrottlingQuotaExceeded,
     UnknownServerError,
@@ -251,6 +252,13 @@ class Asking:
 def is_throttled(error: KafkaError) -> bool:
     """Of what changes the cluster, only what was certainly not done is tried again."""
     return isinstance(error, ThrottlingQuotaExceeded | NotController)
+
+
+def is_about_the_coordinator(error: KafkaError) -> bool:
+    """A group that rebalances, or a coordinator on its way, is waited for; a topic that is not known is not there."""
+    if isinstance(error, UnknownTopicOrPartition):
+        return False
+    return error.retriable or isinstance(error, RebalanceInProgress)
 
 
 def never(error: KafkaError) -> bool:

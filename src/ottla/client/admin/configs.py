@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ottla.client.admin.asking import Asking, never
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.admin.routing import spread
-from ottla.client.errors import InvalidRequest, KafkaError, error_for
+from ottla.client.errors import InvalidRequest, KafkaError, UnknownTopicOrPartition, error_for
 from ottla.wire import messages
 
 
@@ -262,4 +262,4 @@ def _source(number: int) -> ConfigSource:
 
 def _is_not_about_the_resource(error: KafkaError) -> bool:
     """A topic that is not there is told at once; a broker that is busy is asked again."""
-    return error.retriable and error.code != 3
+    return error.retriable and not isinstance(error, UnknownTopicOrPartition)

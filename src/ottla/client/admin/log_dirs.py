@@ -7,7 +7,13 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, Deadline
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.admin.routing import by_topic, spread
-from ottla.client.errors import KafkaError, error_for
+from ottla.client.errors import (
+    KafkaError,
+    KafkaStorageError,
+    ReplicaNotAvailable,
+    UnknownTopicOrPartition,
+    error_for,
+)
 from ottla.wire import messages
 
 
@@ -166,4 +172,5 @@ async def alter_replica_log_dirs(
 
 def _is_busy(error: KafkaError) -> bool:
     """A broker that does not hold the replica says so at once; REPLICA_NOT_AVAILABLE comes before the replica does."""
-    return error.retriable and error.code not in (3, 9, 56)
+    told = UnknownTopicOrPartition | ReplicaNotAvailable | KafkaStorageError
+    return error.retriable and not isinstance(error, told)

@@ -7,7 +7,15 @@ from ottla.base.ids import ZERO_UUID, Uuid, parse_uuid, uuid_text
 from ottla.client.admin.asking import Asking, Deadline, is_throttled, never
 from ottla.client.admin.operations import Operations, operations
 from ottla.client.admin.results import Outcome, Results
-from ottla.client.errors import InvalidTopic, KafkaError, TopicAuthorizationFailed, UnsupportedVersion, error_for
+from ottla.client.errors import (
+    InvalidTopic,
+    KafkaError,
+    TopicAuthorizationFailed,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+    UnsupportedVersion,
+    error_for,
+)
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message
@@ -297,7 +305,7 @@ async def _metadata(asking: Asking, topics: list[Any], include_operations: bool,
 def _described(told: Any) -> Outcome[TopicDescription]:
     if told.error_code:
         named = told.name if told.name else uuid_text(told.topic_id)
-        return error_for(told.error_code, f"topic {named!r}: {_WORDS.get(told.error_code, 'cannot be described')}")
+        return error_for(told.error_code, f"topic {named!r}: {_WORDS.get(told.error_code, 'it cannot be described')}")
     partitions = (
         PartitionDescription(
             one.partition_index,
@@ -334,7 +342,7 @@ def _optional(ids: Sequence[int] | None) -> tuple[int, ...] | None:
 
 def _is_moving(error: KafkaError) -> bool:
     """What is being described may be between two leaders; a topic that is not known is simply not there."""
-    return error.retriable and error.code not in (3, 100)
+    return error.retriable and not isinstance(error, UnknownTopicOrPartition | UnknownTopicId)
 
 
 def _known_id(topic_id: Uuid) -> str | None:

@@ -10,7 +10,7 @@ from ottla.client.admin.groups.listing import named
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.admin.routing import by_coordinator, by_leader, by_topic, spread
 from ottla.client.cluster.coordinators import CoordinatorKind
-from ottla.client.errors import KafkaError, error_for
+from ottla.client.errors import KafkaError, NotLeaderOrFollower, error_for
 from ottla.wire import messages
 
 
@@ -102,7 +102,7 @@ async def describe_producers(
 
     def may_pass(error: KafkaError) -> bool:
         # A broker that is named and does not hold the partition will not come to hold it by waiting.
-        return error.retriable and (broker_id is None or error.code != 6)
+        return error.retriable and (broker_id is None or not isinstance(error, NotLeaderOrFollower))
 
     wanted = [TopicPartition(*partition) for partition in partitions]
     return await asking.each("describe_producers", wanted, attempt, deadline, may_pass=may_pass)

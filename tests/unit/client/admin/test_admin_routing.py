@@ -20,6 +20,7 @@ from ottla.client.errors import (
     NotController,
     NotCoordinator,
     NotLeaderOrFollower,
+    RebalanceInProgress,
     RequestTimedOut,
     UnknownTopicOrPartition,
     UnsupportedVersion,
@@ -348,3 +349,27 @@ def test_controllers_are_asked_who_leads_them_and_again_when_it_has_moved() -> N
     asked = [node for node, request in cluster.asked if isinstance(request, messages.UnregisterBrokerRequest)]
     assert asked == [7, 8]
     assert all(request.endpoint_type == 2 for request in cluster.requests("DescribeClusterRequest"))
+
+
+def test_offsets_wait_for_a_rebalance_to_end_and_not_for_a_topic_that_is_not_there() -> None:
+    cluster = FakeCluster()
+    cluster.on("FindCoordinatorRequest", coordinators)
+    topic = messages.OffsetCommitResponse.OffsetCommitResponseTopic
+    partition = messages.OffsetCommitResponse.OffsetCommitResponsePartition
+
+    def committed(**codes: int) -> Message:
+        return messages.OffsetCommitResponse(
+            topics=[
+                topic(name=name, partitions=[partition(partition_index=0, error_code=code)])
+                for name, code in codes.items()
+            ]
+        )
+
+    answers = [committed(a=RebalanceInProgress.code, b=UnknownTopicOrPartition.code), committed(a=0)]
+    cluster.on("OffsetCommitRequest", [*answers])
+    b0 = TopicPartition("b", 0)
+    results = cluster.run(offsets.alter_consumer_group_offsets(cluster.asking, "g1", {A0: 5, b0: 6}))
+    assert results[A0] is None
+    assert type(results.errors[b0]) is UnknownTopicOrPartition
+    _, again = cluster.requests("OffsetCommitRequest")
+    assert [one.name for one in again.topics] == ["a"]

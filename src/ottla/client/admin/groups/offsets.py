@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.asking import Asking, Deadline
+from ottla.client.admin.asking import Asking, Deadline, is_about_the_coordinator
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.admin.routing import ask_coordinator, by_coordinator, by_topic
 from ottla.client.cluster.coordinators import CoordinatorKind
@@ -156,7 +156,9 @@ async def alter_consumer_group_offsets(
         )
         return _by_partition(await _ask(asking, group_id, made, deadline))
 
-    return await asking.each("alter_consumer_group_offsets", wanted, attempt, deadline)
+    return await asking.each(
+        "alter_consumer_group_offsets", wanted, attempt, deadline, may_pass=is_about_the_coordinator
+    )
 
 
 async def delete_consumer_group_offsets(
@@ -182,7 +184,9 @@ async def delete_consumer_group_offsets(
         return _by_partition(await _ask(asking, group_id, made, deadline))
 
     wanted = [TopicPartition(*partition) for partition in partitions]
-    return await asking.each("delete_consumer_group_offsets", wanted, attempt, deadline)
+    return await asking.each(
+        "delete_consumer_group_offsets", wanted, attempt, deadline, may_pass=is_about_the_coordinator
+    )
 
 
 async def _ask(asking: Asking, group_id: str, request: Message, deadline: Deadline) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.asking import Asking
+from ottla.client.admin.asking import Asking, is_about_the_coordinator
 from ottla.client.admin.groups.describing import assigned
 from ottla.client.admin.groups.listing import GroupState, named
 from ottla.client.admin.operations import Operations, operations
@@ -183,7 +183,7 @@ async def alter_share_group_offsets(
             for one in topic.partitions
         }
 
-    return await asking.each("alter_share_group_offsets", wanted, attempt, deadline)
+    return await asking.each("alter_share_group_offsets", wanted, attempt, deadline, may_pass=is_about_the_coordinator)
 
 
 async def delete_share_group_offsets(
@@ -203,4 +203,4 @@ async def delete_share_group_offsets(
             for one in response.responses
         }
 
-    return await asking.each("delete_share_group_offsets", topics, attempt, deadline)
+    return await asking.each("delete_share_group_offsets", topics, attempt, deadline, may_pass=is_about_the_coordinator)
