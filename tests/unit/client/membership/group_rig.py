@@ -6,7 +6,7 @@ from typing import Any
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
-from ottla.client.membership.member import Identity, MemberSettings, MembershipListener
+from ottla.client.membership.member import MemberSettings, MembershipListener
 from ottla.client.promise import Promise
 from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
@@ -14,6 +14,7 @@ from ottla.testing.scripted_brokers import ScriptedBrokers
 from ottla.wire.messages import FindCoordinatorResponse
 
 GROUP = "group"
+FIRST_WITH_MANY_COORDINATORS = 4
 
 
 def partitions(topic: str, *numbers: int) -> tuple[TopicPartition, ...]:
@@ -72,9 +73,10 @@ class GroupRig:
         self._seen = 0
 
     def _find(self, node_id: int, version: int, request: Any) -> FindCoordinatorResponse:
-        found = FindCoordinatorResponse.Coordinator(
-            key=GROUP, node_id=self.coordinator_id, host=f"broker-{self.coordinator_id}", port=9092
-        )
+        host = f"broker-{self.coordinator_id}"
+        if version < FIRST_WITH_MANY_COORDINATORS:
+            return FindCoordinatorResponse(node_id=self.coordinator_id, host=host, port=9092)
+        found = FindCoordinatorResponse.Coordinator(key=GROUP, node_id=self.coordinator_id, host=host, port=9092)
         return FindCoordinatorResponse(coordinators=[found])
 
     def poll(self) -> None:
@@ -99,6 +101,3 @@ class GroupRig:
         for promise in held:
             promise.resolve(None)
         self.brokers.run()
-
-
-NOBODY = Identity()

@@ -96,6 +96,13 @@ def test_a_claim_of_a_newer_generation_wins_and_claims_of_the_same_cancel_each_o
     assert kept(5) == {"a": [], "b": []}, "both have to give up both"
 
 
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+def test_members_that_share_no_topic_have_nothing_to_even_out(assignor: str) -> None:
+    members = {"a": MemberSubscription(["one"]), "b": MemberSubscription(["two"]), "c": MemberSubscription([])}
+    division = ASSIGNORS[assignor]().divide(no_racks(one=1, two=3), members)
+    assert {member: len(got) for member, got in division.items()} == {"a": 1, "b": 3, "c": 0}
+
+
 def test_an_owned_partition_that_no_longer_exists_is_nobodys() -> None:
     gone = [TopicPartition("t", 7), TopicPartition("t", 0), TopicPartition("deleted", 0)]
     members = {"a": MemberSubscription(["t"], None, gone, generation=1), "b": MemberSubscription(["t"])}

@@ -56,6 +56,7 @@ def refused(error: ErrorCode) -> JoinGroupResponse:
     return JoinGroupResponse(error_code=error, protocol_name="", leader="", member_id="")
 
 
+KAFKA_2_1 = {"FindCoordinator": 2, "JoinGroup": 3, "SyncGroup": 2, "Heartbeat": 2, "LeaveGroup": 2}
 NEEDS_ID = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, protocol_name="", leader="", member_id=ME)
 
 
@@ -421,14 +422,20 @@ def test_a_static_member_needs_a_broker_that_knows_of_them() -> None:
     assert [type(failure) for failure in rig.consumer.failures] == [UnsupportedVersion]
 
 
-def test_an_old_broker_is_told_of_leaving_in_its_own_words() -> None:
-    rig = a_stable_member()
-    rig.brokers.newest["LeaveGroup"] = 2
-    rig.brokers.drop_connections()
-    rig.brokers.advance(5_000)
+def test_a_broker_of_kafka_2_1_is_spoken_to_in_its_own_words() -> None:
+    rig = a_member()
+    rig.brokers.newest |= KAFKA_2_1
+    members = {ME: MemberSubscription(["t"])}
+    rig.brokers.answer("JoinGroup", joined(1, members))
+    rig.brokers.answer("SyncGroup", synced(*partitions("t", 0, 1, 2, 3)))
+    rig.poll()
+    rig.brokers.advance(3_100)
     rig.member.leave()
     rig.brokers.run()
-    assert rig.brokers.asked("LeaveGroup")[-1].member_id == ME
+    assert rig.names() == ["FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"]
+    assert len(rig.brokers.asked("SyncGroup")[0].assignments) == 1
+    assert rig.brokers.asked("LeaveGroup")[0].member_id == ME
+    assert {one.api: one.version for one in rig.brokers.transcript if one.api in KAFKA_2_1} == KAFKA_2_1
 
 
 def test_assignors_must_have_a_way_of_rebalancing_in_common() -> None:

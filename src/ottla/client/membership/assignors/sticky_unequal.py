@@ -118,18 +118,21 @@ class UnequalDivision:
     def _move(self, partitions: list[TopicPartition], earlier: Mapping[TopicPartition, EarlierOwner]) -> bool:
         """Moves partitions as long as one of them can be; says whether any was."""
         has_moved = False
-        while True:
+        is_even = not partitions or self._is_even()
+        while not is_even:
             moved_now = False
             for partition in partitions:
-                if self._is_even():
-                    break
                 new_owner = self._better_owner(partition, earlier.get(partition))
-                if new_owner is not None:
-                    self._move_to(partition, new_owner)
-                    moved_now = True
+                if new_owner is None:
+                    continue
+                self._move_to(partition, new_owner)
+                moved_now = has_moved = True
+                is_even = self._is_even()
+                if is_even:
+                    break
             if not moved_now:
-                return has_moved
-            has_moved = True
+                break
+        return has_moved
 
     def _better_owner(self, partition: TopicPartition, earlier: EarlierOwner | None) -> str | None:
         """The earlier owner if it has fewer, or else the member with the fewest, if any has fewer.
