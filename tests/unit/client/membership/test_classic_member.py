@@ -1,5 +1,6 @@
 """A classic member against a scripted coordinator, request by request."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from group_rig import GROUP, GroupRig, partitions
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import FencedInstanceId, GroupMaxSizeReached, UnsupportedVersion
-from ottla.client.membership.assignors.assignor import MemberSubscription
+from ottla.client.membership.assignors.assignor import Division, MemberSubscription, Subscriptions, Topics
 from ottla.client.membership.classic.classic_member import ClassicMember
 from ottla.client.membership.classic.consumer_protocol import (
     read_assignment,
@@ -448,3 +449,38 @@ def test_assignors_must_have_a_way_of_rebalancing_in_common() -> None:
         with pytest.raises(ValueError, match="assign"):
             a_member(strategy)
     assert a_member(("org.apache.kafka.clients.consumer.RangeAssignor",)).settings.group_id == GROUP
+
+
+def test_a_client_that_closes_ends_its_member_without_a_word() -> None:
+    rig = a_stable_member()
+    rig.cluster.close()
+    rig.brokers.advance(60_000)
+    assert rig.consumer.failures == []
+    assert rig.consumer.events == []
+
+
+class Confused:
+    """An assignor of an application's own."""
+
+    name = "confused"
+    protocols = ("eager",)
+
+    def user_data(self) -> None:
+        return None
+
+    def divide(self, topics: Topics, subscriptions: Subscriptions) -> Division:
+        raise LookupError("which way is up?")
+
+    def on_assigned(self, partitions: Sequence[TopicPartition], generation: int) -> None:
+        pass
+
+
+def test_an_assignor_that_fails_is_told_to_the_application() -> None:
+    rig = GroupRig(ClassicMember, partition_assignment_strategy=(Confused(),))
+    rig.member.subscribe(["t"])
+    rig.brokers.answer("JoinGroup", joined(1, {ME: MemberSubscription(["t"])}, "confused"))
+    rig.brokers.answer("Heartbeat", HeartbeatResponse())
+    rig.poll()
+    rig.brokers.advance(10_000)
+    assert [str(failure) for failure in rig.consumer.failures] == ["which way is up?"]
+    assert rig.names() == ["FindCoordinator", "JoinGroup"]

@@ -358,3 +358,11 @@ def test_one_heartbeat_is_under_way_at_a_time() -> None:
     rig.brokers.run()
     (beat,) = rig.heartbeats()
     assert list(beat.subscribed_topic_names) == ["t", "u"]
+
+
+def test_a_client_that_closes_ends_its_member_without_a_word() -> None:
+    rig = a_stable_member()
+    rig.cluster.close()
+    rig.brokers.advance(60_000)
+    assert rig.consumer.failures == []
+    assert rig.consumer.events == []

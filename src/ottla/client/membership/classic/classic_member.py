@@ -18,11 +18,10 @@ known, and all join again. A member that has lost its generation has lost its pa
 from collections.abc import Awaitable, Collection
 from enum import Enum
 
-from ottla.base.errors import RemoteProtocolError
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
-from ottla.client.errors import InconsistentGroupProtocol, KafkaError, error_for
+from ottla.client.errors import ClientClosed, InconsistentGroupProtocol, KafkaError, error_for
 from ottla.client.membership.assignors.assignor import COOPERATIVE, EAGER, Assignor, Division
 from ottla.client.membership.assignors.by_name import assignors_for
 from ottla.client.membership.classic.classic_heartbeats import ClassicHeartbeats
@@ -148,7 +147,7 @@ class ClassicMember:
             try:
                 await self._rebalance(run)
                 failures = 0
-            except (KafkaError, RemoteProtocolError) as problem:
+            except Exception as problem:  # an assignor may be the application's own
                 if run != self._run_number:
                     return
                 if not isinstance(problem, KafkaError) or not problem.retriable:
@@ -340,7 +339,8 @@ class ClassicMember:
         """Stops until the application polls again."""
         self._stop()
         self._reason = f"rebalance failed due to {type(problem).__name__}"
-        self._listener.on_failed(problem)
+        if not isinstance(problem, ClientClosed):
+            self._listener.on_failed(problem)
 
     def _stop(self) -> None:
         self._run_number += 1

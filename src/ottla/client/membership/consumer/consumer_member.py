@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Collection
 from ottla.base.ids import TopicPartition, random_uuid, uuid_text
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
-from ottla.client.errors import KafkaError, UnsupportedVersion, error_for
+from ottla.client.errors import ClientClosed, KafkaError, UnsupportedVersion, error_for
 from ottla.client.membership.consumer.consumer_heartbeat import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
@@ -213,6 +213,8 @@ class ConsumerGroupMember:
     def _fail(self, problem: KafkaError) -> None:
         """Stops until the application polls again."""
         self._stop()
+        if isinstance(problem, ClientClosed):
+            return
         if isinstance(problem, UnsupportedVersion):
             problem = UnsupportedVersion(f"group.protocol=consumer is not possible here, classic is: {problem.message}")
         self._world.start(self._lose(self._owned))
