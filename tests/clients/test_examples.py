@@ -35,6 +35,14 @@ def test_at_most_once_loses_at_least_once_repeats_and_exactly_once_does_neither(
         ("event_sourcing", ["before: {'apples': 7, 'plums': 30}", "after a restart: {'apples': 7, 'plums': 30}"]),
         ("web_service", ["{'ada': 2, 'bob': 1}"]),
         (
+            "dead_letters",
+            [
+                "handled: [7, 12, 30]",
+                "dead: 'many', orders at offset 1, 3 times, "
+                "ValueError: invalid literal for int() with base 10: b'many'",
+            ],
+        ),
+        (
             "outbox",
             [
                 "the database: {'ada': 17, 'bob': 5}",
