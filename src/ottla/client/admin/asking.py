@@ -125,20 +125,24 @@ class Asking:
     async def until_answered(self, attempt: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
         """Attempts it again and again while its errors may pass and there is time."""
         failures = 0
+        failed: KafkaError | None = None
         while True:
             try:
                 return await attempt()
             except KafkaError as problem:
                 if not problem.retriable or failures >= self._retries or not self.left_ms(deadline):
-                    raise
+                    raise self._telling(failed, problem, deadline) from None
                 failed = problem
             await self.pause(failures, deadline)
             failures += 1
             if failed.needs_metadata or isinstance(failed, NotController | RequestTimedOut):
-                try:
+                with suppress(RequestTimedOut):
                     await self.refresh(deadline)
-                except RequestTimedOut:
-                    raise failed from None  # the call's own problem says more
+
+    def _telling(self, before: KafkaError | None, now: KafkaError, deadline: Deadline) -> KafkaError:
+        """Of a call's last two errors the one that says why: the last attempt may only have had no time left."""
+        is_only_late = isinstance(now, RequestTimedOut) and self.left_ms(deadline) < 1
+        return before if before is not None and is_only_late else now
 
     async def pause(self, failures: int, deadline: Deadline) -> None:
         world = self.cluster.world
@@ -159,8 +163,8 @@ class Asking:
 
         `may_pass` tells which errors of an item are worth another attempt: without it, those that are retriable.
         """
-        outcomes: dict[K, Outcome[V]] = dict.fromkeys(items, RequestTimedOut())
-        left = list(outcomes)
+        outcomes: dict[K, Outcome[V]] = {}
+        wanted = left = list(dict.fromkeys(items))
         failures = 0
         while left:
             try:
@@ -168,14 +172,18 @@ class Asking:
             except KafkaError as problem:
                 told = dict.fromkeys(left, problem)
             for item in left:
-                outcomes[item] = told[item] if item in told else UnknownServerError(f"the answer leaves out {item}")
+                outcome = told[item] if item in told else UnknownServerError(f"the answer leaves out {item}")
+                before = outcomes.get(item)
+                if isinstance(outcome, KafkaError) and isinstance(before, KafkaError):
+                    outcome = self._telling(before, outcome, deadline)
+                outcomes[item] = outcome
             now_s = self.cluster.world.now_s()
             left = [item for item in left if self._is_open(outcomes[item], may_pass, now_s, deadline)]
             if not left or failures >= self._retries or now_s >= deadline.at_s:
                 break
             await self.pause(failures, deadline)
             failures += 1
-        return Results(call, outcomes)
+        return Results(call, {item: outcomes[item] for item in wanted})
 
     def _is_open(
         self, outcome: Outcome[Any], may_pass: Callable[[KafkaError], bool] | None, now_s: float, deadline: Deadline
