@@ -30,7 +30,7 @@ help: ## print this list
 setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs into .venv
 	$(say) "ready: $(BIN)/ottla, $(BIN)/pytest, $(BIN)/ruff, $(BIN)/mypy"
 
-demo: $(VENV)/.demo ## a million records through a node that is killed half-way (under a minute)
+demo: $(VENV)/.core ## a million records through a node that is killed half-way (under a minute)
 	@$(BIN)/ottla demo
 
 test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (two to three minutes on two cores; the long run is `make fuzz`)
@@ -117,7 +117,7 @@ $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 	@$(call install,--editable '.[arrow]')
 	@touch $@
 
-$(VENV)/.test $(VENV)/.check $(VENV)/.bench $(VENV)/.interop $(VENV)/.demo: $(VENV)/.%: $(VENV)/.core
+$(VENV)/.test $(VENV)/.check $(VENV)/.bench $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
 	$(say) "installing what 'make $*' needs"
 	@$(call install,--group $*)
 	@touch $@

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
 
@@ -31,33 +32,29 @@ def test_arguments_that_it_does_not_know_are_named(arguments: list[str], capsys:
 def test_a_record_that_is_lost_or_there_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo is a promise: it must be able to fail."""
 
-    class Message:
-        def __init__(self, number: int) -> None:
-            self._number = number
-
-        def error(self) -> None:
-            return None
-
-        def value(self) -> bytes:
-            return b"%010d" % self._number
+    class Record(NamedTuple):
+        value: bytes
 
     class Consumer:
         numbers = (0, 1, 1, 2)
 
-        def __init__(self, config: dict[str, object]) -> None:
+        def __init__(self, **settings: object) -> None:
+            pass
+
+        def __enter__(self) -> "Consumer":
+            return self
+
+        def __exit__(self, *_: object) -> None:
             pass
 
         def assign(self, partitions: object) -> None:
             pass
 
-        def get_watermark_offsets(self, partition: object, timeout: float) -> tuple[int, int]:
-            return 0, 1
+        def end_offsets(self, partitions: list[object]) -> dict[object, int]:
+            return dict.fromkeys(partitions, 1)
 
-        def consume(self, most: int, timeout: float) -> list[Message]:
-            return [Message(number) for number in self.numbers]
-
-        def close(self) -> None:
-            pass
+        def poll(self, timeout: float) -> list[Record]:
+            return [Record(b"%010d" % number) for number in self.numbers]
 
     class Node:
         bootstrap = "nowhere:1"
@@ -65,7 +62,7 @@ def test_a_record_that_is_lost_or_there_twice_is_noticed(monkeypatch: pytest.Mon
         def rss_bytes(self) -> int:
             return 0
 
-    monkeypatch.setattr("confluent_kafka.Consumer", Consumer)
+    monkeypatch.setattr("ottla.client.blocking.consumer.Consumer", Consumer)
     assert not demo.read_back(Node(), bytearray([1, 1, 1, 1]))  # type: ignore[arg-type]
     Consumer.numbers = (0, 1, 3, 2)
     assert demo.read_back(Node(), bytearray([1, 1, 1, 1]))  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """`ottla demo`: a million records through a node that is killed in the middle, and read back.
 
-It is a tour for a newcomer: a node is started on a free port, a public client (confluent-kafka) writes to it and reads
-from it, and the screen shows how far it is, how fast, and how much memory the node takes. Half-way the node is killed
+It is a tour for a newcomer: a node is started on a free port, our own clients write to it and read from it, and the
+screen shows how far it is, how fast, and how much memory the node takes. Half-way the node is killed
 as a power cut would, and started again. In the end every record that was acknowledged must be there, once.
 
     --records N     how many records (default 1,000,000)
@@ -9,15 +9,16 @@ as a power cut would, and started again. In the end every record that was acknow
 
 import sys
 import time
-from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ottla.testing.node import RunningNode
+
+if TYPE_CHECKING:
+    from ottla.client.producer.append import Delivery
 
 TOPIC = "orders"
 PARTITIONS = 4
 RECORDS = 1_000_000
-READ_AT_ONCE = 10_000
 SHOW_EVERY_S = 0.5
 GIVE_UP_AFTER_S = 120.0
 
@@ -30,9 +31,6 @@ def main(arguments: list[str]) -> int:
     if records is None:
         print(f"ottla demo: what is {' '.join(arguments)}? Only --records N is known", file=sys.stderr)
         return 2
-    if find_spec("confluent_kafka") is None:
-        print("ottla demo needs a client: pip install confluent-kafka", file=sys.stderr)
-        return 1
     step("Start", "a broker and controller in one process, on a free port")
     started = time.perf_counter()
     with RunningNode() as node:
@@ -57,59 +55,42 @@ def _wanted(arguments: list[str]) -> int | None:
 
 
 def create(node: RunningNode) -> None:
-    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+    from ottla.admin import NewTopic
+    from ottla.client.blocking.admin import Admin
 
     step("Create", f"the topic {TOPIC} with {PARTITIONS} partitions")
-    admin = AdminClient({"bootstrap.servers": node.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
+    with Admin(bootstrap_servers=node.bootstrap) as admin:
+        admin.create_topics([NewTopic(TOPIC, partitions=PARTITIONS)]).raise_first()
     tell("done")
 
 
 def write(node: RunningNode, records: int) -> bytearray:
     """Returns a byte for each record: whether the node has acknowledged it."""
-    from confluent_kafka import Producer
+    from ottla.client.blocking.producer import Producer
 
     step("Write", f"{records:,} records, and kill -9 the node half-way")
-    producer = Producer(
-        {
-            "bootstrap.servers": node.bootstrap,
-            "enable.idempotence": True,
-            "linger.ms": 5,
-            "queue.buffering.max.messages": 200_000,
-            "log_level": 0,  # that the node is gone for a moment is what this is about
-        }
-    )
-    acknowledged = bytearray(records)
-
-    def on_delivery(problem: Any, message: Any) -> None:
-        if problem is None:
-            acknowledged[int(message.value()[:10])] = 1
-
-    progress = Progress("written", records, node)
-    for number in range(records):
-        if number == records // 2:
-            progress.show(sum(acknowledged), is_last=True)
-            crash(node, sum(acknowledged))
-        value = b'%010d {"customer": %d, "total": %d.50, "currency": "EUR"}' % (number, number % 997, number % 500)
-        while True:
-            try:
-                producer.produce(TOPIC, value, on_delivery=on_delivery)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if number % 1000 == 0:
-            producer.poll(0)
-            progress.maybe_show(number)
-    left = producer.flush(GIVE_UP_AFTER_S)
+    deliveries: list[Delivery] = []
+    with Producer(bootstrap_servers=node.bootstrap, linger_ms=5, reconnect_backoff_max_ms=100) as producer:
+        progress = Progress("written", records, node)
+        for number in range(records):
+            if number == records // 2:
+                progress.show(number, is_last=True)
+                crash(node, deliveries)
+            value = b'%010d {"customer": %d, "total": %d.50, "currency": "EUR"}' % (number, number % 997, number % 500)
+            deliveries.append(producer.send(TOPIC, value))
+            if number % 1000 == 0:
+                progress.maybe_show(number)
+        producer.flush(GIVE_UP_AFTER_S)
+    acknowledged = bytearray(delivery.exception() is None for delivery in deliveries)
     progress.show(sum(acknowledged), is_last=True)
-    if left:
+    if left := records - sum(acknowledged):
         tell(f"{left:,} records were never acknowledged")
     return acknowledged
 
 
-def crash(node: RunningNode, acknowledged: int) -> None:
+def crash(node: RunningNode, deliveries: "list[Delivery]") -> None:
     node.kill()
-    tell(f"killed, with {acknowledged:,} records acknowledged")
+    tell(f"killed, with {sum(delivery.done() for delivery in deliveries):,} records acknowledged")
     started = time.perf_counter()
     node.start()
     tell(f"back after {time.perf_counter() - started:.2f} s; the client goes on by itself")
@@ -117,33 +98,26 @@ def crash(node: RunningNode, acknowledged: int) -> None:
 
 def read_back(node: RunningNode, acknowledged: bytearray) -> bool:
     """Whether every acknowledged record is there, and none twice."""
-    from confluent_kafka import Consumer, TopicPartition
+    from ottla.base.ids import TopicPartition
+    from ottla.client.blocking.consumer import Consumer
 
     wanted = sum(acknowledged)
     step("Read", "everything, from the beginning")
-    consumer = Consumer(
-        {
-            "bootstrap.servers": node.bootstrap,
-            "group.id": "demo",
-            "enable.auto.commit": False,
-            "fetch.queue.backoff.ms": 5,  # it would rest for a second whenever its queue is full
-        }
-    )
-    consumer.assign([TopicPartition(TOPIC, index, 0) for index in range(PARTITIONS)])
-    ends = [consumer.get_watermark_offsets(TopicPartition(TOPIC, index), 30)[1] for index in range(PARTITIONS)]
+    partitions = [TopicPartition(TOPIC, index) for index in range(PARTITIONS)]
     seen = bytearray(len(acknowledged))
-    count, repeated, deadline = 0, 0, time.monotonic() + GIVE_UP_AFTER_S
-    progress = Progress("read", sum(ends), node)
-    while count < sum(ends) and time.monotonic() < deadline:
-        for message in consumer.consume(READ_AT_ONCE, 1.0):
-            if message.error() is None:
-                number = int((message.value() or b"")[:10])
+    with Consumer(bootstrap_servers=node.bootstrap, auto_offset_reset="earliest", max_poll_records=10_000) as consumer:
+        consumer.assign(partitions)
+        total = sum(consumer.end_offsets(partitions).values())
+        count, repeated, deadline = 0, 0, time.monotonic() + GIVE_UP_AFTER_S
+        progress = Progress("read", total, node)
+        while count < total and time.monotonic() < deadline:
+            for record in consumer.poll(1.0):
+                number = int(record.value[:10])
                 repeated += seen[number]
                 seen[number] = 1
                 count += 1
-        progress.maybe_show(count)
-    progress.show(count, is_last=True)
-    consumer.close()
+            progress.maybe_show(count)
+        progress.show(count, is_last=True)
     lost = sum(1 for is_promised, is_there in zip(acknowledged, seen, strict=True) if is_promised > is_there)
     tell(f"{wanted:,} records were acknowledged: {lost:,} of them lost, {repeated:,} there twice")
     return lost == 0 and repeated == 0

@@ -149,22 +149,27 @@ class Producer:
     async def transaction(self) -> AsyncIterator[None]:
         """Everything that is sent within is there altogether, or not at all.
 
-        Leaving the block commits. An exception aborts, and goes on; a commit that fails aborts too.
+        Leaving the block commits. An exception aborts, and goes on; a commit that fails aborts too. Only after
+        `RequestTimedOut` of the commit the outcome is open: call `commit` again.
         """
         await self.begin()
         try:
             yield
-            await self.commit()
-        except KafkaError as error:
-            if not error.fatal:
-                await self._abort_quietly()
+        except BaseException as error:
+            await self._abort_after(error)
             raise
-        except BaseException:
-            await self._abort_quietly()
+        try:
+            await self.commit()
+        except RequestTimedOut:
+            raise
+        except KafkaError as error:
+            await self._abort_after(error)
             raise
 
-    async def _abort_quietly(self) -> None:
-        """What was raised first is what the caller has to know."""
+    async def _abort_after(self, error: BaseException) -> None:
+        """Aborts, if there is something to abort. What was raised first is what the caller has to know."""
+        if isinstance(error, KafkaError) and error.fatal:
+            return
         try:
             await self.abort()
         except KafkaError as problem:
@@ -200,7 +205,7 @@ class Producer:
         await self._wait_until(
             promise,
             deadline_s,
-            lambda: RequestTimedOut(f"the transaction's coordinator took longer than {self._max_block_s} s"),
+            lambda: self._core.the_transactions().too_late(self._max_block_s),
         )
 
     async def _wait_until(self, promise: Promise[Any], deadline_s: float, error: Callable[[], Exception]) -> None:

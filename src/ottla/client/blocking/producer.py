@@ -186,22 +186,27 @@ class Producer:
     def transaction(self) -> Iterator[None]:
         """Everything that is sent within is there altogether, or not at all.
 
-        Leaving the block commits. An exception aborts, and goes on; a commit that fails aborts too.
+        Leaving the block commits. An exception aborts, and goes on; a commit that fails aborts too. Only after
+        `RequestTimedOut` of the commit the outcome is open: call `commit` again.
         """
         self.begin()
         try:
             yield
-            self.commit()
-        except KafkaError as error:
-            if not error.fatal:
-                self._abort_quietly()
+        except BaseException as error:
+            self._abort_after(error)
             raise
-        except BaseException:
-            self._abort_quietly()
+        try:
+            self.commit()
+        except RequestTimedOut:
+            raise
+        except KafkaError as error:
+            self._abort_after(error)
             raise
 
-    def _abort_quietly(self) -> None:
-        """What was raised first is what the caller has to know."""
+    def _abort_after(self, error: BaseException) -> None:
+        """Aborts, if there is something to abort. What was raised first is what the caller has to know."""
+        if isinstance(error, KafkaError) and error.fatal:
+            return
         try:
             self.abort()
         except KafkaError as problem:
@@ -238,7 +243,7 @@ class Producer:
         try:
             self._loop.ask(begin, self._max_block_s)
         except TimeoutError:
-            raise RequestTimedOut(f"the transaction's coordinator took longer than {self._max_block_s} s") from None
+            raise self._core.the_transactions().too_late(self._max_block_s) from None
 
     # --- the end ---
 

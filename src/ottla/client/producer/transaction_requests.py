@@ -74,6 +74,8 @@ class TransactionRequests:
         self._transactional_id: str = settings.transactional_id
         self._timeout_ms = settings.transaction_timeout_ms
         self._request_timeout_s = settings.request_timeout_ms / 1000
+        self.last_problem: KafkaError | None = None
+        """Why the request that is tried again did not succeed yet."""
 
     async def init(self, identity: Identity) -> Identity:
         """An id and epoch for this producer; the next epoch for one that has an identity (KIP-360)."""
@@ -179,10 +181,12 @@ class TransactionRequests:
                 response = await self._coordinators.ask(kind, key, request, deadline_s, api_key=api_key, newest=newest)
                 for code in _codes(response):
                     _raise(code)
+                self.last_problem = None
                 return response
             except KafkaError as problem:
                 if not problem.retriable:
                     raise
+                self.last_problem = problem
                 if problem.code in _COORDINATOR_MOVED:
                     self._coordinators.forget(kind, key)
                 pause_ms = self._cluster.backoff.after(failures, world.entropy)

@@ -21,7 +21,7 @@ from enum import Enum
 
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
-from ottla.client.errors import InvalidState, KafkaError, TransactionAbortable, TransactionAborted
+from ottla.client.errors import InvalidState, KafkaError, RequestTimedOut, TransactionAbortable, TransactionAborted
 from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.partition_queue import NOBODY, Identity, PartitionQueue
 from ottla.client.producer.produce_request import LAST_WITH_EXPLICIT_PARTITIONS
@@ -116,6 +116,12 @@ class Transactions:
         """Commits what was consumed with the transaction."""
         self.check_may_send()
         return spawn(self._send_offsets(offsets, group))
+
+    def too_late(self, limit_s: float) -> RequestTimedOut:
+        """What a call raises that waited for so long."""
+        problem = self._requests.last_problem
+        why = "" if problem is None else f"; the last answer was: {problem}"
+        return RequestTimedOut(f"the transaction's coordinator took longer than {limit_s} s{why}")
 
     def check_may_send(self) -> None:
         """Raises if no record can be sent now."""

@@ -320,6 +320,17 @@ def test_commits_may_be_awaited_again_after_a_timeout(is_v2: bool) -> None:
     scene.begin()
 
 
+def test_a_call_that_waits_too_long_tells_why() -> None:
+    scene = Scene(is_v2=True)
+    scene.begin()
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    scene.brokers.answer("TxnOffsetCommit", lambda *asked: scene.coordinator.commit_offsets(*asked, code=code))
+    sent = scene.transactions.send_offsets({TopicPartition("clicks", 0): OffsetAndMetadata(5)}, GroupOnly("readers"))
+    scene.brokers.advance(1000)
+    assert not sent.is_done
+    assert "no such topic" in str(scene.transactions.too_late(1.0))
+
+
 def test_calls_out_of_turn_are_refused() -> None:
     scene = Scene(is_v2=True)
     with pytest.raises(InvalidState, match="not initialized"):
