@@ -14,6 +14,7 @@ from ottla.wire.messages import (
     BeginTransactionRecord,
     ClearElrRecord,
     ConfigRecord,
+    CreateTopicsRequest,
     EndTransactionRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,
@@ -54,6 +55,35 @@ def test_a_change_leaves_alone_what_it_does_not_name() -> None:
     partition = orders(change(isr=(1, 2))).topics.by_name["orders"].partitions[0]
     assert (partition.isr, partition.replicas, partition.leader) == ((1, 2), (1, 2, 3), 1)
     assert (partition.leader_epoch, partition.partition_epoch) == (4, 8)
+
+
+def test_new_partitions_that_are_alike_are_one_object_until_one_of_them_changes() -> None:
+    image = MetadataImage()
+    image.replay(TopicRecord(name="orders", topic_id=ID))
+    for number, replicas in enumerate(((1, 2), (1, 2), (2, 1), (1, 2))):
+        place = {"replicas": replicas, "isr": replicas, "leader": replicas[0]}
+        image.replay(PartitionRecord(topic_id=ID, partition_id=number, leader_epoch=0, partition_epoch=0, **place))
+    first, second, other, last = image.topics.by_name["orders"].partitions.values()
+    assert first is second is last
+    assert other is not first
+    copied = image.copy()
+    copied.replay(PartitionChangeRecord(topic_id=ID, partition_id=1, isr=(1,)))
+    changed = copied.topics.by_name["orders"].partitions
+    assert [changed[number].isr for number in range(4)] == [(1, 2), (1,), (2, 1), (1, 2)]
+    assert image.topics.by_name["orders"].partitions[1] is first
+
+
+def test_the_records_of_many_new_partitions_are_those_of_each() -> None:
+    node = ControllerUnderTest()
+    node.start(1, 2)
+    topic = CreateTopicsRequest.CreatableTopic(name="orders", num_partitions=40, replication_factor=2)
+    decision = node.controller.decide(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7, node.now_ms)
+    made = [record.message for record in decision.records if isinstance(record.message, PartitionRecord)]
+    assert [record.partition_id for record in made] == list(range(40))
+    node.do(decision)
+    partitions = node.image.topics.by_name["orders"].partitions
+    topic_id = node.image.topics.by_name["orders"].id
+    assert made == [partitions[number].record(topic_id, number) for number in range(40)]
 
 
 @pytest.mark.parametrize("leader", [2, 1, -1])

@@ -4,7 +4,7 @@ Nothing here changes state. `replay` of the image does, and the sessions of brok
 and to no log: see `sessions`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from ottla.machines.metadata.image import directory_ids, features
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.settings.effective_settings import effective_value
+from ottla.wire.message import like
 from ottla.wire.messages import PartitionChangeRecord
 
 ItemT = TypeVar("ItemT")
@@ -87,6 +88,23 @@ class ControllerContext:
         if not features.has_directory_assignment(self.metadata_version):
             record.directories = ()
         return VersionedRecord(record, features.partition_version(self.metadata_version))
+
+    def partition_records(
+        self, topic_id: Uuid, partitions: Sequence[PartitionImage], first: int = 0
+    ) -> list[VersionedRecord]:
+        """The records of new partitions. There may be thousands, of which most are alike."""
+        alike: dict[PartitionImage, VersionedRecord] = {}
+        records = []
+        for number, partition in enumerate(partitions, start=first):
+            same = alike.get(partition)
+            if same is None:
+                same = alike[partition] = self.partition_record(topic_id, number, partition)
+                records.append(same)
+            else:
+                record = like(same.message)
+                record.partition_id = number  # type: ignore[attr-defined]
+                records.append(VersionedRecord(record, same.version))
+        return records
 
     def partition_change(self, record: PartitionChangeRecord) -> VersionedRecord:
         return VersionedRecord(record, features.partition_version(self.metadata_version))

@@ -54,7 +54,7 @@ def _grow(
         made = place_partitions(context, added, replication_factor)
     if isinstance(made, Refusal):
         return made
-    return [context.partition_record(topic.id, number, partition) for number, partition in enumerate(made, start=count)]
+    return context.partition_records(topic.id, made, first=count)
 
 
 def _assigned(

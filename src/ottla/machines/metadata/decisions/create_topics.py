@@ -87,7 +87,7 @@ def _create(context: ControllerContext, topic: Topic) -> tuple[Result, list[Vers
         return partitions
     topic_id = context.new_uuid()
     records = [VersionedRecord(TopicRecord(name=topic.name, topic_id=topic_id), 0), *config_records]
-    records += [context.partition_record(topic_id, number, partition) for number, partition in enumerate(partitions)]
+    records += context.partition_records(topic_id, partitions)
     result = Result(
         name=topic.name,
         topic_id=topic_id,
@@ -165,7 +165,11 @@ def place_partitions(context: ControllerContext, count: int, replication_factor:
     placed = place(count, replication_factor, usable_brokers(context), context.random)
     if isinstance(placed, Refusal):
         return Refusal(placed.code, unable + str(placed.message))
-    partitions = [new_partition(replicas, context) for replicas in placed]
+    made: dict[tuple[int, ...], PartitionImage | None] = {}
+    for replicas in map(tuple, placed):
+        if replicas not in made:
+            made[replicas] = new_partition(replicas, context)
+    partitions = [made[tuple(replicas)] for replicas in placed]
     led = [partition for partition in partitions if partition is not None]
     if len(led) < len(partitions):
         problem = unable + "All brokers are currently fenced or in controlled shutdown."

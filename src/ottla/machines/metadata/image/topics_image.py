@@ -32,12 +32,15 @@ class TopicImage:
 
 
 class TopicsImage:
-    __slots__ = ("_shared", "_unified", "by_id", "by_name")
+    """New partitions with the same replicas are one object until they change: an image says nothing of the number."""
+
+    __slots__ = ("_new", "_shared", "_unified", "by_id", "by_name")
 
     def __init__(self) -> None:
         self.by_id: dict[Uuid, TopicImage] = {}
         self.by_name: dict[str, TopicImage] = {}
         self._shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self._new: dict[tuple[Any, ...], PartitionImage] = {}
         self._unified: dict[str, tuple[str, ...]] = {}
 
     @property
@@ -62,7 +65,18 @@ class TopicsImage:
     def replay_partition(self, record: PartitionRecord, delta: MetadataDelta) -> None:
         topic = self._topic(record.topic_id)
         delta.note_partition(topic.id, record.partition_id, topic.partitions.get(record.partition_id))
-        topic.partitions[record.partition_id] = partition_image(record, self._share)
+        topic.partitions[record.partition_id] = self._image_of(record)
+
+    def _image_of(self, record: PartitionRecord) -> PartitionImage:
+        if record.partition_epoch or record.leader_epoch or record.eligible_leader_replicas or record.last_known_elr:
+            return partition_image(record, self._share)
+        replicas, isr, directories = tuple(record.replicas), tuple(record.isr), tuple(record.directories)
+        moving = tuple(record.removing_replicas), tuple(record.adding_replicas)
+        key = replicas, isr, record.leader, record.leader_recovery_state, directories, moving
+        image = self._new.get(key)
+        if image is None:
+            image = self._new[key] = partition_image(record, self._share)
+        return image
 
     def replay_change(self, record: PartitionChangeRecord, delta: MetadataDelta) -> None:
         topic = self._topic(record.topic_id)
@@ -113,6 +127,7 @@ class TopicsImage:
             twin.partitions = dict(topic.partitions)
             copied._add(twin)
         copied._shared = dict(self._shared)
+        copied._new = dict(self._new)
         return copied
 
     def _add(self, topic: TopicImage) -> None:
