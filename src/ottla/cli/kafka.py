@@ -34,6 +34,14 @@ TOOLS: Final = {
     "features": Tool("ottla.cli.cluster.features", "print and change the levels of features"),
     "metadata-quorum": Tool("ottla.cli.cluster.metadata_quorum", "describe and change the quorum of controllers"),
     "leader-election": Tool("ottla.cli.topics.leader_election", "elect leaders of partitions"),
+    "producer-perf-test": Tool("ottla.cli.performance.producer_perf", "measure how fast records are sent"),
+    "consumer-perf-test": Tool("ottla.cli.performance.consumer_perf", "measure how fast records are read"),
+    "e2e-latency": Tool("ottla.cli.performance.e2e_latency", "measure how soon a record is read"),
+    "verifiable-producer": Tool("ottla.cli.performance.verifiable_producer", "send numbers, and print JSON events"),
+    "verifiable-consumer": Tool("ottla.cli.performance.verifiable_consumer", "read in a group, and print JSON events"),
+    "replica-verification": Tool(
+        "ottla.cli.performance.replica_verification", "compare what replicas of partitions have"
+    ),
 }
 """By the name after `kafka-`."""
 
