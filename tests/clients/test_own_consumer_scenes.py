@@ -100,6 +100,48 @@ def test_heartbeats_go_on_while_the_application_works(broker: RunningNode, topic
         assert consumer.group_metadata() == generation
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_one_that_waits_in_poll_is_no_slow_member_and_commits_by_the_way(
+    broker: RunningNode, topic: str, protocol: str
+) -> None:
+    fill(broker, topic, 6)
+    with Consumer(
+        bootstrap_servers=broker.bootstrap,
+        auto_offset_reset="earliest",
+        group_id=topic,
+        group_protocol=protocol,
+        max_poll_interval_ms=1500,
+        auto_commit_interval_ms=200,
+    ) as consumer:
+        consumer.subscribe([topic])
+        seen: list[Any] = []
+        until(lambda: bool(seen.extend(consumer.poll(0.2)) or len(seen) == 6))
+        generation = consumer.group_metadata()
+        assert consumer.poll(2.5) == []
+        assert consumer.group_metadata() == generation
+        committed = consumer.committed(consumer.assignment())
+        assert {place.offset for place in committed.values() if place is not None} == {1}
+
+
+def test_a_group_is_left_joined_again_and_made_to_rebalance(broker: RunningNode, topic: str) -> None:
+    fill(broker, topic, 6)
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id=topic, auto_offset_reset="earliest") as consumer:
+        consumer.subscribe([topic])
+        seen: list[Any] = []
+        until(lambda: bool(seen.extend(consumer.poll(0.2)) or len(seen) == 6))
+        consumer.enforce_rebalance()
+        before = consumer.group_metadata().generation_id
+        until(lambda: bool(consumer.poll(0.1) or consumer.group_metadata().generation_id > before))
+        consumer.unsubscribe()
+        assert (consumer.assignment(), consumer.subscription()) == (frozenset(), frozenset())
+        consumer.assign([(topic, 0)])
+        assert consumer.position(TopicPartition(topic, 0)) == 1
+        consumer.unsubscribe()
+        consumer.subscribe([topic])
+        until(lambda: bool(consumer.poll(0.1) or len(consumer.assignment()) == 6))
+        assert len(seen) == 6
+
+
 def test_a_consumer_that_is_not_polled_keeps_little(broker: RunningNode, topic: str) -> None:
     fill(broker, topic, 3000, size=10_000)
     with Consumer(

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from inspect import isawaitable
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -34,6 +33,8 @@ from ottla.config.scopes import Scope
 from ottla.records.kernel import ConsumerRecord
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
     from ottla.client.keywords import ConsumerKeywords
@@ -42,6 +43,7 @@ T = TypeVar("T")
 _CLOSE_TIMEOUT_S = 30.0
 _GRACE_S = 5.0
 _PATIENCE_S = 1.0
+_LEAST_PATIENCE_S = 0.01
 _TURN_S = 0.005
 """How long a consumer that always finds records ready may keep the loop to itself."""
 
@@ -61,10 +63,11 @@ class Consumer(ConsumerFace):
         self._begin(read_settings(Scope.CONSUMER, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: str | Path, /, **keywords: "Unpack[ConsumerKeywords]") -> "Consumer":
+    def from_properties(cls, path: "str | PathLike[str]", /, **keywords: "Unpack[ConsumerKeywords]") -> "Consumer":
         """Settings from a properties file, with keywords over them."""
         consumer = cls.__new__(cls)
-        consumer._begin(read_settings_file(Scope.CONSUMER, Path(path).read_bytes(), keywords))
+        with open(path, "rb") as file:
+            consumer._begin(read_settings_file(Scope.CONSUMER, file.read(), keywords))
         return consumer
 
     def _begin(self, settings: ClientSettings) -> None:
@@ -72,6 +75,7 @@ class Consumer(ConsumerFace):
         self._io = AsyncioWorld()
         self._core = ConsumerCore(self._io.world, settings, make_member)
         self._most = self._core.settings.max_poll_records
+        self._patience_s = max(self._core.settings.patience_s, _LEAST_PATIENCE_S)
         self._api_timeout_s = self._core.settings.api_timeout_ms / 1000
         self._unlocked = nullcontext()
         self._yielded_s = monotonic()
@@ -147,7 +151,7 @@ class Consumer(ConsumerFace):
             if self._core.tasks:
                 await self._run_tasks()
             return False
-        await self._settled(self._core.activity(), left_s)
+        await self._settled(self._core.activity(), min(left_s, self._patience_s))
         self._yielded_s = monotonic()
         return True
 

@@ -7,7 +7,6 @@ application works, the loop's own thread fetches ahead and keeps up the membersh
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -33,6 +32,8 @@ from ottla.config.scopes import Scope
 from ottla.records.kernel import ConsumerRecord
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
     from ottla.client.keywords import ConsumerKeywords
@@ -42,6 +43,7 @@ _CLOSE_TIMEOUT_S = 30.0
 _GRACE_S = 5.0
 _PATIENCE_S = 1.0
 """How long iterating waits at a time."""
+_LEAST_PATIENCE_S = 0.01
 
 
 class Consumer(ConsumerFace):
@@ -59,10 +61,11 @@ class Consumer(ConsumerFace):
         self._begin(read_settings(Scope.CONSUMER, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: str | Path, /, **keywords: "Unpack[ConsumerKeywords]") -> "Consumer":
+    def from_properties(cls, path: "str | PathLike[str]", /, **keywords: "Unpack[ConsumerKeywords]") -> "Consumer":
         """Settings from a properties file, with keywords over them."""
         consumer = cls.__new__(cls)
-        consumer._begin(read_settings_file(Scope.CONSUMER, Path(path).read_bytes(), keywords))
+        with open(path, "rb") as file:
+            consumer._begin(read_settings_file(Scope.CONSUMER, file.read(), keywords))
         return consumer
 
     def _begin(self, settings: ClientSettings) -> None:
@@ -76,6 +79,7 @@ class Consumer(ConsumerFace):
             self._loop.stop()
             raise
         self._most = self._core.settings.max_poll_records
+        self._patience_s = max(self._core.settings.patience_s, _LEAST_PATIENCE_S)
         self._api_timeout_s = self._core.settings.api_timeout_ms / 1000
 
     # --- records ---
@@ -144,7 +148,7 @@ class Consumer(ConsumerFace):
             return False
         with self._lock:
             activity = self._core.activity()
-        self._loop.wait(activity, left_s)
+        self._loop.wait(activity, min(left_s, self._patience_s))
         return True
 
     # --- what has to be asked ---

@@ -378,7 +378,7 @@ class ConsumerCore:
         self._settle_activity()
 
     def snapshot(self) -> dict[str, float]:
-        return self.metrics.snapshot(self.subscription, self.world.now_s())
+        return self.metrics.snapshot(self.subscription, self.chunks.handed_out_bytes, self.world.now_s())
 
     def group_identity(self) -> tuple[str, Identity]:
         """For a transaction that commits this consumer's offsets."""

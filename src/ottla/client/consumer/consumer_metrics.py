@@ -34,7 +34,6 @@ class _Times:
 class ConsumerMetrics:
     def __init__(self) -> None:
         self.records_consumed = 0
-        self.bytes_consumed = 0
         self._fetches = _Times()
         self._throttles = _Times()
         self._commits = _Times()
@@ -58,7 +57,7 @@ class ConsumerMetrics:
     def on_rebalanced(self) -> None:
         self._rebalances += 1
 
-    def snapshot(self, subscription: Subscription, now_s: float) -> dict[str, float]:
+    def snapshot(self, subscription: Subscription, consumed_bytes: int, now_s: float) -> dict[str, float]:
         """The groups `consumer-metrics`, `consumer-fetch-manager-metrics` and `consumer-coordinator-metrics`."""
         states = list(subscription.partitions.values())
         lags = [state.lag for state in states if state.lag is not None]
@@ -70,11 +69,11 @@ class ConsumerMetrics:
         last_poll_s = self._last_poll_s
         metrics: dict[str, float] = {
             "records-consumed-total": self.records_consumed,
-            "bytes-consumed-total": self.bytes_consumed,
+            "bytes-consumed-total": consumed_bytes,
             "fetch-total": self._fetches.count,
             "fetch-latency-avg": self._fetches.average_ms,
             "fetch-latency-max": self._fetches.most_ms,
-            "fetch-size-avg": self.bytes_consumed / self._fetches.count if self._fetches.count else 0.0,
+            "fetch-size-avg": consumed_bytes / self._fetches.count if self._fetches.count else 0.0,
             "records-per-request-avg": self.records_consumed / self._fetches.count if self._fetches.count else 0.0,
             "fetch-throttle-time-avg": self._throttles.average_ms,
             "fetch-throttle-time-max": self._throttles.most_ms,

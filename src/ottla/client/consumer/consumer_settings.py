@@ -21,6 +21,7 @@ class ConsumerSettings(NamedTuple):
     fetch_max_wait_ms: int
     max_partition_fetch_bytes: int
     max_poll_records: int
+    max_poll_interval_ms: int
     check_crcs: bool
     client_rack: str
     request_timeout_ms: int
@@ -31,6 +32,12 @@ class ConsumerSettings(NamedTuple):
     key_deserializer: Deserialize | None
     """None for bytes, which cost nothing."""
     value_deserializer: Deserialize | None
+
+    @property
+    def patience_s(self) -> float:
+        """How long a poll may wait before it counts as another one: for the group, and for committing by the way."""
+        most_ms = self.max_poll_interval_ms / 3
+        return (min(most_ms, self.auto_commit_interval_ms) if self.auto_commits else most_ms) / 1000
 
     @classmethod
     def of(cls, settings: ClientSettings) -> "ConsumerSettings":
@@ -52,6 +59,7 @@ class ConsumerSettings(NamedTuple):
             fetch_max_wait_ms=settings.integer("fetch.max.wait.ms"),
             max_partition_fetch_bytes=settings.integer("max.partition.fetch.bytes"),
             max_poll_records=settings.integer("max.poll.records"),
+            max_poll_interval_ms=settings.integer("max.poll.interval.ms"),
             check_crcs=settings.flag("check.crcs"),
             client_rack=settings.text("client.rack"),
             request_timeout_ms=settings.integer("request.timeout.ms"),

@@ -12,8 +12,6 @@ from ottla.client.consumer.group_bond import GroupBond, RebalanceListener
 from ottla.client.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.client.consumer.offsets.consumed_offsets import OnCommitted
 from ottla.client.consumer.offsets.offset_lookup import FoundOffset
-from ottla.client.membership.classic.classic_member import ClassicMember
-from ottla.client.membership.consumer.consumer_member import ConsumerGroupMember
 from ottla.client.membership.member import Identity, Member, MemberSettings
 from ottla.client.settings import ClientSettings
 from ottla.client.topic_partition import OffsetAndMetadata, OffsetAndTimestamp
@@ -61,7 +59,7 @@ def group_metadata(group: tuple[str, Identity]) -> ConsumerGroupMetadata:
 
 
 def make_member(cluster: Cluster, coordinators: Coordinators, settings: ClientSettings, bond: GroupBond) -> Member:
-    """The member of the group, of either protocol."""
+    """The member of the group, of either protocol. Only those who subscribe pay for loading it, and for one of them."""
     strategy: Any = settings.plug_in("partition.assignment.strategy")
     member_settings = MemberSettings(
         group_id=settings.text("group.id"),
@@ -77,7 +75,11 @@ def make_member(cluster: Cluster, coordinators: Coordinators, settings: ClientSe
         group_remote_assignor=settings.optional_text("group.remote.assignor"),
     )
     if settings.text("group.protocol").lower() == "consumer":
+        from ottla.client.membership.consumer.consumer_member import ConsumerGroupMember
+
         return ConsumerGroupMember(cluster, coordinators, member_settings, bond)
+    from ottla.client.membership.classic.classic_member import ClassicMember
+
     return ClassicMember(cluster, coordinators, member_settings, bond)
 
 

@@ -336,6 +336,8 @@ def test_lag_and_metrics_follow_what_fetches_tell(make_bench):
     assert bench.core.lag(T0) == 2
     metrics = bench.core.snapshot()
     assert (metrics["records-consumed-total"], metrics["records-lag-max"], metrics["fetch-total"]) == (1, 2, 1)
+    assert len(bench.values()) == 2
+    assert bench.core.snapshot()["bytes-consumed-total"] == len(bench.logs.batches[T0][0][2])
 
 
 def test_closing_ends_the_sessions_that_no_fetch_is_in(make_bench):

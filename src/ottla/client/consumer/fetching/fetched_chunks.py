@@ -44,6 +44,8 @@ class FetchedChunks:
         self._reading = reading
         self._chunks: deque[Chunk] = deque()
         self.buffered_bytes = 0
+        self.handed_out_bytes = 0
+        """Since the beginning, counted by batches."""
 
     def __len__(self) -> int:
         return len(self._chunks)
@@ -106,6 +108,7 @@ class FetchedChunks:
         chunk = self._next()
         if chunk is not None:
             self._remove(chunk)
+            self.handed_out_bytes += chunk.size
             chunk.state.position = FetchPosition(chunk.records.end_offset, chunk.records.end_epoch)
         return chunk
 
@@ -130,6 +133,7 @@ class FetchedChunks:
         epoch = records.last_epoch if records.last_epoch >= 0 else (before.epoch if before else NO_EPOCH)
         state.position = FetchPosition(records.next_offset, epoch)
         left = records.bytes_left
+        self.handed_out_bytes += chunk.size - left
         state.buffered_bytes -= chunk.size - left
         self.buffered_bytes -= chunk.size - left
         chunk.size = left
