@@ -703,6 +703,7 @@ cdef class FetchedRecords:
         cdef const uint8_t *data = <const uint8_t *>self.view.buf
         cdef Py_ssize_t at = 0, last = -1, left = self.view.len
         cdef int64_t length
+        cdef uint64_t end
         while left > MAGIC_AT:
             length = <int32_t>big_endian(data + at + LENGTH_AT, 4)
             if length < MAGIC_AT - LENGTH_AT - 4 or length > left - LENGTH_AT - 4:
@@ -712,10 +713,11 @@ cdef class FetchedRecords:
             left = self.view.len - at
         if last < 0:
             return 0
-        self.end_offset = <int64_t>big_endian(data + last, 8) + 1
+        end = big_endian(data + last, 8) + 1
         if data[last + MAGIC_AT] == 2 and at - last >= RECORDS_AT:
-            self.end_offset += <int32_t>big_endian(data + last + LAST_OFFSET_DELTA_AT, 4)
+            end += <uint64_t><int64_t><int32_t>big_endian(data + last + LAST_OFFSET_DELTA_AT, 4)
             self.end_epoch = <int32_t>big_endian(data + last + LEADER_EPOCH_AT, 4)
+        self.end_offset = <int64_t>end
         return 0
 
     @property
@@ -801,7 +803,7 @@ cdef class FetchedRecords:
         """Opens the batch at `at`, or passes over it; returns whether there was one."""
         cdef const uint8_t *batch = <const uint8_t *>self.view.buf + self.at
         cdef Py_ssize_t left = self.view.len - self.at, size
-        cdef int64_t length
+        cdef int64_t length, delta
         cdef int attributes
         if left <= MAGIC_AT:
             return False
@@ -814,17 +816,20 @@ cdef class FetchedRecords:
         attributes = <int>big_endian(batch + ATTRIBUTES_AT, 2)
         self.base_offset = <int64_t>big_endian(batch, 8)
         self.epoch = <int32_t>big_endian(batch + LEADER_EPOCH_AT, 4)
-        self.batch_end = self.base_offset + <int32_t>big_endian(batch + LAST_OFFSET_DELTA_AT, 4) + 1
+        delta = <int32_t>big_endian(batch + LAST_OFFSET_DELTA_AT, 4)
         self.index = self.count = 0
-        if self.batch_end <= self.next_offset or attributes & CONTROL:
-            self.at += size
-            return self.end_batch() == 0
+        if delta < 0 or self.base_offset < 0 or self.base_offset > INT64_MAX - 1 - delta:
+            return self.open_other()
+        self.batch_end = self.base_offset + delta + 1
         if attributes & COMPRESSED:
             return self.open_other()
         if self.checks_crcs:
             checked = PyMemoryView_FromMemory(<char *>batch + ATTRIBUTES_AT, size - ATTRIBUTES_AT, PyBUF_READ)
             if _crc32c(checked) != big_endian(batch + CRC_AT, 4):
                 return self.open_other()
+        if attributes & CONTROL:
+            self.at += size
+            return self.end_batch() == 0
         self.count = <int32_t>big_endian(batch + RECORD_COUNT_AT, 4)
         if self.count < 0:
             self.count = 0
@@ -837,7 +842,8 @@ cdef class FetchedRecords:
         self.cursor.position = 0
         self.open_at = self.at
         self.at += size
-        if self.count == 0:
+        if self.count == 0 or self.batch_end <= self.next_offset:
+            self.count = 0
             self.end_batch()
         return True
 

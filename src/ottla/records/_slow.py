@@ -410,6 +410,7 @@ class FetchedRecords:
         if head[MAGIC_POSITION] == 2 and len(head) == HEADER_SIZE:
             self.end_offset += int.from_bytes(head[23:27], "big", signed=True)
             self.end_epoch = int.from_bytes(head[12:16], "big", signed=True)
+        self.end_offset = _wrap(self.end_offset)
 
     @property
     def bytes_left(self) -> int:

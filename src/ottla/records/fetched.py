@@ -16,6 +16,8 @@ from ottla.records.kernel import FetchedRecords, RecordWriter
 from ottla.records.reader import record_bytes
 from ottla.records.visibility import Visibility
 
+_LARGEST_OFFSET = (1 << 63) - 1
+
 
 def fetched_records(
     topic: str,
@@ -40,6 +42,8 @@ def fetched_records(
         header = read_header(data, position)
         if check_crcs and not checksum_matches(data, position, header):
             raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its checksum {header.crc}")
+        if header.base_offset < 0 or header.last_offset_delta < 0 or header.next_offset > _LARGEST_OFFSET:
+            raise CorruptBatch(f"the batch at offset {header.base_offset} ends before it begins")
         opened: OpenedRecords | None = None
         if visibility.shows(data, position, header):
             records, base_timestamp = current_record_bytes(data, position, header, limit)
