@@ -23,6 +23,8 @@ class Main(Protocol):
 
 TOOLS: Final = {
     "topics": Tool("ottla.cli.topics.topics", "create, list, describe, alter and delete topics"),
+    "console-producer": Tool("ottla.cli.console.console_producer", "send lines from standard input to a topic"),
+    "console-consumer": Tool("ottla.cli.console.console_consumer", "print the records of topics"),
     "consumer-groups": Tool("ottla.cli.groups.consumer_groups", "list, describe, reset and delete consumer groups"),
     "configs": Tool("ottla.cli.configs.configs", "print and change settings, quotas and credentials"),
     "get-offsets": Tool("ottla.cli.topics.get_offsets", "print offsets of partitions"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from ottla.cli.failures import Terse
@@ -11,6 +12,8 @@ from ottla.cli.options.reading import Given
 
 if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin
+    from ottla.client.blocking.consumer import Consumer
+    from ottla.client.blocking.producer import Producer
     from ottla.client.settings import ClientSettings
 
 
@@ -45,6 +48,24 @@ def admin_settings(servers: str | None, *, config_file: str | None = None) -> Cl
 def admin_of(given: Given) -> Admin:
     """By the options that most tools have."""
     return open_admin(given.get("bootstrap-server"), config_file=given.get("command-config"))
+
+
+def open_producer(settings: Mapping[str, object]) -> Producer:
+    """Raises `ConfigError` for settings that are none."""
+    warnings.showwarning = _show_warning
+    from ottla.client.blocking.producer import Producer
+
+    _check_addresses(str(settings.get("bootstrap.servers") or ""))
+    return Producer(settings)
+
+
+def open_consumer(settings: Mapping[str, object]) -> Consumer:
+    """Raises `ConfigError` for settings that are none."""
+    warnings.showwarning = _show_warning
+    from ottla.client.blocking.consumer import Consumer
+
+    _check_addresses(str(settings.get("bootstrap.servers") or ""))
+    return Consumer(settings)
 
 
 def _check_addresses(text: str) -> None:

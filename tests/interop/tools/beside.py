@@ -58,6 +58,12 @@ DIFFERENCES: Final = (
         r"(?<=command failed due to )This server does not host this topic-partition\.$",
         r"(?<=command failed due to )org.*UnknownTopicOrPartitionException: .*$",
     ),
+    Difference("an advertisement", r"^The consumer rebalance protocol \(KIP-848\) is production-ready!.*\n?", NOTHING),
+    Difference(
+        "Java prints some failures twice",
+        r"\Ajava\.(?:util\.concurrent|lang|time)\.(?!ClassNot)\S+: .*\n?",
+        NOTHING,
+    ),
     Difference("Java prints some failures twice", r"^org\.apache\.\S+UnknownTopicOrPartitionException: .*$", NOTHING),
     Difference(
         "Java tries a file as one of another format first, and complains", r"^com\.fasterxml\.(?:.*\n?)*", NOTHING
@@ -83,6 +89,11 @@ DIFFERENCES: Final = (
         r'combination "\[\[.*?\]\]"',
     ),
     Difference("Java says where in Java it was", r"^(?:java\.io\.IOException: )?Unable to read", "^Unable to read"),
+    Difference(
+        "the order of options",
+        r"--property and --formatter-property",
+        r"--formatter-property and --property",
+    ),
     Difference("metadata.version 31 is in 4.3 and not supported yet", r"4\.3-IV0, 4\.4-IV0$", r"4\.3-IV0$"),
     Difference("a file that is not there: our words", r"^/no/such$", r"^/no/such: No such file or directory$"),
     Difference(
@@ -95,9 +106,7 @@ DIFFERENCES: Final = (
 _HELP: Final = re.compile(r"^Option(?: \(\* = required\))? +Description.*", re.MULTILINE | re.DOTALL)
 _USAGE: Final = re.compile(r"^usage: .*?(?=^\S*: error: )", re.MULTILINE | re.DOTALL)
 _TRACE: Final = re.compile(r"^(?:\tat |Caused by: |\tSuppressed: |\t\.\.\. \d+ more).*\n?", re.MULTILINE)
-_TRACED: Final = re.compile(
-    r"^[\w.$]+(?:Exception|Error)(?:: .*(?:\n(?! |\t|\S+Exception).*)?)?\n(?=\tat )", re.MULTILINE
-)
+_TRACED: Final = re.compile(r"(?<=\n)[\w.$]+(?:Exception|Error)(?:: .*)?\n(?=\tat )")
 _ERROR: Final = re.compile(r"(?<=<usage>\n).*", re.DOTALL)
 _OF_CONFIGS: Final = re.compile(r"(Error while executing config command .*\n)java.util.concurrent.ExecutionException: ")
 _VOLATILE: Final = (
