@@ -58,6 +58,16 @@ DIFFERENCES: Final = (
         r"(?<=command failed due to )This server does not host this topic-partition\.$",
         r"(?<=command failed due to )org.*UnknownTopicOrPartitionException: .*$",
     ),
+    Difference(
+        "what a broker leaves unsaid is told in our words",
+        r"(?<=transactional-id `nope`: ).*(?=\. Enable)",
+        r"(?<=transactional-id `nope`: ).*(?=\. Enable)",
+    ),
+    Difference(
+        "what a broker leaves unsaid is told in our words",
+        r"(?<=Failed to describe 1 topics: ).*(?=\. Enable)",
+        r"(?<=Failed to describe 1 topics: ).*(?=\. Enable)",
+    ),
     Difference("an advertisement", r"^The consumer rebalance protocol \(KIP-848\) is production-ready!.*\n?", NOTHING),
     Difference(
         "Java prints some failures twice",
@@ -114,6 +124,8 @@ _VOLATILE: Final = (
     (re.compile(r"(?<=^HighWatermark:          )\d+", re.MULTILINE), "NUMBER"),
     (re.compile(r"(?<=\t)\d+ +(?=\t0  \t)"), "NUMBER"),
     (re.compile(r'(?<="size":)\d+'), "NUMBER"),
+    (re.compile(r"(?<=\t)\d+ +(?=\t(?:Complete|Ongoing|Empty|\d+ +\t(?:Complete|Ongoing)))"), "NUMBER"),
+    (re.compile(r"^\d+ +(?=\t\d+ +\t)", re.MULTILINE), "NUMBER"),
     (re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "-UUID"),
     (re.compile(r"(?<![\w/+-])(?!\w+Exception)[A-Za-z0-9_/+-]{22}(?![\w/+-])"), "UUID"),
     (re.compile(r"\b1\d{12}\b"), "TIME"),
