@@ -88,26 +88,35 @@ class Promise(Generic[T]):
             callback(self)
 
 
-def spawn(coroutine: Coroutine["Promise[Any]", None, T]) -> Promise[T]:
-    """Runs a coroutine as far as it gets, and promises what it returns or raises."""
-    outcome: Promise[T] = Promise()
+class _Running(Generic[T]):
+    """A coroutine on its way. Only what it awaits holds it, so that it goes by its reference count when it is done."""
 
-    def go_on(_: "Promise[Any] | None" = None) -> None:
+    __slots__ = ("_coroutine", "outcome")
+
+    def __init__(self, coroutine: Coroutine["Promise[Any]", None, T]) -> None:
+        self._coroutine = coroutine
+        self.outcome: Promise[T] = Promise()
+
+    def go_on(self, _: "Promise[Any] | None" = None) -> None:
         while True:
             try:
-                awaited = coroutine.send(None)
+                awaited = self._coroutine.send(None)
             except StopIteration as end:
-                outcome.resolve(end.value)
+                self.outcome.resolve(end.value)
                 return
             except Exception as error:
-                outcome.reject(error)
+                self.outcome.reject(error)
                 return
             if not awaited.is_done:
-                awaited.on_done(go_on)
+                awaited.on_done(self.go_on)
                 return
 
-    go_on()
-    return outcome
+
+def spawn(coroutine: Coroutine["Promise[Any]", None, T]) -> Promise[T]:
+    """Runs a coroutine as far as it gets, and promises what it returns or raises."""
+    running = _Running(coroutine)
+    running.go_on()
+    return running.outcome
 
 
 def all_settled(promises: Iterable[Promise[Any]]) -> Promise[None]:

@@ -1,5 +1,8 @@
 """Promises, and coroutines over them."""
 
+import gc
+import weakref
+
 import pytest
 
 from ottla.client.promise import Promise, all_settled, first_settled, spawn
@@ -67,3 +70,23 @@ def test_all_and_first() -> None:
     two.resolve(1)
     assert every.is_done
     assert all_settled([]).is_done
+
+
+def test_what_a_coroutine_returned_is_gone_as_soon_as_nobody_holds_it() -> None:
+    class Found:
+        pass
+
+    async def wait(promise: Promise[None]) -> Found:
+        await promise
+        return Found()
+
+    waited: Promise[None] = Promise()
+    running = spawn(wait(waited))
+    waited.resolve(None)
+    found = weakref.ref(running.value())
+    gc.disable()
+    try:
+        del running
+        assert found() is None
+    finally:
+        gc.enable()
