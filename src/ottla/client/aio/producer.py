@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
@@ -13,7 +12,6 @@ from ottla.client.io.real_ports import log_problem
 from ottla.client.producer.append import Delivery, OnDelivery
 from ottla.client.producer.core import ProducerCore
 from ottla.client.producer.serializing import Serializing
-from ottla.client.producer.transaction_requests import GroupMember
 from ottla.client.promise import Promise
 from ottla.client.serialization import Header
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
@@ -21,8 +19,11 @@ from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ottla.client.keywords import ProducerKeywords
     from ottla.client.producer.arrow_rows import ArrowDelivery
+    from ottla.client.producer.transaction_requests import GroupMember
 
 T = TypeVar("T")
 
@@ -44,10 +45,11 @@ class Producer:
         self._begin(read_settings(Scope.PRODUCER, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: str | Path, /, **keywords: "Unpack[ProducerKeywords]") -> "Producer":
+    def from_properties(cls, path: "str | Path", /, **keywords: "Unpack[ProducerKeywords]") -> "Producer":
         """Settings from a properties file, with keywords over them."""
         producer = cls.__new__(cls)
-        producer._begin(read_settings_file(Scope.PRODUCER, Path(path).read_bytes(), keywords))
+        with open(path, "rb") as file:
+            producer._begin(read_settings_file(Scope.PRODUCER, file.read(), keywords))
         return producer
 
     def _begin(self, settings: ClientSettings) -> None:
@@ -194,7 +196,7 @@ class Producer:
         await self._wait_for(self._core.the_transactions().abort())
 
     async def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: GroupMember | str
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: "GroupMember | str"
     ) -> None:
         """Commits the offsets of a group with the transaction: see `ottla.Producer.send_offsets`."""
         await self._wait_for(self._core.send_offsets(offsets, group))

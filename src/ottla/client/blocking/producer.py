@@ -12,7 +12,6 @@ waits for a delivery. Never within `send`, because a user may hold a lock around
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock, Thread, current_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -24,7 +23,6 @@ from ottla.client.io.real_ports import log_problem
 from ottla.client.producer.append import IS_COMPILED, Delivery, OnDelivery
 from ottla.client.producer.core import ProducerCore
 from ottla.client.producer.serializing import Serializing
-from ottla.client.producer.transaction_requests import GroupMember
 from ottla.client.promise import Promise
 from ottla.client.serialization import Header
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
@@ -32,8 +30,11 @@ from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ottla.client.keywords import ProducerKeywords
     from ottla.client.producer.arrow_rows import ArrowDelivery
+    from ottla.client.producer.transaction_requests import GroupMember
 
 T = TypeVar("T")
 
@@ -53,10 +54,11 @@ class Producer:
         self._begin(read_settings(Scope.PRODUCER, settings, keywords))
 
     @classmethod
-    def from_properties(cls, path: str | Path, /, **keywords: "Unpack[ProducerKeywords]") -> "Producer":
+    def from_properties(cls, path: "str | Path", /, **keywords: "Unpack[ProducerKeywords]") -> "Producer":
         """Settings from a properties file, with keywords over them."""
         producer = cls.__new__(cls)
-        producer._begin(read_settings_file(Scope.PRODUCER, Path(path).read_bytes(), keywords))
+        with open(path, "rb") as file:
+            producer._begin(read_settings_file(Scope.PRODUCER, file.read(), keywords))
         return producer
 
     def _begin(self, settings: ClientSettings) -> None:
@@ -231,7 +233,9 @@ class Producer:
     def abort(self) -> None:
         self._wait_for(lambda: self._core.the_transactions().abort())
 
-    def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: GroupMember | str) -> None:
+    def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: "GroupMember | str"
+    ) -> None:
         """Commits the offsets of a group with the transaction: those of the next records to read.
 
         `group` is the consumer's `group_metadata()`, so that one who has lost the partitions is refused (KIP-447); or

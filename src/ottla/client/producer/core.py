@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer, Clock
 from ottla.client.cluster.cluster import Cluster
-from ottla.client.cluster.coordinators import Coordinators
 from ottla.client.cluster.view import ClusterView
 from ottla.client.errors import (
     BufferExhausted,
@@ -29,8 +28,6 @@ from ottla.client.producer.partitioning import StickyPartitioner, partition_by
 from ottla.client.producer.producer_settings import producer_settings
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.sequences import Sequences
-from ottla.client.producer.transaction_requests import GroupMember, GroupOnly, TransactionRequests
-from ottla.client.producer.transactions import Transactions
 from ottla.client.promise import Promise, spawn
 from ottla.client.settings import ClientSettings
 from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
@@ -40,6 +37,8 @@ from ottla.wire.messages import InitProducerIdRequest
 
 if TYPE_CHECKING:
     from ottla.client.producer.arrow_rows import ArrowDelivery, ArrowRows
+    from ottla.client.producer.transaction_requests import GroupMember
+    from ottla.client.producer.transactions import Transactions
 
 
 class ProducerCore:
@@ -55,11 +54,7 @@ class ProducerCore:
         self.sender = Sender(self.cluster, self.settings, self.accumulator, self.sequences)
         self.sender.identify = self._identify
         self.sender.on_failed = self._on_failed
-        self.transactions: Transactions | None = None
-        if self.settings.transactional_id is not None:
-            assert self.sequences is not None, "transactions are idempotent"
-            requests = TransactionRequests(self.cluster, Coordinators(self.cluster), self.settings)
-            self.transactions = Transactions(self.cluster, requests, self.accumulator, self.sender, self.sequences)
+        self.transactions = None if self.settings.transactional_id is None else self._make_transactions()
         self._sticky = StickyPartitioner(world.entropy, self.settings.is_adaptive, self.sender.is_slow)
         self._is_identifying = False
         self.accumulator.on_due = self.sender.run
@@ -282,7 +277,16 @@ class ProducerCore:
 
     # --- transactions ---
 
-    def the_transactions(self) -> Transactions:
+    def _make_transactions(self) -> "Transactions":
+        from ottla.client.cluster.coordinators import Coordinators  # only for those who have transactions
+        from ottla.client.producer.transaction_requests import TransactionRequests
+        from ottla.client.producer.transactions import Transactions
+
+        assert self.sequences is not None, "transactions are idempotent"
+        requests = TransactionRequests(self.cluster, Coordinators(self.cluster), self.settings)
+        return Transactions(self.cluster, requests, self.accumulator, self.sender, self.sequences)
+
+    def the_transactions(self) -> "Transactions":
         if self.is_closed:
             raise ClientClosed("the producer was closed")
         if self.transactions is None:
@@ -290,8 +294,10 @@ class ProducerCore:
         return self.transactions
 
     def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: GroupMember | str
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: "GroupMember | str"
     ) -> Promise[None]:
+        from ottla.client.producer.transaction_requests import GroupOnly
+
         places = {
             partition: OffsetAndMetadata(place) if isinstance(place, int) else place
             for partition, place in offsets.items()

@@ -7,9 +7,14 @@ class SendMetrics:
     """Plain sums: rates and averages are made when somebody asks."""
 
     __slots__ = (
+        "_answers",
         "_batches",
         "_bytes",
         "_largest_batch",
+        "_latency_s",
+        "_longest_latency_s",
+        "_longest_queue_s",
+        "_queue_s",
         "_raw_bytes",
         "_records",
         "_requests",
@@ -20,11 +25,15 @@ class SendMetrics:
 
     def __init__(self) -> None:
         self._requests = self._batches = self._records = self._bytes = self._raw_bytes = self._largest_batch = 0
-        self.errors = self.retries = self.splits = 0
+        self._answers = self.errors = self.retries = self.splits = 0
+        self._queue_s = self._longest_queue_s = self._latency_s = self._longest_latency_s = 0.0
 
-    def on_request(self, batches: list[ProducerBatch]) -> None:
+    def on_request(self, batches: list[ProducerBatch], now_s: float) -> None:
         self._requests += 1
         for batch in batches:
+            waited_s = now_s - batch.created_s
+            self._queue_s += waited_s
+            self._longest_queue_s = max(self._longest_queue_s, waited_s)
             assert batch.encoded is not None, "what is sent has bytes"
             size = len(batch.encoded)
             self._batches += 1
@@ -33,6 +42,11 @@ class SendMetrics:
             self._raw_bytes += batch.raw_bytes
             if size > self._largest_batch:
                 self._largest_batch = size
+
+    def on_answer(self, took_s: float) -> None:
+        self._answers += 1
+        self._latency_s += took_s
+        self._longest_latency_s = max(self._longest_latency_s, took_s)
 
     def on_retried(self, batch: ProducerBatch) -> None:
         self.retries += batch.record_count
@@ -56,6 +70,10 @@ class SendMetrics:
             "records-per-request-avg": _part(self._records, self._requests),
             "record-size-avg": _part(self._raw_bytes, self._records),
             "compression-rate-avg": _part(self._bytes, self._raw_bytes),
+            "record-queue-time-avg": _part(self._queue_s * 1000, self._batches),
+            "record-queue-time-max": self._longest_queue_s * 1000,
+            "request-latency-avg": _part(self._latency_s * 1000, self._answers),
+            "request-latency-max": self._longest_latency_s * 1000,
         }
 
 

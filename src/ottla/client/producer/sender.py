@@ -195,7 +195,8 @@ class Sender:
     def _send(self, node_id: int, batches: list[ProducerBatch]) -> None:
         attempt = ProduceAttempt(batches, self._cluster.view, self._settings)
         self._in_flight[node_id] = self._in_flight.get(node_id, 0) + 1
-        self.metrics.on_request(batches)
+        sent_s = self._world.now_s()
+        self.metrics.on_request(batches, sent_s)
         asked = self._cluster.ask(
             node_id,
             attempt.request,
@@ -204,7 +205,7 @@ class Sender:
             newest=attempt.newest_version(self.newest_version()),
             has_response=self._settings.acks != 0,
         )
-        asked.on_done(lambda done: self._on_answer(node_id, attempt, done))
+        asked.on_done(lambda done: self._on_answer(node_id, attempt, sent_s, done))
 
     # --- what stands in the way ---
 
@@ -250,8 +251,9 @@ class Sender:
 
     # --- answers ---
 
-    def _on_answer(self, node_id: int, attempt: ProduceAttempt, done: Promise[Any]) -> None:
+    def _on_answer(self, node_id: int, attempt: ProduceAttempt, sent_s: float, done: Promise[Any]) -> None:
         self._in_flight[node_id] -= 1
+        self.metrics.on_answer(self._world.now_s() - sent_s)
         for batch in attempt.batches:
             batch.queue.is_muted = False
         if done.error is not None:

@@ -328,12 +328,22 @@ def test_idempotence_is_quietly_off_where_it_was_not_asked_for() -> None:
 
 
 def test_what_was_counted_has_kafkas_names() -> None:
-    producing, _ = begun()
+    producing, logs = begun()
     for _ in range(3):
         producing.send()
     producing.flush()
     metrics = producing.core.metrics()
     assert (metrics["record-send-total"], metrics["request-total"], metrics["records-per-request-avg"]) == (3, 1, 3)
+    producing.brokers.answer("Produce", KEEP)
+    producing.send()
+    producing.brokers.advance(5)  # it lingers
+    producing.brokers.answer("Produce", logs.produce)
+    producing.brokers.advance(70)
+    producing.brokers.release()
+    producing.brokers.run()
+    metrics = producing.core.metrics()
+    assert metrics["record-queue-time-max"] == pytest.approx(5, abs=1)
+    assert metrics["request-latency-max"] == pytest.approx(70, abs=1)
 
 
 def test_a_topic_that_is_not_used_any_more_is_forgotten_and_its_sequence_is_not() -> None:
