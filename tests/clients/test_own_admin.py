@@ -41,6 +41,7 @@ from ottla.admin import (
     ScramUpsertion,
     TopicPartitionReplica,
     TransactionState,
+    UnnoticedErrors,
 )
 from ottla.errors import (
     BrokerIdNotRegistered,
@@ -426,3 +427,9 @@ def test_what_was_asked_is_counted(broker: Target) -> None:
         counted = admin.metrics()
     assert (counted["request-total"], counted["response-total"]) == (1, 1)
     assert 0 < counted["request-latency-avg"] <= counted["request-latency-max"]
+
+
+def test_a_failure_that_is_dropped_is_warned_about_at_the_line_that_dropped_it(admin: Admin) -> None:
+    with pytest.warns(UnnoticedErrors, match="no good") as told:
+        admin.create_topics(["no good"])
+    assert told[0].filename == __file__

@@ -77,4 +77,4 @@ class Results(Mapping[K, V]):
         if errors := self.errors:
             told = "; ".join(f"{item}: {error}" for item, error in list(errors.items())[:3])
             more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
-            warnings.warn(f"{self._call}: {told}{more}", UnnoticedErrors, stacklevel=1)
+            warnings.warn(f"{self._call}: {told}{more}", UnnoticedErrors, stacklevel=2)
