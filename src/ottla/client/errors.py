@@ -597,10 +597,10 @@ class InvalidTxnState(FatalError, code=ErrorCode.INVALID_TXN_STATE):
     """The transaction is not in a state that allows it. Close the producer and make a new one."""
 
 
-class InvalidProducerIdMapping(KafkaError, code=ErrorCode.INVALID_PRODUCER_ID_MAPPING):
+class InvalidProducerIdMapping(FatalError, code=ErrorCode.INVALID_PRODUCER_ID_MAPPING):
     """The transactional id has another producer id by now; it may have expired.
 
-    Abort the transaction and try it again.
+    Close the producer and make a new one.
     """
 
 

@@ -264,7 +264,7 @@ class Transactions:
 
     def _on_refused(self, error: KafkaError) -> None:
         """A coordinator refused something for good."""
-        if error.fatal or error.code == ErrorCode.INVALID_PRODUCER_ID_MAPPING:
+        if error.fatal:
             self.become_fatal(error)
         elif self.state is not State.FATAL_ERROR:
             self._needs_epoch = self._needs_epoch or error.code == ErrorCode.UNKNOWN_PRODUCER_ID
