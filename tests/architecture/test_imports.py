@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-COSTLY = ["asyncio", "dataclasses", "pyarrow", "numpy", "ssl", "socket", "json", "logging", "subprocess"]
+COSTLY = ["asyncio", "dataclasses", "pyarrow", "numpy", "rich", "ssl", "socket", "json", "logging", "subprocess"]
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,20 @@ def test_importing_a_part_does_not_import_what_is_slow(module: str, may_import: 
         ("ottla.cli.start", []),
         ("ottla.cli.storage", ["json", "dataclasses"]),
         ("ottla.cli.dump_log", ["json", "dataclasses"]),
+        ("ottla.cli.metadata_shell.shell", []),
+        ("ottla.cli.server_stop", []),
+        ("ottla.cli.doctor.doctor", []),
+        ("ottla.cli.records.tail", []),
+        ("ottla.cli.records.consume", []),
+        ("ottla.cli.records.produce", ["json"]),
+        ("ottla.cli.records.copy_command", ["json"]),
+        ("ottla.cli.top.top", []),
+        ("ottla.cli.performance.producer_perf", []),
+        ("ottla.cli.performance.consumer_perf", []),
+        ("ottla.cli.performance.e2e_latency", []),
+        ("ottla.cli.performance.verifiable_producer", ["json"]),
+        ("ottla.cli.performance.verifiable_consumer", ["json"]),
+        ("ottla.cli.performance.replica_verification", []),
     ],
 )
 def test_a_command_imports_no_more_than_it_needs_to_say_how_it_is_used(command: str, may_import: list[str]) -> None:

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "produce": Command("ottla.cli.records.produce", "send lines or JSON records to a topic"),
     "consume": Command("ottla.cli.records.consume", "write the records of a topic to a file, or as JSON lines"),
     "copy": Command("ottla.cli.records.copy_command", "copy a topic, to another cluster too"),
+    "top": Command("ottla.cli.top.top", "show topics and groups of a cluster, live"),
     "metadata-shell": Command("ottla.cli.metadata_shell.shell", "look around in the metadata of a cluster"),
     "server-stop": Command("ottla.cli.server_stop", "ask the nodes of this machine to stop"),
     "version": Command("ottla.cli.main", "print the version"),
