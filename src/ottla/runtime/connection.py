@@ -182,8 +182,11 @@ class Connection:
     def is_open(self) -> bool:
         return self.session.client.is_open
 
-    def go_through(self, request: PendingRequest, steps: Steps) -> None:
-        """Does a request's work in the slow lane. The requests behind it are handled when all of it is done."""
+    def go_through(self, request: PendingRequest, steps: Steps, *, in_order: bool) -> None:
+        """Does a request's work in the slow lane; in order, if the requests behind it are to wait for its end."""
+        if not in_order:
+            self.server.lane.add(request, steps, self.is_open)
+            return
 
         def and_resume() -> Steps:
             yield from steps

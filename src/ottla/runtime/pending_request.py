@@ -54,8 +54,8 @@ class PendingRequest(RequestContext):
         self._is_known = message is not None
         self._message = message if size <= _MOST_BYTES_TO_REPEAT else None
 
-    def go_through(self, steps: Steps) -> None:
-        self._connection.go_through(self, steps)
+    def go_through(self, steps: Steps, *, in_order: bool = True) -> None:
+        self._connection.go_through(self, steps, in_order=in_order)
 
     def respond(self, message: Message | None) -> None:
         """See `Respond`."""

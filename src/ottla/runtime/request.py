@@ -69,14 +69,15 @@ class RequestContext:
     received_s: float
     size: int = 0
 
-    def go_through(self, steps: Steps) -> None:
+    def go_through(self, steps: Steps, *, in_order: bool = True) -> None:
         """Does the work of the request in steps, between which others may have their turn (`large_requests`).
 
-        Here, where there is no connection, one after the other. A connection takes its time, and is paused meanwhile.
+        Here, where there is no connection, one after the other. A connection takes its time, and is paused meanwhile,
+        unless the requests behind this one may overtake it.
         """
         for wait in steps:
             if wait is not None:
-                wait.when_over(lambda: self.go_through(steps))
+                wait.when_over(lambda: self.go_through(steps, in_order=in_order))
                 return
 
 

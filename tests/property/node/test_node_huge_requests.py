@@ -1,8 +1,8 @@
 """A request of a hundred thousand entries, of every API that has a list: other clients are served all the while.
 
 Each is sent in its newest version to a node whose coordinators are loaded. The innocent client writes and reads again
-and again until the request is answered. In the short run the outermost list of every API is huge; in the long run every
-list, also of the oldest version.
+and again until the request is answered. In the short run the outermost list of every API is huge, of entries that are
+all different; in the long run every list, also of the oldest version, and also of entries that are the same.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,11 @@ from ottla.controller.controller_apis import SERVED
 from ottla.testing.node import RunningNode
 from ottla.wire.apis import ApiKey, all_apis
 from ottla.wire.frame import encode_request, request_type
+from ottla.wire.message import WireStruct, like
 
 _PATIENCE_S = 60.0
 _TRIES = 40
+_LARGEST_BEFORE = 1000  # of a request before it is made huge: some settings have values of 30 KB
 
 
 class Loaded(NamedTuple):
@@ -74,8 +76,8 @@ _CASES = [
 ]
 
 
-def _huge(known: Known, key: int, version: int, place: str) -> bytes:
-    """A request that makes sense, with very many entries in that list; names and numbers in it are different ones."""
+def _huge(known: Known, key: int, version: int, place: str, *, is_distinct: bool) -> bytes:
+    """A request that makes sense, with very many entries in that list, which are the same ones or all different."""
     messages = FuzzMessages(known.random, known, [(key, version)])
     message_type = request_type(key)
     for _ in range(_TRIES):
@@ -84,14 +86,31 @@ def _huge(known: Known, key: int, version: int, place: str) -> bytes:
             entries = getattr(owner, field.attribute)
             if f"{type(owner).__name__}.{field.attribute}" != place or not entries:
                 continue
-            if isinstance(entries[0], str):
-                entries = [f"{entries[0][:20]}-{number}" for number in range(HUGE)]
-            elif isinstance(entries[0], int) and field.type != "int8":
-                entries = range(HUGE)
-            setattr(owner, field.attribute, (list(entries) * (HUGE // len(entries) + 1))[:HUGE])
+            if len(encode_request(message, version, 7, "huge")) > _LARGEST_BEFORE:
+                continue
+            entries = (list(entries) * (HUGE // len(entries) + 1))[:HUGE]
+            if is_distinct:
+                entries = [_made_distinct(entry, number, field.type) for number, entry in enumerate(entries)]
+            setattr(owner, field.attribute, entries)
             keep_from_harm(message, version)
             return encode_request(message, version, 7, "huge")
     return pytest.skip(f"{place} stays empty")
+
+
+def _made_distinct(entry: Any, number: int, type_name: str) -> Any:
+    if isinstance(entry, str):
+        return f"{entry[:20]}-{number}"
+    if not isinstance(entry, WireStruct):
+        return number if type_name in ("int32", "int64") else entry
+    made = like(entry)
+    for kinds in (("string",), ("uuid",), ("int32", "int64")):
+        for field in entry._struct.fields:
+            if field.type in kinds and not field.is_array and getattr(entry, field.attribute):
+                old = getattr(entry, field.attribute)
+                new = f"{old[:20]}-{number}" if isinstance(old, str) else number
+                setattr(made, field.attribute, number.to_bytes(16) if isinstance(old, bytes) else new)
+                return made
+    return made
 
 
 def _stall_s(loaded: Loaded, where: str, frame: bytes) -> float:
@@ -100,11 +119,12 @@ def _stall_s(loaded: Loaded, where: str, frame: bytes) -> float:
         return slowest_while_waiting(lambda: loaded.witness.stall_s(loaded.node.pid), connection, _PATIENCE_S)
 
 
+@pytest.mark.parametrize("is_distinct", [True, pytest.param(False, marks=pytest.mark.long)], ids=["distinct", "same"])
 @pytest.mark.parametrize(("where", "key", "version", "place"), _CASES)
 def test_others_are_served_during_a_huge_request(
-    loaded: Loaded, where: str, key: int, version: int, place: str
+    loaded: Loaded, where: str, key: int, version: int, place: str, is_distinct: bool
 ) -> None:
-    frame = _huge(loaded.known, key, version, place)
+    frame = _huge(loaded.known, key, version, place, is_distinct=is_distinct)
     stalls_s = [_stall_s(loaded, where, frame)]
     while stalls_s[-1] > MOST_STALL_S and len(stalls_s) < 3:  # One that is not slow again was the machine's.
         stalls_s.append(_stall_s(loaded, where, frame))

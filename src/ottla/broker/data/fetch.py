@@ -10,9 +10,10 @@ is read anew at the end. What is not in memory of that which says where records 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from ottla.base.ids import ZERO_UUID
-from ottla.base.ports import ColdRead
+from ottla.base.ports import ColdRead, File
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
 from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted, wanted_partitions
@@ -22,6 +23,10 @@ from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.errors import STORAGE_PROBLEMS
+from ottla.log.outcomes import FileSlice
+from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, MOST_ENTRIES_AT_ONCE, Division
+from ottla.runtime.large_requests.parts import divided
+from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import like
@@ -35,6 +40,10 @@ _HAS_LEADER_HINTS = 16
 _TOPIC = FetchResponse.FetchableTopicResponse(partitions=[])
 _RESPONSE = FetchResponse(node_endpoints=())  # type: ignore[arg-type]
 
+_PARTITIONS = Division(("topics", "partitions"), ())
+_STEP = 100
+"""Partitions that are read between two turns of others, where there are very many."""
+
 _LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
@@ -46,17 +55,50 @@ def handle_fetch(
     request: FetchRequest,
     respond: Respond,
 ) -> None:
+    if context.size > MOST_BYTES_AT_ONCE:
+        begin = partial(_begin, partitions, fetch_sessions, node_settings, context, request, respond)
+        context.go_through(_look_in_steps(partitions, context.api_version, request, begin))
+    else:
+        wanted = _look_up(partitions, context.api_version, request)
+        _begin(partitions, fetch_sessions, node_settings, context, request, respond, wanted)
+
+
+def _begin(
+    partitions: Partitions,
+    fetch_sessions: FetchSessions,
+    node_settings: NodeSettings,
+    context: RequestContext,
+    request: FetchRequest,
+    respond: Respond,
+    wanted: dict[PartitionKey, Wanted],
+) -> None:
     by_id = context.api_version >= _USES_TOPIC_IDS
-    names = (
-        {topic.topic_id: partitions.metadata.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
-    )
-    wanted = wanted_partitions(request, by_id, names)
     session = fetch_sessions.begin(request, wanted, by_id=by_id, now_ms=partitions.clock.now_ms())
     if session.error:
         respond(FetchResponse(error_code=session.error))
     else:
         max_bytes = min(request.max_bytes, node_settings.effective.integer("fetch.max.bytes"))
         Fetch(partitions, context, request, session, max_bytes, respond).begin()
+
+
+def _look_up(partitions: Partitions, version: int, request: FetchRequest) -> dict[PartitionKey, Wanted]:
+    by_id = version >= _USES_TOPIC_IDS
+    names = (
+        {topic.topic_id: partitions.metadata.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
+    )
+    return wanted_partitions(request, by_id, names)
+
+
+def _look_in_steps(
+    partitions: Partitions, version: int, request: FetchRequest, then: Callable[[dict[PartitionKey, Wanted]], None]
+) -> Steps:
+    """As `_look_up`, for a request that may name very many partitions."""
+    wanted: dict[PartitionKey, Wanted] = {}
+    for part in divided(_PARTITIONS, request):
+        assert isinstance(part, FetchRequest)
+        wanted |= _look_up(partitions, version, part)
+        yield None
+    then(wanted)
 
 
 class Fetch(Operation):
@@ -112,37 +154,76 @@ class Fetch(Operation):
         if self._max_wait_ms > 0 and self._min_bytes > 0 and self._is_at_the_end():
             self._partitions.purgatory.park(self, list(self._places), self._max_wait_ms)
             return
-        self._read_then(self._reply_or_wait)
+        self._read_and_reply(may_park=True)
 
-    def _reply_or_wait(self, read: Read, size: int, is_urgent: bool) -> None:
-        if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
-            self._reply(read)
-        else:
-            self._partitions.purgatory.park(self, list(self._places), self._max_wait_ms)
-
-    def _read_then(self, then: Callable[[Read, int, bool], None], may_wait: bool = False) -> None:
-        """Reads all partitions and calls back, at once if all that is read is in memory."""
-        cold: list[ColdRead] = []
-        self._reader.may_wait = may_wait
-        found = self._read_all(cold)
-        if not cold:
-            then(*found)
+    def _read_and_reply(self, *, may_park: bool, may_wait: bool = False) -> None:
+        """Reads all partitions and replies, or waits, at once if all that is read is in memory."""
+        if len(self._wanted) > MOST_ENTRIES_AT_ONCE:
+            self._context.go_through(
+                self._read_and_reply_in_steps(may_park=may_park, may_wait=may_wait), in_order=False
+            )
             return
+        cold: list[ColdRead] = []
+        read: Read = []
+        self._reader.may_wait = may_wait
+        size, is_urgent = self._read_some(self._wanted, read, cold)
+        if cold:
+            self._warm(cold, may_park)
+        elif not (may_park and self._parks(read, size, is_urgent)):
+            self._reply(read)
+
+    def _parks(self, read: Read, size: int, is_urgent: bool) -> bool:
+        """Whether the request waits at its partitions, where it is now."""
+        if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
+            return False
+        self._partitions.purgatory.park(self, list(self._places), self._max_wait_ms)
+        return True
+
+    def _warm(self, cold: list[ColdRead], may_park: bool) -> None:
+        """Reads anew when a worker has read what was not in memory."""
         self._rounds += 1
         warm(
             self._partitions.world.workers,
             cold,
-            lambda is_warm: self._read_then(then, not is_warm or self._rounds >= MOST_ROUNDS),
+            lambda is_warm: self._read_and_reply(
+                may_park=may_park, may_wait=not is_warm or self._rounds >= MOST_ROUNDS
+            ),
         )
 
-    def _read_all(self, cold: list[ColdRead]) -> tuple[Read, int, bool]:
-        """What the partitions have, how many bytes that is, and whether some of it must not wait.
-
-        With anything in `cold`, it is not all of that.
-        """
-        left, size, is_urgent = self._max_bytes, 0, False
+    def _read_and_reply_in_steps(self, *, may_park: bool, may_wait: bool) -> Steps:
+        """As `_read_and_reply`, of very many partitions. Their files stay open until the reply has been given."""
+        cold: list[ColdRead] = []
         read: Read = []
-        for key, wanted in self._wanted:
+        size, is_urgent, pinned = 0, False, list[File]()
+        try:
+            for start in range(0, len(self._wanted), _STEP):
+                self._reader.may_wait = may_wait
+                some: Read = []
+                size, urgent = self._read_some(self._wanted[start : start + _STEP], some, cold, size)
+                is_urgent |= urgent
+                for _, _, data in some:
+                    if isinstance(data.records, FileSlice) and data.records.file is not None:
+                        data.records.file.pin()
+                        pinned.append(data.records.file)
+                read += some
+                yield None
+            if cold:
+                self._warm(cold, may_park)
+            elif not (may_park and self._parks(read, size, is_urgent)):
+                yield None
+                yield from self._reply_in_steps(read)
+        finally:
+            for file in pinned:
+                file.unpin()
+
+    def _read_some(
+        self, some: list[tuple[PartitionKey, Wanted]], read: Read, cold: list[ColdRead], size: int = 0
+    ) -> tuple[int, bool]:
+        """Reads partitions of which those before had `size` bytes. Returns how many bytes there are now, and whether
+        some of it must not wait. With anything in `cold`, it is not all of that.
+        """
+        left, is_urgent = max(self._max_bytes - size, 0), False
+        for key, wanted in some:
             try:
                 data = self._reader.read(wanted, left, size == 0)
             except ColdRead as read_later:
@@ -159,7 +240,7 @@ class Fetch(Operation):
             elif data.diverging_epoch.end_offset >= 0:
                 is_urgent = True
             read.append((key, wanted, data))
-        return read, size, is_urgent
+        return size, is_urgent
 
     # Waiting
 
@@ -214,30 +295,46 @@ class Fetch(Operation):
         return sum(self._available.values()) >= self._min_bytes
 
     def complete(self) -> None:
-        self._read_then(self._reply_with)
-
-    def _reply_with(self, read: Read, _size: int, _is_urgent: bool) -> None:
-        self._reply(read)
+        self._read_and_reply(may_park=False)
 
     # Replying
 
     def _reply(self, read: Read) -> None:
+        response, news = self._finish(read)
+        self._put(response, news)
+        self._count(read)
+        self._respond(response)
+
+    def _reply_in_steps(self, read: Read) -> Steps:
+        response, news = self._finish(read)
+        for start in range(0, len(news), _STEP):
+            yield None
+            self._put(response, news[start : start + _STEP])
+        for start in range(0, len(read), _STEP):
+            yield None
+            self._count(read[start : start + _STEP])
+        self._respond(response)
+
+    def _finish(self, read: Read) -> tuple[FetchResponse, Read]:
+        """A response without partitions, and those that belong into it."""
         session_id, error, news = self._session.finish(
             read, self._partitions.clock.now_ms(), by_id=self._by_id, follower=self._is_follower
         )
         response = like(_RESPONSE)
-        response.error_code, response.session_id = error, session_id
-        topics = response.responses = []
-        last: PartitionKey | None = None
+        response.error_code, response.session_id, response.responses = error, session_id, []
+        return response, news
+
+    def _put(self, response: FetchResponse, news: Read) -> None:
+        topics, last = response.responses, None
+        if topics:
+            last = topics[-1].topic_id if self._by_id else topics[-1].topic
         for key, _, data in news:
-            if last is None or last[0] != key[0]:
+            if not topics or last != key[0]:
                 topics.append(self._topic(key))
-                last = key
+                last = key[0]
             topics[-1].partitions.append(data)
         if self._context.api_version >= _HAS_LEADER_HINTS:
             self._add_hints(response, news)
-        self._count(read)
-        self._respond(response)
 
     def _topic(self, key: PartitionKey) -> FetchResponse.FetchableTopicResponse:
         topic = like(_TOPIC)
@@ -265,6 +362,8 @@ class Fetch(Operation):
                 data.current_leader = FetchResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
                 leaders.add(leader)
         if leaders:
-            response.node_endpoints = node_endpoints(
+            leaders -= {node.node_id for node in response.node_endpoints}
+            found = node_endpoints(
                 self._partitions, leaders, self._context.connection.listener, FetchResponse.NodeEndpoint
             )
+            response.node_endpoints = [*response.node_endpoints, *found]

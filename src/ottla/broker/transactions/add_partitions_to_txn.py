@@ -12,6 +12,8 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.transactions.coordinator_questions import Answered, Producer
 from ottla.broker.transactions.transaction_coordinators import Transactions
+from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE
+from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import like
@@ -60,7 +62,32 @@ def handle_add_partitions_to_txn(
             }
         respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(transaction.topics, errors)))
 
-    _add(transactions, metadata, transaction, _OLDER, answer)
+    if context.size > MOST_BYTES_AT_ONCE:
+        context.go_through(_refuse_or_add(transactions, metadata, transaction, answer, respond))
+    else:
+        _add(transactions, metadata, transaction, _OLDER, answer)
+
+
+def _refuse_or_add(
+    transactions: Transactions,
+    metadata: ClusterMetadata,
+    transaction: _Transaction,
+    then: Answered,
+    respond: Respond,
+) -> Steps:
+    """As `_add`. Very many partitions are mostly not there, and then it is all in steps."""
+    found: dict[TopicPartition, ErrorCode] = {}
+    for topic in transaction.topics:
+        found |= _found(metadata, [topic])
+        yield None
+    if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION not in found.values():
+        _add(transactions, metadata, transaction, _OLDER, then)
+        return
+    response = AddPartitionsToTxnResponse()
+    for topic in transaction.topics:
+        response.results_by_topic_v3_and_below += _results([topic], found)
+        yield None
+    respond(response)
 
 
 def _answer_broker(
@@ -89,7 +116,7 @@ def _add(
     client_version: int,
     then: Answered,
 ) -> None:
-    errors = _found(metadata, transaction)
+    errors = _found(metadata, transaction.topics)
     if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
         then(errors)
         return
@@ -113,11 +140,11 @@ def _add(
     )
 
 
-def _found(metadata: ClusterMetadata, transaction: _Transaction) -> dict[TopicPartition, ErrorCode]:
+def _found(metadata: ClusterMetadata, topics: Sequence[_Topic]) -> dict[TopicPartition, ErrorCode]:
     """Each partition once, with what is said of it if the cluster does not have all of them. There may be very many."""
     found: dict[tuple[str, int], ErrorCode] = {}
     by_name = metadata.image.topics.by_name
-    for topic in transaction.topics:
+    for topic in topics:
         known = by_name.get(topic.name)
         there = known.partitions if known is not None else ()
         for index in topic.partitions:

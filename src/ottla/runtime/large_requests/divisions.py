@@ -5,7 +5,7 @@ the response that hold the answers, each with the fields that tell which entry a
 each entry is answered for itself, and takes long enough that a hundred thousand of them would keep others waiting. Not
 here is what is decided as a whole: CreateTopics, whose topics are made together or not at all, and which refuses more
 than 10,000 partitions at once as Apache Kafka does; the partitions of one transaction in AddPartitionsToTxn; a Fetch,
-which has one limit of bytes and one session.
+which has one limit of bytes and one session. The last two go through their entries in steps of their own.
 
 Some APIs look at several entries at once, and are divided so that nobody can tell. Those that have one answer for
 entries that mean the same say `joins`; so do those that describe something, which need not be described a hundred
@@ -108,6 +108,7 @@ DIVISIONS: Final[dict[int, tuple[Division, ...]]] = {
         Division(("transactional_ids",), (Answers("transaction_states", ("transactional_id",)),), joins=True),
     ),
     # Administration
+    ApiKey.METADATA: (Division(("topics",), (Answers("topics", ("name", "topic_id")),), joins=True),),
     ApiKey.DESCRIBE_CONFIGS: (Division(("resources",), (Answers("results", _RESOURCE),), joins=True),),
     ApiKey.ALTER_CONFIGS: (Division(("resources",), (Answers("responses"),), named_once=_resource),),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (Division(("resources",), (Answers("responses"),), named_once=_resource),),
