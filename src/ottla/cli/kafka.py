@@ -35,6 +35,7 @@ TOOLS: Final = {
     "broker-api-versions": Tool("ottla.cli.cluster.broker_api_versions", "print which APIs the brokers serve"),
     "features": Tool("ottla.cli.cluster.features", "print and change the levels of features"),
     "metadata-quorum": Tool("ottla.cli.cluster.metadata_quorum", "describe and change the quorum of controllers"),
+    "acls": Tool("ottla.cli.acls.acls", "list, add and remove access rules"),
     "transactions": Tool("ottla.cli.transactions.transactions", "describe transactions, and end those that hang"),
     "leader-election": Tool("ottla.cli.topics.leader_election", "elect leaders of partitions"),
     "producer-perf-test": Tool("ottla.cli.performance.producer_perf", "measure how fast records are sent"),

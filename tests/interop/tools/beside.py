@@ -120,6 +120,7 @@ _TRACED: Final = re.compile(r"(?<=\n)[\w.$]+(?:Exception|Error)(?:: .*)?\n(?=\ta
 _ERROR: Final = re.compile(r"(?<=<usage>\n).*", re.DOTALL)
 _OF_CONFIGS: Final = re.compile(r"(Error while executing config command .*\n)java.util.concurrent.ExecutionException: ")
 _VOLATILE: Final = (
+    (re.compile(r"^ (?=\t\(principal)", re.MULTILINE), ""),  # before the first one of a hash table
     (re.compile(r"Epoch: \d+$", re.MULTILINE), "Epoch: NUMBER"),
     (re.compile(r"(?<=^HighWatermark:          )\d+", re.MULTILINE), "NUMBER"),
     (re.compile(r"(?<=\t)\d+ +(?=\t0  \t)"), "NUMBER"),
@@ -130,6 +131,7 @@ _VOLATILE: Final = (
     (re.compile(r"(?<![\w/+-])(?!\w+Exception)[A-Za-z0-9_/+-]{22}(?![\w/+-])"), "UUID"),
     (re.compile(r"\b1\d{12}\b"), "TIME"),
     (re.compile(r"\b\d+ ms ago"), "TIME ago"),
+    (re.compile(r"(?<=TIME)( +\t)\d+ +(?=\t)"), r"\1NUMBER"),
 )
 
 
