@@ -75,6 +75,10 @@ class Coordinator:
         return OffsetCommitResponse(topics=topics)
 
     def fetch(self, node_id, version, request):
+        if version < 8:
+            found = OffsetFetchResponse.OffsetFetchResponsePartition(partition_index=0, committed_offset=1, metadata="")
+            topic = OffsetFetchResponse.OffsetFetchResponseTopic(name=request.topics[0].name, partitions=[found])
+            return OffsetFetchResponse(topics=[topic])
         [group] = request.groups
         if self.errors:
             failed = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", error_code=self.errors.pop(0))
@@ -97,8 +101,8 @@ class Coordinator:
 
 @pytest.fixture
 def make_group():
-    def make(listener=None, subscribes=True, **settings):
-        brokers = ScriptedBrokers((1,), {"clicks": 2})
+    def make(listener=None, subscribes=True, newest=None, **settings):
+        brokers = ScriptedBrokers((1,), {"clicks": 2}, newest=newest)
         made = []
 
         def make_member(cluster, coordinators, client_settings, bond):
@@ -137,6 +141,34 @@ def test_a_group_goes_on_at_its_committed_offset(make_group):
     assigned(bench, T0)
     assert bench.values() == [b"c"]
     assert bench.brokers.asked("OffsetFetch")[0].require_stable
+
+
+def test_brokers_of_kafka_2_1_are_spoken_to_in_their_versions(make_group):
+    """What each API was at then. Neither topic ids, nor groups of OffsetFetch, nor KIP-320 for consumers."""
+    of_2_1 = {
+        "Fetch": 10,
+        "ListOffsets": 4,
+        "Metadata": 7,
+        "OffsetCommit": 6,
+        "OffsetFetch": 5,
+        "FindCoordinator": 2,
+        "OffsetForLeaderEpoch": 1,
+    }
+    bench = make_group(newest=of_2_1, enable_auto_commit=False, client_rack="here", isolation_level="read_committed")
+    bench.logs.append(T0, b"a", b"b")
+    assigned(bench, T0)
+    assert bench.values() == [b"b"]
+    bench.call(bench.core.offsets.commit(None, 1000))
+    assert bench.coordinator.committed[T0].committed_offset == 2
+    bench.brokers.leaders["clicks", 0] = 1, 1
+    bench.core.cluster.refresh()
+    bench.brokers.run()
+    bench.logs.append(T0, b"c", epoch=1)
+    bench.end_long_polls()
+    assert bench.values() == [b"c"]
+    assert bench.brokers.asked("OffsetForLeaderEpoch") == []
+    asked = {one.api: one.version for one in bench.brokers.transcript}
+    assert all(asked[api] == newest for api, newest in of_2_1.items() if api in asked)
 
 
 def test_offsets_that_a_transaction_still_holds_are_waited_for(make_group):
