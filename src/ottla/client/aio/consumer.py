@@ -122,6 +122,7 @@ class Consumer(ConsumerFace):
             chunk = self._core.poll_chunk()
             if chunk is not None:
                 batch = to_arrow(chunk, check_crcs=self._core.settings.check_crcs)
+                self._core.chunks.read_up(chunk)
                 self._core.metrics.records_consumed += batch.num_rows
                 if batch.num_rows:
                     return batch

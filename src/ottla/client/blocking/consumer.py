@@ -119,7 +119,9 @@ class Consumer(ConsumerFace):
                 chunk = self._core.poll_chunk()
             if chunk is not None:
                 batch = to_arrow(chunk, check_crcs=self._core.settings.check_crcs)
-                self._core.metrics.records_consumed += batch.num_rows
+                with self._lock:
+                    self._core.chunks.read_up(chunk)
+                    self._core.metrics.records_consumed += batch.num_rows
                 if batch.num_rows:
                     return batch
             elif not self._wait_for_activity(deadline_s):

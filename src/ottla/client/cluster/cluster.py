@@ -48,6 +48,7 @@ class Cluster:
         self._start = self.view
         self._creates_topics = creates_topics
         self._connections = Connections(world, settings, self._on_lost)
+        self.spare_buffers = self._connections.spare
         self._request_timeout_ms = settings.integer("request.timeout.ms")
         self._max_age_s = settings.integer("metadata.max.age.ms") / 1000
         self._may_rebootstrap = settings.text("metadata.recovery.strategy").lower() == _REBOOTSTRAP

@@ -61,7 +61,7 @@ class ConsumerCore:
             key_deserializer=settings.key_deserializer,
             value_deserializer=settings.value_deserializer,
         )
-        self.chunks = FetchedChunks(reading)
+        self.chunks = FetchedChunks(reading, self.cluster.spare_buffers)
         self.subscription = Subscription(self.chunks.discard)
         self.is_closed = False
         self._errors: deque[Exception] = deque()
@@ -301,7 +301,10 @@ class ConsumerCore:
 
     def pause(self, partitions: Iterable[TopicPartition], *, is_paused: bool) -> None:
         for partition in partitions:
-            self.subscription.state_of(partition).is_paused = is_paused
+            state = self.subscription.state_of(partition)
+            state.is_paused = is_paused
+            if is_paused:
+                self.chunks.on_paused(state)
         self.stir()
 
     async def position(self, partition: TopicPartition, timeout_ms: float) -> int:

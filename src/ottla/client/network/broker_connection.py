@@ -26,13 +26,14 @@ from ottla.client.settings import Address
 from ottla.client.world import ClientWorld
 from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
+from ottla.wire.exchange.spare_buffers import SpareBuffers
 from ottla.wire.message import Message
 
 Ask = Message | Callable[[int], Message]
 """A request, or what makes one for the version that is chosen."""
 
 _MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
-_TRUSTED_RESPONSE_BYTES: Final = 4 << 20
+_TRUSTED_RESPONSE_BYTES: Final = 64 << 20
 _MOST_PARTS: Final = 64
 
 
@@ -72,6 +73,7 @@ class BrokerConnection:
         authentication: Authentication,
         scratch: memoryview,
         on_closed: Callable[["BrokerConnection", KafkaError], None],
+        spare: SpareBuffers | None = None,
     ) -> None:
         self.address = address
         self.state = State.DIALLING
@@ -85,7 +87,7 @@ class BrokerConnection:
         self._limits = limits
         self._negotiation = Negotiation(limits.client_id)
         self._correlation: Correlation[_Asked] = Correlation(limits.client_id)
-        self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame", _TRUSTED_RESPONSE_BYTES)
+        self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame", _TRUSTED_RESPONSE_BYTES, spare)
         self._versions = ApiVersions({})
         self._transport: Transport | None = None
         self._waiting: deque[_Asked] = deque()

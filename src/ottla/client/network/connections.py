@@ -12,8 +12,10 @@ from ottla.client.network.broker_connection import Ask, BrokerConnection, Connec
 from ottla.client.promise import Promise
 from ottla.client.settings import Address, ClientSettings
 from ottla.client.world import ClientWorld
+from ottla.wire.exchange.spare_buffers import SpareBuffers
 
 _SCRATCH_BYTES = 64 << 10
+_MOST_SPARE_BYTES = 32 << 20
 _IDLE_CHECKS_PER_PERIOD = 4
 
 
@@ -65,6 +67,8 @@ class Connections:
         self._open: dict[Key, BrokerConnection] = {}
         self._pauses: dict[Key, _Pause] = {}
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
+        self.spare = SpareBuffers(_MOST_SPARE_BYTES)
+        """Where those give buffers back who have kept a part of a large response."""
         self._idle_s = settings.integer("connections.max.idle.ms") / 1000
         self._is_closed = False
         if self._idle_s > 0:
@@ -159,6 +163,7 @@ class Connections:
                 NoAuthentication(),
                 self._scratch,
                 lambda closed, error: self._on_closed(key, closed, error),
+                self.spare,
             )
             self._open[key] = connection
             connection.ready.on_done(lambda done: self._on_ready(key, done))

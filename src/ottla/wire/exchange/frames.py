@@ -14,6 +14,7 @@ from struct import Struct
 
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
+from ottla.wire.exchange.spare_buffers import LEAST_BYTES, SpareBuffers
 
 _INT32 = Struct(">i")
 _SIZE = 4
@@ -32,13 +33,20 @@ class Frames:
     """One connection's. `limit_name` is the setting that an error names.
 
     `trusted_bytes`: a frame that announces so many or fewer gets its buffer at once. A client trusts its broker so far:
-    growing by copying costs it as much as receiving.
+    growing by copying costs it as much as receiving. `spare` has buffers for large ones, if they are used again.
     """
 
-    __slots__ = ("_limit_name", "_max_bytes", "_partial", "_received", "_trusted_bytes", "_waiting", "_wants")
+    __slots__ = ("_limit_name", "_max_bytes", "_partial", "_received", "_spare", "_trusted_bytes", "_waiting", "_wants")
 
-    def __init__(self, max_bytes: int, limit_name: str, trusted_bytes: int = _FIRST_BUFFER) -> None:
+    def __init__(
+        self,
+        max_bytes: int,
+        limit_name: str,
+        trusted_bytes: int = _FIRST_BUFFER,
+        spare: SpareBuffers | None = None,
+    ) -> None:
         self._max_bytes = max_bytes
+        self._spare = spare
         self._trusted_bytes = trusted_bytes
         self._limit_name = limit_name
         self._partial: bytearray | None = None
@@ -99,6 +107,8 @@ class Frames:
         if self._wants == _SIZE:
             self._wants += self._announced(partial, 0)
             if self._wants > _SIZE:
+                if self._wants <= self._trusted_bytes:
+                    partial.extend(bytes(self._wants - _SIZE))
                 return
         self._partial = None
         take_frame(memoryview(partial)[_SIZE : self._wants])
@@ -117,6 +127,9 @@ class Frames:
     def _begin(self, rest: memoryview) -> None:
         self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
         first = self._wants if self._wants <= self._trusted_bytes else _FIRST_BUFFER
-        self._partial = bytearray(max(min(self._wants, first), len(rest)))
+        used = None
+        if self._spare is not None and LEAST_BYTES <= self._wants <= self._trusted_bytes:
+            used = self._spare.take(self._wants)
+        self._partial = bytearray(max(min(self._wants, first), len(rest))) if used is None else used
         self._partial[: len(rest)] = rest
         self._received = len(rest)

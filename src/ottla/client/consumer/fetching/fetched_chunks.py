@@ -14,6 +14,7 @@ from ottla.records.columns import Deserialize
 from ottla.records.fetched import fetched_records
 from ottla.records.header import CorruptBatch
 from ottla.records.kernel import ConsumerRecord, FetchedRecords
+from ottla.wire.exchange.spare_buffers import SpareBuffers
 
 
 class RecordReading:
@@ -28,10 +29,15 @@ class RecordReading:
 
 
 class Chunk:
-    __slots__ = ("aborted", "records", "size", "state")
+    """`shares_buffer`: with chunks of other partitions, all of which keep the whole response."""
 
-    def __init__(self, state: PartitionState, records: FetchedRecords, aborted: list[tuple[int, int]]) -> None:
+    __slots__ = ("aborted", "records", "shares_buffer", "size", "state")
+
+    def __init__(
+        self, state: PartitionState, records: FetchedRecords, aborted: list[tuple[int, int]], shares_buffer: bool
+    ) -> None:
         self.state = state
+        self.shares_buffer = shares_buffer
         self.records = records
         self.aborted = aborted
         self.size = records.bytes_left
@@ -40,8 +46,9 @@ class Chunk:
 class FetchedChunks:
     """One consumer's."""
 
-    def __init__(self, reading: RecordReading) -> None:
+    def __init__(self, reading: RecordReading, spare: SpareBuffers) -> None:
         self._reading = reading
+        self._spare = spare
         self._chunks: deque[Chunk] = deque()
         self.buffered_bytes = 0
         self.handed_out_bytes = 0
@@ -50,7 +57,9 @@ class FetchedChunks:
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def add(self, state: PartitionState, data: Any, aborted: list[tuple[int, int]]) -> None:
+    def add(
+        self, state: PartitionState, data: Any, aborted: list[tuple[int, int]], *, shares_buffer: bool = False
+    ) -> None:
         """What came for a partition at its `fetch_position`, which moves on."""
         position = state.fetch_position
         assert position is not None, "nothing was asked for"
@@ -68,7 +77,7 @@ class FetchedChunks:
         )
         epoch = records.end_epoch if records.end_epoch >= 0 else position.epoch
         state.fetch_position = FetchPosition(max(records.end_offset, position.offset), epoch)
-        chunk = Chunk(state, records, aborted)
+        chunk = Chunk(state, records, aborted, shares_buffer)
         self._chunks.append(chunk)
         state.buffered_bytes += chunk.size
         self.buffered_bytes += chunk.size
@@ -101,6 +110,7 @@ class FetchedChunks:
             if len(out) >= most:
                 break
             self._remove(chunk)
+            self.read_up(chunk)
         return out
 
     def take_chunk(self) -> Chunk | None:
@@ -111,6 +121,19 @@ class FetchedChunks:
             self.handed_out_bytes += chunk.size
             chunk.state.position = FetchPosition(chunk.records.end_offset, chunk.records.end_epoch)
         return chunk
+
+    def on_paused(self, state: PartitionState) -> None:
+        """One that waits long must not keep what others were sent. What is dropped is fetched again."""
+        if any(chunk.state is state and chunk.shares_buffer for chunk in self._chunks):
+            self.discard(state)
+
+    def read_up(self, chunk: Chunk) -> None:
+        """Nobody needs the chunk any more. Its buffer may be used again, if it was the last to look into it."""
+        data = chunk.records.data
+        buffer = data.obj if isinstance(data, memoryview) else None
+        del data, chunk.records
+        if isinstance(buffer, bytearray):
+            self._spare.give(buffer)
 
     def _next(self) -> Chunk | None:
         chunks = self._chunks

@@ -209,10 +209,9 @@ class Fetcher:
     # --- what came ---
 
     def _take(self, node_id: int, session: FetchSession, response: Any, moves: dict[TopicPartition, int]) -> None:
-        """One partition's records keep the response's buffer; those of several are copied, as they end apart."""
         endpoints = {one.node_id: Broker(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints}
         with_records = [one for topic in response.responses for one in topic.partitions if one.records]
-        copies = len(with_records) > 1
+        shares_buffer = len(with_records) > 1
         for topic in response.responses:
             for one in topic.partitions:
                 partition = session.partition_of(topic.topic, topic.topic_id, one.partition_index)
@@ -229,11 +228,11 @@ class Fetcher:
                         self._cluster.note_leader(partition, hint, endpoints.get(current.leader_id))
                     self._errors.on_partition(state, node_id, one.error_code)
                 else:
-                    self._take_partition(state, one, copies)
+                    self._take_partition(state, one, shares_buffer)
         if with_records:
             self._on_arrival()
 
-    def _take_partition(self, state: PartitionState, one: Any, copies: bool) -> None:
+    def _take_partition(self, state: PartitionState, one: Any, shares_buffer: bool) -> None:
         state.high_watermark = one.high_watermark
         if one.last_stable_offset >= 0:
             state.last_stable_offset = one.last_stable_offset
@@ -245,4 +244,4 @@ class Fetcher:
         if not one.records:
             return
         aborted = [(aborted.producer_id, aborted.first_offset) for aborted in one.aborted_transactions or ()]
-        self._chunks.add(state, bytes(one.records) if copies else one.records, aborted)
+        self._chunks.add(state, one.records, aborted, shares_buffer=shares_buffer)
