@@ -127,9 +127,9 @@ class Frames:
     def _begin(self, rest: memoryview) -> None:
         self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
         first = self._wants if self._wants <= self._trusted_bytes else _FIRST_BUFFER
-        used = None
         if self._spare is not None and LEAST_BYTES <= self._wants <= self._trusted_bytes:
-            used = self._spare.take(self._wants)
-        self._partial = bytearray(max(min(self._wants, first), len(rest))) if used is None else used
+            self._partial = self._spare.take(self._wants)
+        else:
+            self._partial = bytearray(max(min(self._wants, first), len(rest)))
         self._partial[: len(rest)] = rest
         self._received = len(rest)

@@ -9,6 +9,8 @@ from typing import Final
 
 LEAST_BYTES: Final = 128 << 10
 """Smaller frames are not worth it."""
+_STEP_BYTES: Final = 64 << 10
+_MOST_BUFFERS: Final = 4
 
 
 class SpareBuffers:
@@ -22,13 +24,16 @@ class SpareBuffers:
     def kept_bytes(self) -> int:
         return sum(map(len, self._buffers))
 
-    def take(self, size: int) -> bytearray | None:
-        """One with room for so many bytes, whatever is in it; None if there is none."""
-        for index, buffer in enumerate(self._buffers):
-            if len(buffer) >= size:
-                del self._buffers[index]
-                return buffer
-        return None
+    def take(self, size: int) -> bytearray:
+        """One with room for so many bytes, whatever is in it.
+
+        The one that was given last, because the processor may still have it at hand. A new one has some room to spare,
+        as the next frame may be a little larger.
+        """
+        for index in range(len(self._buffers) - 1, -1, -1):
+            if len(self._buffers[index]) >= size:
+                return self._buffers.pop(index)
+        return bytearray((size // _STEP_BYTES + 2) * _STEP_BYTES)
 
     def give(self, buffer: bytearray) -> bool:
         """Returns whether it is kept. One that is still in use, or that there is no room for, is not."""
@@ -38,7 +43,9 @@ class SpareBuffers:
             del buffer[-1:]
         except BufferError:
             return False
-        while self._buffers and self.kept_bytes + len(buffer) > self._most_bytes:
+        while self._buffers and (
+            len(self._buffers) == _MOST_BUFFERS or self.kept_bytes + len(buffer) > self._most_bytes
+        ):
             smallest = min(self._buffers, key=len)
             if len(smallest) >= len(buffer):
                 return False
