@@ -2,8 +2,9 @@
 
 Theory of operation. A producer has an id and an epoch, and counts its records for each partition. A batch gets its
 sequence when it is drained for the first time and keeps it over retries, so that a broker that has it already can tell.
-At most five batches of a partition are on their way, which is as many as a broker remembers. When one fails, those
-behind it are sent again one at a time, the first first.
+At most five batches of a partition are on their way, which is as many as a broker remembers; the first of an epoch goes
+alone, because a broker that knows nothing of a producer takes any sequence for the first, and so the second batch if
+the first one fails. When one fails, those behind it are sent again one at a time, the first first.
 
 A batch that is given up without an answer leaves its sequence unresolved: nothing new is drained until those behind it
 are answered. If one of them was acknowledged, so was the lost one; if not, there is a gap. A producer without
@@ -45,7 +46,7 @@ class Sequences:
     def may_drain(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
         if batch.has_sequence:
             return queue.unacked[0] is batch
-        if queue.unacked and queue.identity != self.identity:
+        if queue.unacked and (queue.identity != self.identity or queue.last_acked_sequence == NO_SEQUENCE):
             return False
         return queue not in self._unresolved
 

@@ -20,15 +20,30 @@ def begun(nodes: tuple[int, ...] = (1,), partitions: int = 1, **settings: object
 
 
 def begun_with_five_on_their_way(**settings: object) -> tuple[Producing, WrittenLogs, list[Any]]:
-    """Five requests of one record each were sent and not answered, and one more record waits."""
+    """One record was acknowledged, then five requests of one record each were sent and not, and one more waits."""
     producing, logs = begun(batch_size=0, **settings)
-    producing.brokers.answer("Produce", KEEP)
-    deliveries = [producing.send(b"%d" % number) for number in range(6)]
+    first = producing.send(b"0")
     producing.brokers.run()
+    producing.brokers.answer("Produce", KEEP)
+    deliveries = [first] + [producing.send(b"%d" % number) for number in range(1, 7)]
+    producing.brokers.run()
+    assert len(producing.brokers.asked("Produce")) == 6
     return producing, logs, deliveries
 
 
-IN_ORDER = [b"%d" % number for number in range(6)]
+IN_ORDER = [b"%d" % number for number in range(7)]
+
+
+def test_the_first_batch_of_an_epoch_goes_alone() -> None:
+    """A broker takes any sequence for a producer's first, so the second batch must not come before the first."""
+    producing, logs = begun(batch_size=0)
+    deliveries = [producing.send(b"%d" % number) for number in range(7)]
+    producing.brokers.answer("Produce", [refusing(logs, ErrorCode.NOT_LEADER_OR_FOLLOWER)] + [logs.produce] * 20)
+    producing.brokers.run()
+    assert len(producing.brokers.asked("Produce")) == 1
+    producing.brokers.advance(2000)
+    assert logs.values["clicks", 0] == IN_ORDER
+    assert [delivery.result().offset for delivery in deliveries] == list(range(7))
 
 
 def test_an_attempt_is_repeated_after_growing_pauses() -> None:
@@ -60,13 +75,13 @@ def test_retries_are_counted() -> None:
 def test_a_connection_that_breaks_loses_and_repeats_nothing(is_written: bool) -> None:
     producing, logs, deliveries = begun_with_five_on_their_way()
     if is_written:
-        for request in producing.brokers.asked("Produce"):
+        for request in producing.brokers.asked("Produce")[1:]:
             logs.produce(1, 13, request)
     producing.brokers.answer("Produce", logs.produce)
     producing.brokers.drop_connections()
     producing.brokers.advance(5000)
     assert logs.values["clicks", 0] == IN_ORDER
-    assert [delivery.result().offset for delivery in deliveries] == list(range(6))
+    assert [delivery.result().offset for delivery in deliveries] == list(range(7))
 
 
 def test_the_batches_behind_a_failed_one_wait_for_it() -> None:
@@ -76,7 +91,7 @@ def test_the_batches_behind_a_failed_one_wait_for_it() -> None:
     producing.brokers.release()
     producing.brokers.advance(5000)
     assert logs.values["clicks", 0] == IN_ORDER
-    assert [delivery.result().offset for delivery in deliveries] == list(range(6))
+    assert [delivery.result().offset for delivery in deliveries] == list(range(7))
     assert all(header.producer_epoch == 0 for header in logs.headers["clicks", 0])
 
 
@@ -159,24 +174,24 @@ def test_without_idempotence_and_one_in_flight_order_is_kept() -> None:
     producing, logs = begun(enable_idempotence=False, max_in_flight_requests_per_connection=1, batch_size=0)
     first = [refusing(logs, ErrorCode.NOT_ENOUGH_REPLICAS)]
     producing.brokers.answer("Produce", first + [logs.produce] * 20)
-    for number in range(6):
+    for number in range(7):
         producing.send(b"%d" % number)
     producing.brokers.advance(5000)
     assert logs.values["clicks", 0] == IN_ORDER
 
 
 def test_a_refused_batch_leaves_no_gap_a_new_epoch_begins() -> None:
-    """KIP-360: 1 is refused for good, so 2 to 4 cannot follow 0; the producer counts again in the next epoch."""
+    """KIP-360: 2 is refused for good, so 3 to 5 cannot follow 1; the producer counts again in the next epoch."""
     producing, logs, deliveries = begun_with_five_on_their_way()
     refuse = refusing(logs, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     producing.brokers.answer("Produce", [logs.produce, refuse] + [logs.produce] * 100)
     producing.brokers.release()
     producing.brokers.advance(5000)
-    assert error_of(deliveries[1]) is TopicAuthorizationFailed
-    assert logs.values["clicks", 0] == [b"0", b"2", b"3", b"4", b"5"]
+    assert error_of(deliveries[2]) is TopicAuthorizationFailed
+    assert logs.values["clicks", 0] == [b"0", b"1", b"3", b"4", b"5", b"6"]
     epochs = [header.producer_epoch for header in logs.headers["clicks", 0]]
-    assert epochs == [0, 1, 1, 1, 1]
-    assert [header.producer_id for header in logs.headers["clicks", 0]] == [PRODUCER_ID] * 5
+    assert epochs == [0, 0, 1, 1, 1, 1]
+    assert [header.producer_id for header in logs.headers["clicks", 0]] == [PRODUCER_ID] * 6
 
 
 def test_a_broker_that_has_forgotten_the_producer_gets_a_new_epoch() -> None:

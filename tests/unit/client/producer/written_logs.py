@@ -57,15 +57,16 @@ class WrittenLogs:
         epoch, batches = self._known.get(key, (-1, deque(maxlen=5)))
         if header.producer_epoch < epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH, -1
+        is_new = epoch < 0
         if header.producer_epoch > epoch:
             epoch, batches = header.producer_epoch, deque(maxlen=5)
-            if header.base_sequence != 0:
+            if header.base_sequence != 0 and not is_new:
                 return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         for sequence, count, offset in batches:
             if (sequence, count) == (header.base_sequence, header.record_count):
                 return ErrorCode.NONE, offset
         expected = (batches[-1][0] + batches[-1][1]) & 0x7FFFFFFF if batches else 0
-        if header.base_sequence != expected:
+        if header.base_sequence != expected and not is_new:  # of a producer that it knows nothing of, it takes any
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         batches.append((header.base_sequence, header.record_count, end))
         self._known[key] = (epoch, batches)
