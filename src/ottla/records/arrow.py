@@ -4,6 +4,7 @@ The columns are those of Spark's Kafka connector. This is the only module that i
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -147,6 +148,7 @@ def rows_by_partition(rows: pa.RecordBatch, placed: Buffer) -> Iterator[tuple[in
 def _record_batch(reader: ColumnReader, topic: str, partition: int) -> pa.RecordBatch:
     columns = reader.finish()
     rows = columns.row_count
+    origin = _origin_columns(topic, partition, 1 << max(rows - 1, 0).bit_length())
     header_keys = _array(pa.string(), columns.headers.keys, columns.header_count)
     header_values = _array(pa.binary(), columns.headers.values, columns.header_count)
     fields = list(HEADERS_TYPE.value_type)
@@ -155,8 +157,8 @@ def _record_batch(reader: ColumnReader, topic: str, partition: int) -> pa.Record
         [
             _array(pa.binary(), columns.key, rows),
             _array(pa.binary(), columns.value, rows),
-            pa.repeat(pa.scalar(topic, pa.string()), rows),
-            pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(_INT32.pack(partition) * rows)]),
+            origin[0].slice(0, rows),
+            origin[1].slice(0, rows),
             pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(columns.offset)]),
             pa.Array.from_buffers(TIMESTAMP_TYPE, rows, [None, pa.py_buffer(columns.timestamp_us)]),
             pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(columns.timestamp_type)]),
@@ -166,6 +168,13 @@ def _record_batch(reader: ColumnReader, topic: str, partition: int) -> pa.Record
         ],
         schema=SCHEMA,
     )
+
+
+@lru_cache(maxsize=16)
+def _origin_columns(topic: str, partition: int, rows: int) -> tuple[pa.Array, pa.Array]:
+    """Topic and partition, the same for so many rows. A consumer needs them again and again, and never changes them."""
+    numbers = pa.py_buffer(_INT32.pack(partition) * rows)
+    return pa.repeat(pa.scalar(topic, pa.string()), rows), pa.Array.from_buffers(pa.int32(), rows, [None, numbers])
 
 
 def _array(type_: pa.DataType, column: BinaryColumn, rows: int) -> pa.Array:
