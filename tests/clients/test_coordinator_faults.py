@@ -5,6 +5,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from eventually import eventually
 from wire_connection import WireConnection
 
+import ottla
 from ottla.testing import Broker
 from ottla.testing.broker.fault_control import FaultRefused
 from ottla.wire.errors import ErrorCode
@@ -111,6 +112,20 @@ def test_a_transaction_outlives_a_move_of_its_coordinator(ottla_broker: Broker, 
     consumer.subscribe([ottla_topic])
     assert next_value(consumer) == b"one"
     consumer.close()
+
+
+def test_leaders_find_the_coordinator_that_has_moved_and_their_clients_look_for_it(
+    ottla_broker: Broker, ottla_topic: str
+) -> None:
+    """With KIP-890 a client does not ask the coordinator before it writes: the partition's leader does."""
+    with ottla.Producer(bootstrap_servers=ottla_broker.bootstrap, transactional_id=ottla_topic) as producer:
+        producer.init_transactions()
+        with producer.transaction():
+            finds = ottla_broker.delay("FindCoordinator", 1)
+            ottla_broker.move_coordinator(transactional_id=ottla_topic)
+            assert producer.send(ottla_topic, b"one").result(30).offset == 0
+            assert finds.seen == 0
+        assert finds.seen >= 1
 
 
 def test_a_transaction_gets_over_errors_that_pass(ottla_broker: Broker, ottla_topic: str) -> None:
