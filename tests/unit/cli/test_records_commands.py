@@ -2,13 +2,19 @@
 
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from ottla import Producer
+from ottla import Consumer, Producer
+from ottla.base.ids import TopicPartition
 from ottla.cli.main import main
+from ottla.cli.records.progress import Progress
+from ottla.errors import KafkaError
 from ottla.testing import Broker
 
 
@@ -153,6 +159,15 @@ def test_a_partition_that_is_not_there_is_told(run: Run, orders: str) -> None:
     assert f"topic {orders} has no partition 7; it has 2" in run.err  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("command", ["consume", "tail"])
+def test_a_topic_that_is_not_there_is_told_and_not_made(command: str, run: Run, node: Broker) -> None:
+    node.create_topic(f"{command}-this-topic")
+    for _ in range(2):
+        run(command, f"{command}-tihs-topic", status=1)
+        told = f"there is no topic {command}-tihs-topic; did you mean {command}-this-topic?"
+        assert told in run.err  # type: ignore[attr-defined]
+
+
 # Tailing
 
 
@@ -256,3 +271,57 @@ def test_a_topic_is_copied_to_another_cluster(run: Run, orders: str) -> None:
     with Broker() as other:
         run("copy", orders, orders, "--to-server", other.bootstrap)
         assert main(["consume", orders, "-b", other.bootstrap, "-q"]) == 0
+
+
+def test_a_killed_copy_neither_loses_nor_repeats_a_record(run: Run, node: Broker, topic: str, tmp_path: Path) -> None:
+    """`kill -9` between its transactions, or within one."""
+    count = 40_000
+    with Producer(bootstrap_servers=node.bootstrap) as producer:
+        for number in range(count):
+            producer.send(topic, str(number).encode(), partition=number % 2)
+    copy = f"{topic}-copy"
+    node.create_topic(copy, partitions=2)
+    place = ["--group", f"{topic}-place", "--exactly-once", "-q"]
+    command = [sys.executable, "-m", "ottla.cli.main", "copy", topic, copy, "-b", node.bootstrap, *place]
+    process = subprocess.Popen(command)
+    try:
+        partitions = [TopicPartition(copy, 0), TopicPartition(copy, 1)]
+        with Consumer(bootstrap_servers=node.bootstrap) as consumer:
+            while process.poll() is None:
+                with suppress(KafkaError):
+                    if sum(consumer.end_offsets(partitions).values()) > 1000:
+                        break
+        process.kill()
+    finally:
+        process.kill()
+        process.wait(30)
+    run("copy", topic, copy, *place)
+    copied = run("consume", copy, "-q", "--set", "isolation.level=read_committed").splitlines()
+    assert sorted(map(int, copied)) == list(range(count))
+
+
+def test_progress_is_a_bar_where_the_end_is_known() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    progress = Progress("copied", stream=terminal)
+    progress.total = 4
+    progress._shown_s = 0.0
+    progress.add(10)
+    progress._shown_s = 0.0
+    progress.show()
+    assert "\u2588" * 6 + "\u2591" * 18 + "  25%  1 records copied" in terminal.getvalue()
+    progress.end("nothing failed")
+    assert terminal.getvalue().endswith(", nothing failed\n")
+
+
+def test_where_no_terminal_is_only_the_last_line_is_printed() -> None:
+    plain = io.StringIO()
+    progress = Progress("copied", stream=plain)
+    progress.add(1)
+    progress.show()
+    assert plain.getvalue() == ""
+    progress.end()
+    assert plain.getvalue().startswith("1 records copied, ")

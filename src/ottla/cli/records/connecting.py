@@ -57,7 +57,8 @@ class Cluster:
     def consumer(self, **settings: object) -> "Consumer":
         from ottla.client.blocking.consumer import Consumer
 
-        return Consumer(self._with(Scope.CONSUMER, settings))
+        # A mistyped name is to be told, not made a topic.
+        return Consumer(self._with(Scope.CONSUMER, {"allow_auto_create_topics": False, **settings}))
 
     def producer(self, **settings: object) -> "Producer":
         from ottla.client.blocking.producer import Producer

@@ -14,7 +14,7 @@ from ottla.cli.help_format import help_formatter
 from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, complain
 from ottla.cli.records.moments import moment
 from ottla.cli.records.progress import Progress
-from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, start_offsets
+from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, records_between, start_offsets
 
 if TYPE_CHECKING:
     from ottla.client.blocking.consumer import Consumer
@@ -101,11 +101,14 @@ class _Consuming:
         partitions = partitions_of(consumer, [options.topic], options.partition)
         at_beginning = options.since is None and options.last is None
         starts = start_offsets(consumer, partitions, Start(at_beginning, options.since, options.last))
-        remaining = None if options.follow else Remaining(consumer, end_offsets(consumer, partitions))
+        ends = None if options.follow else end_offsets(consumer, partitions)
         consumer.assign(partitions)
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
-        return remaining
+        if ends is None:
+            return None
+        self._progress.total = options.max or records_between(starts, ends)
+        return Remaining(consumer, ends)
 
     def _begin_with_group(self) -> Remaining | None:
         """Without `--follow` this consumer takes all partitions itself: a group would share them with others."""

@@ -23,7 +23,7 @@ from ottla.cli.records.copy_progress import (
 )
 from ottla.cli.records.moments import moment
 from ottla.cli.records.progress import Progress
-from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, start_offsets
+from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, records_between, start_offsets
 
 if TYPE_CHECKING:
     from ottla.client.blocking.consumer import Consumer
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
             try:
                 copying.run()
             except KeyboardInterrupt:
-                copying.save()
+                copying.leave()
         progress.end()
     except FAILURES as problem:
         return complain("ottla copy", problem)
@@ -149,7 +149,11 @@ class _Copying:
         start = Start(at_beginning=self._options.since is None, since_ms=self._options.since)
         starts = start_offsets(consumer, self._partitions, start)
         starts |= self._progress.load(self._partitions)
-        remaining = None if self._options.follow else Remaining(consumer, end_offsets(consumer, self._partitions))
+        remaining = None
+        if not self._options.follow:
+            ends = end_offsets(consumer, self._partitions)
+            remaining = Remaining(consumer, ends)
+            self._shown.total = self._options.max or records_between(starts, ends)
         consumer.assign(self._partitions)
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
@@ -176,6 +180,13 @@ class _Copying:
             self._producer.commit()
         self._next = {}
         self._unsaved = 0
+
+    def leave(self) -> None:
+        """Interrupted, perhaps between a record and its place: gives a transaction up, and else keeps the place."""
+        if not self._is_transactional:
+            self.save()
+        elif self._next:
+            self._producer.abort()
 
     def _is_enough(self) -> bool:
         return self._options.max is not None and self._shown.count >= self._options.max

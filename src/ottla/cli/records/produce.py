@@ -3,6 +3,7 @@
 The exit code is 1 if a record was not delivered, or a line was no record; what could be sent is sent all the same.
 """
 
+import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -28,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     settings = {"acks": options.acks, "compression_type": options.compression, "client_id": "ottla-produce"}
     try:
         progress = Progress("produced", is_quiet=options.quiet)
+        if options.files and "-" not in options.files:
+            progress.total, progress.is_in_bytes = sum(map(os.path.getsize, options.files)), True
         with Cluster.of(options).producer(**settings) as producer:
             sending = _Sending(options, producer, progress)
             for path in options.files or ["-"]:

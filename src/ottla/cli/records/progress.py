@@ -8,12 +8,16 @@ import time
 from typing import TextIO
 
 _EVERY_S = 0.2
+_BAR_WIDTH = 24
 
 
 class Progress:
     def __init__(self, verb: str, *, stream: TextIO | None = None, is_quiet: bool = False) -> None:
         self.count = 0
         self.size_bytes = 0
+        self.total: int | None = None
+        """How much there is to do, once it is known: records, or bytes if `is_in_bytes`. Then there is a bar."""
+        self.is_in_bytes = False
         self._verb = verb
         self._stream = stream or sys.stderr
         self._is_quiet = is_quiet
@@ -31,7 +35,7 @@ class Progress:
         now_s = time.monotonic()
         if self._is_live and now_s - self._shown_s >= _EVERY_S:
             self._shown_s = now_s
-            self._stream.write(f"\r\033[K{self._line(now_s)}")
+            self._stream.write(f"\r\033[K{self._bar()}{self._line(now_s)}")
             self._stream.flush()
 
     def end(self, remark: str = "") -> None:
@@ -40,6 +44,13 @@ class Progress:
         clear = "\r\033[K" if self._is_live else ""
         more = f", {remark}" if remark else ""
         print(f"{clear}{self._line(time.monotonic())}{more}", file=self._stream)
+
+    def _bar(self) -> str:
+        if not self.total:
+            return ""
+        done = min(1.0, (self.size_bytes if self.is_in_bytes else self.count) / self.total)
+        filled = round(done * _BAR_WIDTH)
+        return f"{'█' * filled}{'░' * (_BAR_WIDTH - filled)} {done:4.0%}  "
 
     def _line(self, now_s: float) -> str:
         seconds = max(now_s - self._began_s, 0.001)

@@ -24,17 +24,28 @@ class Start(NamedTuple):
 
 
 def partitions_of(consumer: "Consumer", topics: Iterable[str], wanted: Iterable[int] = ()) -> list[TopicPartition]:
-    """All partitions of the topics, or those with these numbers."""
+    """All partitions of the topics, or those with these numbers.
+
+    Looked for among all topics: asked for one that is not there, a client waits for it to come.
+    """
     numbers = set(wanted)
+    existing = consumer.list_topics()
     found: list[TopicPartition] = []
     for topic in topics:
-        known = {info.partition for info in consumer.partitions_for(topic)}
-        if not known:
-            raise NothingToRead(f"there is no topic {topic}")
+        if topic not in existing:
+            raise NothingToRead(_no_topic(topic, existing))
+        known = {info.partition for info in existing[topic]}
         if missing := numbers - known:
             raise NothingToRead(f"topic {topic} has no partition {min(missing)}; it has {len(known)}")
         found += [TopicPartition(topic, number) for number in sorted(numbers or known)]
     return found
+
+
+def _no_topic(name: str, existing: Iterable[str]) -> str:
+    from difflib import get_close_matches  # only a mistyped name pays for it
+
+    nearest = get_close_matches(name, existing, n=1)
+    return f"there is no topic {name}" + (f"; did you mean {nearest[0]}?" if nearest else "")
 
 
 def start_offsets(consumer: "Consumer", partitions: list[TopicPartition], start: Start) -> dict[TopicPartition, int]:
@@ -55,6 +66,11 @@ def end_offsets(
     """The offsets to stop before: the ends as they are now, or the first records that are later."""
     ends = consumer.end_offsets(partitions)
     return ends if until_ms is None else _at_time(consumer, ends, until_ms)
+
+
+def records_between(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
+    """At most so many: some offsets have no record."""
+    return sum(max(0, end - starts[partition]) for partition, end in ends.items())
 
 
 def _at_time(consumer: "Consumer", ends: Mapping[TopicPartition, int], time_ms: int) -> dict[TopicPartition, int]:
