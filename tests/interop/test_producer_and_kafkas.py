@@ -8,6 +8,7 @@ import pytest
 from apache_kafka import ApacheKafka, java
 
 import ottla
+from ottla.admin import NewTopic
 from ottla.client.errors import ProducerFenced
 from ottla.client.producer.append import partition_for_key
 
@@ -76,6 +77,23 @@ def test_transactions_are_atomic_and_fence_each_other(kafka: ApacheKafka) -> Non
                 first.commit()
     kept = [f"{number} {part}" for number in (0, 2, 4) for part in range(50)]
     assert consumed(kafka, "transacted", 151) == [*kept, "the end"]
+
+
+def test_topics_whose_leaders_are_not_ready_yet_get_every_record(kafka: ApacheKafka) -> None:
+    """The first requests are refused here and there, and those behind them must not overtake them."""
+    retried = 0.0
+    with ottla.Admin(bootstrap_servers=kafka.bootstrap) as admin:
+        for number in range(5):
+            topic = f"new-{number}"
+            admin.create_topics([NewTopic(topic, partitions=8, replication_factor=1)]).raise_first()
+            with ottla.Producer(bootstrap_servers=kafka.bootstrap) as producer:
+                deliveries = [producer.send(topic, b"x" * 100, partition=index % 8) for index in range(20_000)]
+                producer.flush(TIMEOUT_S)
+                retried += producer.metrics()["record-retry-total"]
+            for partition in range(8):
+                offsets = [delivery.result(0).offset for delivery in deliveries[partition::8]]
+                assert offsets == list(range(2500))
+    assert retried, "no leader was found unready: this proves nothing"
 
 
 def test_a_broker_that_is_killed_and_comes_back_has_every_record_once(kafka: ApacheKafka) -> None:
