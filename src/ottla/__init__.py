@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin as Admin
     from ottla.client.blocking.consumer import Consumer as Consumer
     from ottla.client.blocking.producer import Producer as Producer
+    from ottla.client.consumer.dead_letters import DeadLetters as DeadLetters
     from ottla.client.consumer.group_bond import RebalanceListener as RebalanceListener
+    from ottla.client.membership.member import LeaveBehaviour as LeaveBehaviour
     from ottla.client.topic_partition import OffsetAndMetadata as OffsetAndMetadata
     from ottla.client.topic_partition import OffsetAndTimestamp as OffsetAndTimestamp
     from ottla.client.topic_partition import RecordMetadata as RecordMetadata
@@ -25,6 +27,8 @@ _PUBLIC = {
     "Admin": "ottla.client.blocking.admin",
     "Consumer": "ottla.client.blocking.consumer",
     "ConsumerRecord": "ottla.records.kernel",
+    "DeadLetters": "ottla.client.consumer.dead_letters",
+    "LeaveBehaviour": "ottla.client.membership.member",
     "NewTopic": "ottla.client.admin.topics",
     "OffsetAndMetadata": "ottla.client.topic_partition",
     "OffsetAndTimestamp": "ottla.client.topic_partition",
