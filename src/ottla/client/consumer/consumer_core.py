@@ -122,7 +122,7 @@ class ConsumerCore:
             is_validated=self._positions.is_validated,
             on_arrival=self._settle_activity,
         )
-        self._chunks_before = 0
+        self._removals_seen = 0
         self.cluster.on_update(self._on_view)
 
     # --- polling ---
@@ -138,8 +138,8 @@ class ConsumerCore:
         records = self.chunks.take(most)
         if records:
             self.metrics.records_consumed += len(records)
-        if len(self.chunks) != self._chunks_before:
-            self._chunks_before = len(self.chunks)
+        if self.chunks.removals != self._removals_seen:
+            self._removals_seen = self.chunks.removals
             self._fetcher.fetch()
         return records
 

@@ -116,6 +116,19 @@ def test_a_slow_consumer_keeps_no_more_than_it_may(make_bench):
     assert 1000 <= most <= 3000 + 500
 
 
+def test_batches_larger_than_a_partitions_share_follow_one_another(make_bench):
+    bench = make_bench(max_partition_fetch_bytes=100)
+    for number in range(5):
+        bench.logs.append(T0, b"%d" % number + bytes(400))
+    bench.core.assign([T0])
+    bench.core.poll(10)
+    seen = []
+    for _ in range(10):
+        bench.brokers.run()
+        seen += bench.core.poll(10)
+    assert len(seen) == 5
+
+
 def test_what_a_paused_partition_keeps_does_not_stop_the_others(make_bench):
     bench = make_bench(max_partition_fetch_bytes=1000, fetch_max_bytes=1500)
     bench.logs.append(T0, bytes(900))

@@ -51,6 +51,8 @@ class FetchedChunks:
         self._spare = spare
         self._chunks: deque[Chunk] = deque()
         self.buffered_bytes = 0
+        self.removals = 0
+        """How many chunks were read up: after each there is room for another."""
         self.handed_out_bytes = 0
         """Since the beginning, counted by batches."""
 
@@ -142,6 +144,7 @@ class FetchedChunks:
         return next((chunk for chunk in chunks if chunk.state.can_hand_out), None)
 
     def _remove(self, chunk: Chunk) -> None:
+        self.removals += 1
         if self._chunks[0] is chunk:
             self._chunks.popleft()
         else:
