@@ -55,6 +55,9 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
+_OPERATIONS = frozenset(Operation)
+
+
 class Change(NamedTuple):
     key: str
     operation: int
@@ -120,7 +123,7 @@ def setting_records(
     """The records of changed settings, checked; None for a value deletes. What is as before needs no record, but for
     brokers, whose settings may refer to files that changed.
     """
-    records = []
+    changed: list[tuple[str, str | None]] = []
     after = dict(before)
     for key, value in changes.items():
         if before.get(key) == value and resource.type != ResourceType.BROKER:
@@ -137,12 +140,18 @@ def setting_records(
             return Refusal(ErrorCode.INVALID_CONFIG, problem)
         else:
             after[key] = value
-        records.append(ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=key, value=value))
+        changed.append((key, value))
     refusal = _check_settings(context, resource, after) or (None if is_new else _check_existence(context, resource))
     if refusal is not None:
         return refusal
-    made = [VersionedRecord(record, 0) for record in records]
-    if context.image.features.is_elr_enabled and any(record.name == MIN_INSYNC_REPLICAS for record in records):
+    # Not before: there may be a hundred thousand settings that nobody knows.
+    made = [
+        VersionedRecord(
+            ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=key, value=value), 0
+        )
+        for key, value in changed
+    ]
+    if context.image.features.is_elr_enabled and any(key == MIN_INSYNC_REPLICAS for key, _ in changed):
         topic = resource.name if resource.type == ResourceType.TOPIC else ""
         made.append(VersionedRecord(ClearElrRecord(topic_name=topic), 0))
     return made
@@ -192,7 +201,7 @@ def _check_form(resource: ConfigResource, changes: list[Change]) -> Refusal | No
         return Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
     if resource.type not in ALTERABLE:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.type}")
-    strange = [change.operation for change in changes if change.operation not in set(Operation)]
+    strange = [change.operation for change in changes if change.operation not in _OPERATIONS]
     if strange:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {strange[0]}")
     return None

@@ -2,11 +2,12 @@
 
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS
 from ottla.machines.metadata.image.features import has_scram
 from ottla.machines.metadata.image.scram_credentials import BY_TYPE, credential_record
 from ottla.machines.metadata.refusal import Refusal
 from ottla.wire.errors import ErrorCode
-from ottla.wire.message import Message
+from ottla.wire.message import Message, like
 from ottla.wire.messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -25,10 +26,14 @@ def alter_user_scram_credentials(
     """One answer for each user. A user who is named twice is left as it is, also with two mechanisms."""
     outcomes: dict[str, Message | Refusal] = {}
     changes: list[Deletion | Upsertion] = [*request.deletions, *request.upsertions]
+    record_count = 0
     for change in changes:
         before = outcomes.get(change.name)
         if before is None:
-            outcomes[change.name] = _check(context, change) or _record(change)
+            outcome = outcomes[change.name] = _check(context, change) or _record(change)
+            record_count += not isinstance(outcome, Refusal)
+            if record_count > MOST_RECORDS:
+                return Decision(_all_refused(changes))
         elif not isinstance(before, Refusal):
             outcomes[change.name] = _TWICE
     reply = AlterUserScramCredentialsResponse()
@@ -43,6 +48,19 @@ def alter_user_scram_credentials(
         if not isinstance(outcome, Refusal):
             records.append(VersionedRecord(outcome, 0))
     return Decision(reply, records)
+
+
+def _all_refused(changes: list[Deletion | Upsertion]) -> AlterUserScramCredentialsResponse:
+    """Kafka writes no more records at once, and has no better name for it."""
+    blank = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
+        error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None
+    )
+    reply = AlterUserScramCredentialsResponse()
+    for change in changes:
+        result = like(blank)
+        result.user = change.name
+        reply.results.append(result)
+    return reply
 
 
 def _check(context: ControllerContext, change: Deletion | Upsertion) -> Refusal | None:
