@@ -47,7 +47,11 @@ class ProduceAttempt:
         by_name = version <= _LAST_WITH_NAMES
         topics = []
         for name, (topic_id, batches) in self._topics.items():
-            data = [_partition_data(index=index, records=batch.encoded) for index, batch in batches.items()]
+            data = [
+                _partition_data(index=index, records=batch.encoded)
+                for index, batch in batches.items()
+                if batch.encoded is not None  # It grew too old while the request waited.
+            ]
             if by_name:
                 topics.append(_topic_data(name=name, partition_data=data))
             else:

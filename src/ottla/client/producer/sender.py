@@ -252,8 +252,19 @@ class Sender:
     # --- answers ---
 
     def _on_answer(self, node_id: int, attempt: ProduceAttempt, sent_s: float, done: Promise[Any]) -> None:
+        """What an answer sets in motion (it may name a new leader) waits until all its batches are in place again: else
+        the batch behind one that is to be sent again would be sent before it.
+        """
         self._in_flight[node_id] -= 1
         self.metrics.on_answer(self._world.now_s() - sent_s)
+        was_running, self._is_running = self._is_running, True
+        try:
+            self._settle(attempt, done)
+        finally:
+            self._is_running = was_running
+        self.run()
+
+    def _settle(self, attempt: ProduceAttempt, done: Promise[Any]) -> None:
         for batch in attempt.batches:
             batch.queue.is_muted = False
         if done.error is not None:
@@ -269,7 +280,6 @@ class Sender:
         for batch in attempt.batches:
             if batch.queue.has_complete:
                 self._accumulator.make_ready(batch.queue)
-        self.run()
 
     def _on_response(self, attempt: ProduceAttempt, response: Any) -> None:
         endpoints = {one.node_id: Broker(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints}
@@ -363,7 +373,11 @@ class Sender:
         was_refused: bool,
         refused: dict[int, str | None] | None = None,
     ) -> None:
-        self.on_failed(error)
+        """A batch may be settled by then: by its parts, if it was split, or by what `on_failed` does with its error."""
+        if not batch.is_done:
+            self.on_failed(error)
+        if batch.is_done:
+            return
         if self._sequences is not None:
             if batch.attempts and not was_refused:
                 self._sequences.leave_unresolved(batch)
