@@ -92,6 +92,9 @@ class BrokerConnection:
         self._transport: Transport | None = None
         self._waiting: deque[_Asked] = deque()
         self._unsent: deque[Buffer] = deque()
+        self._parts_queued = self._parts_sent = 0
+        self._leaving: deque[tuple[int, _Asked]] = deque()
+        """Requests without a response, until as many parts are sent."""
         self._throttled_until_s = 0.0
         self._timer: Timer = world.timers.after(limits.setup_timeout_ms / 1000, self._on_setup_timeout)
         self._timer_due_s = 0.0
@@ -107,7 +110,7 @@ class BrokerConnection:
     @property
     def in_flight(self) -> int:
         """Requests that have been asked and not answered."""
-        return len(self._correlation) + len(self._waiting)
+        return len(self._correlation) + len(self._waiting) + len(self._leaving)
 
     def ask(
         self, api_key: int, request: Ask, *, timeout_ms: float, newest: int | None = None, has_response: bool = True
@@ -133,8 +136,10 @@ class BrokerConnection:
             self._transport.close()
         self._frames.clear()
         self._unsent.clear()
-        unanswered = [*self._correlation.take_unanswered(), *self._waiting]
+        unanswered = self._open_requests()
+        self._correlation.take_unanswered()
         self._waiting.clear()
+        self._leaving.clear()
         self._on_closed(self, error)
         self.ready.reject_if_waiting(error)
         for asked in unanswered:
@@ -177,7 +182,9 @@ class BrokerConnection:
     # --- requests out ---
 
     def _send_waiting(self) -> None:
+        """What a refusal sets in motion may ask this connection: it is told when all is on its way, in order."""
         parts: list[Any] = []
+        refused: list[tuple[_Asked, Exception]] = []
         now_s = self._world.now_s()
         while self._waiting and self.state is State.OPEN:
             if now_s < self._throttled_until_s:
@@ -189,12 +196,14 @@ class BrokerConnection:
                 request = asked.request(version) if callable(asked.request) else asked.request
                 parts += self._correlation.ask(request, version, asked, has_response=asked.has_response)
             except (LocalProtocolError, KafkaError) as problem:
-                asked.outcome.reject(_refusal(problem))
+                refused.append((asked, _refusal(problem)))
                 continue
             if not asked.has_response:
-                asked.outcome.resolve(None)
+                self._leaving.append((self._parts_queued + len(parts), asked))
         if parts:
             self._send(parts)
+        for asked, error in refused:
+            asked.outcome.reject_if_waiting(error)
 
     def _on_throttle_over(self) -> None:
         if self.state is State.OPEN:
@@ -204,6 +213,7 @@ class BrokerConnection:
         self.last_used_s = self._world.now_s()
         had_room = not self._unsent
         self._unsent.extend(parts)
+        self._parts_queued += len(parts)
         if had_room:
             self.on_writable()
 
@@ -223,6 +233,8 @@ class BrokerConnection:
             self._lose(problem)
             return
         transport.watch(self, reading=True, writing=bool(unsent))
+        while self._leaving and self._leaving[0][0] <= self._parts_sent:
+            self._leaving.popleft()[1].outcome.resolve_if_waiting(None)
 
     def _drop_sent(self, sent: int, parts: list[Buffer]) -> bool:
         """Returns whether something of these parts was not taken."""
@@ -232,6 +244,7 @@ class BrokerConnection:
                 return True
             sent -= len(part)
             self._unsent.popleft()
+            self._parts_sent += 1
         return False
 
     # --- responses in ---
@@ -263,6 +276,10 @@ class BrokerConnection:
             self._lose(problem)
         except (ProtocolError, KafkaError) as problem:
             self._close_for(problem)
+        except Exception:
+            # A bug in what a response set in motion. The frames behind it are lost, so nothing more can be read here.
+            self.close(Disconnected(f"a response of {self.address} could not be handled"))
+            raise
 
     def _on_scratch_frame(self, frame: memoryview) -> bool:
         """What is in the scratch buffer is overwritten by what comes next, and a response may be kept."""
@@ -282,7 +299,7 @@ class BrokerConnection:
     # --- what goes wrong ---
 
     def _open_requests(self) -> list[_Asked]:
-        return [*self._correlation.in_flight(), *self._waiting]
+        return [*self._correlation.in_flight(), *(asked for _, asked in self._leaving), *self._waiting]
 
     def _watch_deadline(self, deadline_s: float) -> None:
         """One timer stands for all requests, at the earliest deadline; it looks again when it fires."""

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from written_logs import PartitionAnswer, Producing, WrittenLogs, answer_produce, error_of, refusing
+from written_logs import Producing, WrittenLogs, error_of, refusing
 
 from ottla.client.errors import ClientClosed, ClusterAuthorizationFailed, DeliveryTimedOut, MessageTooLarge
-from ottla.testing.scripted_brokers import DROP, KEEP, ScriptedBrokers
+from ottla.client.promise import Promise
+from ottla.testing.scripted_brokers import DROP, KEEP, ScriptedBrokers, ScriptedTransport
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceResponse
 
@@ -53,9 +54,7 @@ def test_the_parts_of_a_batch_that_was_split_grow_too_old() -> None:
 
 def test_order_is_kept_with_one_request_in_flight_when_an_answer_names_the_new_leader() -> None:
     """KIP-951. Without idempotence nothing but the sender keeps the order."""
-    producing, logs = begun(
-        (1, 2), batch_size=0, enable_idempotence=False, max_in_flight_requests_per_connection=1
-    )
+    producing, logs = begun((1, 2), batch_size=0, enable_idempotence=False, max_in_flight_requests_per_connection=1)
     hint = ProduceResponse.LeaderIdAndEpoch(leader_id=2, leader_epoch=5)
     endpoint = ProduceResponse.NodeEndpoint(node_id=2, host="broker-2", port=9092)
 
@@ -105,7 +104,7 @@ def _partitions(request: Any) -> list[Any]:
 
 
 def test_what_cannot_be_encoded_leaves_nothing_behind() -> None:
-    producing, logs = begun(linger_ms=50)
+    producing, _ = begun(linger_ms=50)
     with pytest.raises((TypeError, ValueError)):
         producing.send(b"v", headers=[("name", 7)])
     producing.brokers.advance(100)
@@ -121,3 +120,29 @@ def test_a_large_record_that_fails_alone_is_too_large() -> None:
     delivery = producing.send()
     producing.brokers.run()
     assert error_of(delivery) is MessageTooLarge
+
+
+def test_records_that_nobody_acknowledges_wait_in_bounded_memory_for_a_broker_that_reads_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With acks=0 a batch is done when its bytes are on their way, not when they are to go."""
+    producing, _ = begun(acks=0, enable_idempotence=False, batch_size=1000, buffer_memory=10_000)
+    producing.brokers.answer("Produce", KEEP)
+    producing.send()
+    producing.brokers.run()
+    monkeypatch.setattr(ScriptedTransport, "send_parts", _blocks)
+    outcomes: list[Any] = []
+    for _ in range(40):
+        outcomes.append(producing.core.send("clicks", b"v" * 900, None, 0, None, None, None))
+        producing.brokers.run()
+    waits = [outcome for outcome in outcomes if isinstance(outcome, Promise)]
+    assert waits, "there is no end to what it takes"
+    assert producing.core.metrics()["buffer-available-bytes"] < 1000
+    monkeypatch.undo()
+    producing.brokers.advance(60_000)
+    assert all(outcome.done() for outcome in outcomes if not isinstance(outcome, Promise)), "it times out"
+    assert producing.core.metrics()["buffer-available-bytes"] == 10_000
+
+
+def _blocks(transport: object, parts: object, *, more: bool) -> int:
+    raise BlockingIOError
