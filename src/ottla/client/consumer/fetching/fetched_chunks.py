@@ -2,7 +2,9 @@
 
 Theory of operation. A chunk is what one response holds of one partition. It is of use as long as its partition is
 assigned and has not been moved since it was asked for; `discard` takes a partition's chunks out when it is. Every byte
-that is kept is counted, for its partition and in total, which is what bounds the memory of a slow consumer.
+that is kept is counted, for its partition and in total, which is what bounds the memory of a slow consumer. Chunks of
+one response share its buffer until the last of them is read up; a partition that is paused gives its own up, or it
+would keep the others' for as long.
 """
 
 from collections import deque
