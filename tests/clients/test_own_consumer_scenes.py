@@ -86,13 +86,13 @@ def test_heartbeats_go_on_while_the_application_works(broker: RunningNode, topic
         "auto_offset_reset": "earliest",
     }
     if protocol == "classic":
-        settings |= {"session_timeout_ms": 600, "heartbeat_interval_ms": 100}
+        settings |= {"session_timeout_ms": 1500, "heartbeat_interval_ms": 200}
     with Consumer(**settings, group_id=topic, group_protocol=protocol, enable_auto_commit=False) as consumer:
         consumer.subscribe([topic])
         seen: list[Any] = []
         until(lambda: bool(seen.extend(consumer.poll(0.2)) or len(seen) == 6))
         generation = consumer.group_metadata()
-        busy_until = time.monotonic() + 2.0
+        busy_until = time.monotonic() + 3.0
         while time.monotonic() < busy_until:
             sum(range(10_000))  # holds the interpreter, as applications do
         consumer.commit()
@@ -110,14 +110,14 @@ def test_one_that_waits_in_poll_is_no_slow_member_and_commits_by_the_way(
         auto_offset_reset="earliest",
         group_id=topic,
         group_protocol=protocol,
-        max_poll_interval_ms=1500,
+        max_poll_interval_ms=2500,
         auto_commit_interval_ms=200,
     ) as consumer:
         consumer.subscribe([topic])
         seen: list[Any] = []
         until(lambda: bool(seen.extend(consumer.poll(0.2)) or len(seen) == 6))
         generation = consumer.group_metadata()
-        assert consumer.poll(2.5) == []
+        assert consumer.poll(3.5) == []
         assert consumer.group_metadata() == generation
         committed = consumer.committed(consumer.assignment())
         assert {place.offset for place in committed.values() if place is not None} == {1}
