@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from ottla.base.errors import OttlaError
 from ottla.cli.metadata_shell.paths import Found, absolute, find, node_at
 from ottla.cli.metadata_shell.tree import Directory, Node
 
@@ -11,7 +12,7 @@ _INDENT: Final = "  "
 Print = Callable[[str], None]
 
 
-class Leave(Exception):
+class Leave(OttlaError):
     """`exit` was typed."""
 
 
