@@ -20,6 +20,7 @@ from ottla.wire import messages
 from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message
 
+_FIRST_CREATE_WITH_DEFAULTS = 4
 _FIRST_DELETE_WITH_IDS = 6
 _PARTITIONS_PER_PAGE = 2000
 
@@ -95,12 +96,17 @@ async def create_topics(
     deadline = asking.deadline(timeout_ms)
 
     async def attempt(names: list[str]) -> dict[str, Outcome[CreatedTopic]]:
-        request = messages.CreateTopicsRequest(
-            topics=[_creatable(wanted[name]) for name in names],
-            timeout_ms=asking.server_timeout_ms(deadline),
-            validate_only=validate_only,
-        )
-        response = await asking.controller(request, deadline)
+        def request(version: int) -> Message:
+            made = messages.CreateTopicsRequest(
+                topics=[_creatable(wanted[name]) for name in names],
+                timeout_ms=asking.server_timeout_ms(deadline),
+                validate_only=validate_only,
+            )
+            if version < _FIRST_CREATE_WITH_DEFAULTS and any(map(_has_defaults, made.topics)):
+                raise UnsupportedVersion("the broker needs the number of partitions and the replication factor")
+            return made
+
+        response = await asking.controller(request, deadline, api=ApiKey.CREATE_TOPICS)
         return {one.name: _created(one) for one in response.topics}
 
     return await asking.each(
@@ -120,6 +126,10 @@ def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
         ],
         configs=[request.CreatableTopicConfig(name=key, value=str(value)) for key, value in topic.config.items()],
     )
+
+
+def _has_defaults(topic: messages.CreateTopicsRequest.CreatableTopic) -> bool:
+    return not topic.assignments and -1 in (topic.num_partitions, topic.replication_factor)
 
 
 def _created(told: Any) -> Outcome[CreatedTopic]:

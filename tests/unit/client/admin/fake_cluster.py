@@ -72,11 +72,11 @@ class FakeCluster:
         version = self._newest(api_key) if newest is None else min(self._newest(api_key), newest)
         if version < all_apis()[api_key].stable_versions[0]:
             return Promise.rejected(UnsupportedVersion(f"the broker does not serve {ApiKey(api_key).name}"))
-        if callable(request):
-            request = request(version)
         try:
+            if callable(request):
+                request = request(version)
             encode_request(request, version, 1, None)
-        except EncodeError as problem:
+        except (EncodeError, KafkaError) as problem:
             return Promise.rejected(problem)
         self.asked.append((node_id, request))
         answer = self._answers[type(request).__name__]

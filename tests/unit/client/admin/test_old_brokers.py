@@ -69,6 +69,7 @@ TOO_MUCH: dict[str, Callable[[Asking], Coroutine[Any, Any, Any]]] = {
         asking, ["g"], include_authorized_operations=True
     ),
     "stable offsets": lambda asking: offsets.list_consumer_group_offsets(asking, ["g"], require_stable=True),
+    "defaults of topics": lambda asking: topics.create_topics(asking, ["a"]),
     "topics by id": lambda asking: topics.delete_topics_by_id(asking, ["AAAAAAAAAAAAAAAAAAAAAQ"]),
     "members by name": lambda asking: removal.remove_members_from_consumer_group(asking, "g", ["instance"]),
 }
