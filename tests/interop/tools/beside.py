@@ -178,7 +178,7 @@ class Beside:
     def _normal(self, printed: Printed, number: int, ordered: bool) -> Printed:
         out, err = (self._normal_text(text, number) for text in (printed.out, printed.err))
         if not ordered:
-            out = "\n".join(sorted(out.splitlines()))
+            out = "\n".join(sorted(filter(None, out.splitlines())))
         return Printed(printed.exit_code, out, err)
 
     def _normal_text(self, text: str, number: int) -> str:

@@ -78,7 +78,8 @@ def is_of_consumers(group: GroupListing) -> bool:
 
 
 def group_lines(groups: Sequence[GroupListing]) -> Iterator[str]:
+    """All columns are as wide as the longest name of a group."""
     width = max([20, *(len(group.group_id) for group in groups)])
-    yield f"{'GROUP':{width}} {'TYPE':20} {'PROTOCOL':20}"
+    yield f"{'GROUP':{width}} {'TYPE':{width}} {'PROTOCOL':{width}}"
     for group in groups:
-        yield f"{group.group_id:{width}} {group.type.value:20} {group.protocol:20} "
+        yield f"{group.group_id:{width}} {group.type.value:{width}} {group.protocol:{width}} "

@@ -14,6 +14,8 @@ from ottla.cli.groups.group_tables import (
     reset_lines,
     state_lines,
 )
+from ottla.cli.groups.groups import group_lines
+from ottla.client.admin.groups.listing import GroupListing, GroupState, GroupType
 
 
 def test_groups_with_types_and_states() -> None:
@@ -94,4 +96,12 @@ def test_deleted_offsets() -> None:
         "TOPIC           PARTITION  STATUS         ",
         "gone            Not Provided Error: no      ",
         "lines           0          Successful     ",
+    ]
+
+
+def test_groups_of_all_types_have_columns_of_one_width() -> None:
+    listed = [GroupListing("console-consumer-88916x", GroupType.CLASSIC, "consumer", GroupState.EMPTY)]
+    assert list(group_lines(listed)) == [
+        "GROUP                   TYPE                    PROTOCOL               ",
+        "console-consumer-88916x Classic                 consumer                ",
     ]
