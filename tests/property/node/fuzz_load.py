@@ -93,7 +93,7 @@ class Load:
         scene = self._known.scene()
         offered = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=scene.subscription())
         request = JoinGroupRequest(
-            group_id=group, session_timeout_ms=60_000, rebalance_timeout_ms=300, protocol_type="consumer",
+            group_id=group, session_timeout_ms=10_000, rebalance_timeout_ms=300, protocol_type="consumer",
             protocols=[offered],
         )  # fmt: skip
         joined = self._ask(request, 3)

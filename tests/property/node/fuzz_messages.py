@@ -15,7 +15,7 @@ from typing import Any
 from fuzz_known import EXPRESSIONS, FEATURES, NODE_ID, TOPICS, Known, Scene
 from wire_values import EDGES, RandomMessages
 
-from ottla.wire import schema
+from ottla.wire import encode, schema
 from ottla.wire.faults import EncodeError
 from ottla.wire.frame import encode_request, request_type
 from ottla.wire.message import Message
@@ -29,6 +29,8 @@ FLOATS = (float("nan"), float("inf"), float("-inf"), -0.0, 1e308, 5e-324)
 MANY, HUGE = 1000, 100_000
 LARGEST_BYTES, LARGEST_HUGE_BYTES = 256 << 10, 8 << 20
 """Of a request: so many entries, and not as many of as many."""
+MOST_BYTES_OF_ONE = 1 << 10
+"""Of a message that is made huge."""
 
 
 class FuzzMessages:
@@ -47,9 +49,9 @@ class FuzzMessages:
         while True:
             key, version = random.choice(self._apis)
             client = f"fuzz-{number}-" + "c" * random.choices((0, 32_700, 32_750), (200, 1, 1))[0]
-            message = self._message(key, version, huge=huge)
-            keep_from_harm(message, version)
             try:
+                message = self._message(key, version, huge=huge)
+                keep_from_harm(message, version)
                 frame = encode_request(message, version, number & 0x7FFFFFFF, client)
             except EncodeError:
                 continue
@@ -65,6 +67,8 @@ class FuzzMessages:
             message.request_data = self._embedded()  # type: ignore[attr-defined]
         fields = fields_of(message, message._schema.root, version)
         if huge:
+            if len(encode(message, version)) > MOST_BYTES_OF_ONE:
+                return message  # A hundred thousand of its long names would be gigabytes.
             arrays = [place for place in fields if place[1].is_array and getattr(place[0], place[1].attribute)]
             for owner, field in self._random.sample(arrays, 1) if arrays else ():
                 setattr(owner, field.attribute, self._repeated(getattr(owner, field.attribute), HUGE))

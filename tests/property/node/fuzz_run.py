@@ -31,7 +31,7 @@ MOST_GROWTH_BYTES = 400 << 20
 SETTINGS = {
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
-    "group.max.session.timeout.ms": "60000",
+    "group.max.session.timeout.ms": "10000",
     "group.max.size": "20",
     "group.consumer.max.size": "20",
     "offsets.topic.num.partitions": "4",
