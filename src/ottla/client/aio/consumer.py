@@ -100,9 +100,13 @@ class Consumer(ConsumerFace):
                 return records
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Records one by one, for ever: polls when it needs to. Ends when the consumer is closed."""
+        """Records one by one, for ever: polls when it needs to. Ends when the consumer is closed.
+
+        Those behind the one of this turn are not consumed yet: they are not committed, and `break` does not lose them.
+        """
+        hand_out = self._core.subscription.unread.hand_out
         while not self._core.is_closed:
-            for record in await self.poll(_PATIENCE_S):
+            for record in hand_out(await self.poll(_PATIENCE_S)):
                 yield record
 
     async def poll_arrow(self, timeout: float = 0.0) -> "pa.RecordBatch | None":
@@ -224,6 +228,7 @@ class Consumer(ConsumerFace):
         try:
             closing = spawn(self._core.close(leave))
             await self._wait_and_run(closing, _CLOSE_TIMEOUT_S if timeout is None else timeout)
+            await self._run_tasks()
         finally:
             self._core.stop()
             self._io.close()
@@ -274,6 +279,7 @@ class Consumer(ConsumerFace):
                     await outcome
             except Exception as raised:
                 problem = raised
-            task.done(problem)
+            finally:  # a cancelled task, too, must not leave the group waiting for this listener
+                task.done(problem)
             if problem is not None:
                 raise problem

@@ -100,9 +100,13 @@ class Consumer(ConsumerFace):
                 return records
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Records one by one, for ever: polls when it needs to. Ends when the consumer is closed."""
+        """Records one by one, for ever: polls when it needs to. Ends when the consumer is closed.
+
+        Those behind the one of this turn are not consumed yet: they are not committed, and `break` does not lose them.
+        """
+        hand_out = self._core.subscription.unread.hand_out
         while not self._core.is_closed:
-            yield from self.poll(_PATIENCE_S)
+            yield from hand_out(self.poll(_PATIENCE_S))
 
     def poll_arrow(self, timeout: float = 0.0) -> "pa.RecordBatch | None":
         """What was fetched of one partition, as one `pyarrow.RecordBatch`; None if nothing came in time.
@@ -224,6 +228,7 @@ class Consumer(ConsumerFace):
             with self._lock:
                 closing = spawn(self._core.close(leave))
             self._wait_and_run(closing, _CLOSE_TIMEOUT_S if timeout is None else timeout, can_be_woken=False)
+            self._run_tasks()
         finally:
             with self._lock:
                 self._core.stop()
@@ -274,7 +279,8 @@ class Consumer(ConsumerFace):
                 task.run()
             except Exception as raised:
                 problem = raised
-            with self._lock:
-                task.done(problem)
+            finally:  # an interrupt, too, must not leave the group waiting for this listener
+                with self._lock:
+                    task.done(problem)
             if problem is not None:
                 raise problem

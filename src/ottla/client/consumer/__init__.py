@@ -3,6 +3,7 @@
 consumer_core       what both faces of the consumer call: everything below, put together
 consumer_settings   the settings that it acts on, checked and typed
 subscription        what is wanted, and where the consumer stands in each partition
+unread_records      what a loop over the consumer has not come to yet, and so is not consumed
 offsets/            positions found and checked; offsets looked up and committed
 fetching/           fetches ahead of the application, and what is kept of them
 group_bond          what joins consumer and group member: revoking, assigning, the application's turn

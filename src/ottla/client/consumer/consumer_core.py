@@ -162,6 +162,7 @@ class ConsumerCore:
             raise self._errors.popleft()
         if self.subscription.mode is Mode.NONE:
             raise InvalidState("there is nothing to poll: subscribe to topics or assign partitions first")
+        self.subscription.take_back_unread()
         now_s = self.world.now_s()
         self.metrics.on_poll(now_s)
         self.bond.on_poll()
@@ -244,6 +245,7 @@ class ConsumerCore:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         wanted = list(partitions)
+        self.subscription.take_back_unread()
         self.subscription.assign(wanted)
         self.cluster.set_topics(sorted({partition.topic for partition in wanted}))
         self.cluster.refresh()
@@ -251,6 +253,7 @@ class ConsumerCore:
 
     async def unsubscribe(self) -> None:
         """Gives up everything; a member leaves its group."""
+        self.subscription.take_back_unread()
         if self._member is not None and self.subscription.mode is not Mode.ASSIGNED:
             await self._leave(LeaveBehaviour.DEFAULT)
         self.subscription.clear()
@@ -290,16 +293,19 @@ class ConsumerCore:
 
     def seek(self, partition: TopicPartition, offset: OffsetAndMetadata) -> None:
         epoch = NO_EPOCH if offset.leader_epoch is None else offset.leader_epoch
+        self.subscription.take_back_unread()
         self.subscription.seek(partition, FetchPosition(offset.offset, epoch))
         self.stir()
 
     def seek_to_end_of(self, partitions: Collection[TopicPartition], *, beginning: bool) -> None:
         """Both ends are found when the position is needed. No partitions stands for all."""
+        self.subscription.take_back_unread()
         for partition in partitions or list(self.subscription.partitions):
             self.subscription.reset(partition, EARLIEST if beginning else LATEST)
         self.stir()
 
     def pause(self, partitions: Iterable[TopicPartition], *, is_paused: bool) -> None:
+        self.subscription.take_back_unread()
         for partition in partitions:
             state = self.subscription.state_of(partition)
             state.is_paused = is_paused
@@ -321,7 +327,7 @@ class ConsumerCore:
             if left_ms <= 0:
                 raise RequestTimedOut(f"the position in {partition} was not found in time")
             await first_settled((self._activity, self.world.sleep(left_ms)))
-        return state.position.offset
+        return self.subscription.unread.offsets().get(partition, state.position.offset)
 
     async def look_up(
         self, wanted: Mapping[TopicPartition, int], timeout_ms: float
@@ -357,6 +363,8 @@ class ConsumerCore:
 
     async def close(self, behaviour: LeaveBehaviour = LeaveBehaviour.DEFAULT) -> None:
         """Commits if it does so by itself, leaves the group, ends the sessions. Afterwards `stop` ends the rest."""
+        self.subscription.take_back_unread()
+        await self.offsets.all_made()
         if self._member is not None:
             await self._leave(behaviour)
         elif self.settings.auto_commits:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.consumer.offsets.offset_reset import OffsetReset
+from ottla.client.consumer.unread_records import UnreadRecords
 from ottla.client.errors import InvalidState
 
 NO_EPOCH: Final = -1
@@ -120,6 +121,7 @@ class Subscription:
         self.matches: Callable[[str], object] | None = None
         """With a pattern of ours: whether a topic matches it."""
         self.partitions: dict[TopicPartition, PartitionState] = {}
+        self.unread = UnreadRecords()
 
     def subscribe_topics(self, topics: Iterable[str]) -> None:
         self._become(Mode.TOPICS)
@@ -181,9 +183,18 @@ class Subscription:
 
     def consumed(self) -> Iterator[tuple[TopicPartition, FetchPosition]]:
         """The positions to commit."""
+        unread = self.unread.offsets()
         for partition, state in self.partitions.items():
-            if state.position is not None:
+            if partition in unread:
+                yield partition, FetchPosition(unread[partition])
+            elif state.position is not None:
                 yield partition, state.position
+
+    def take_back_unread(self) -> None:
+        """What a loop has not come to is fetched again: the loop has ended early, or another call interferes."""
+        for partition, offset in self.unread.take_back().items():
+            if partition in self.partitions:
+                self.seek(partition, FetchPosition(offset))
 
     def _become(self, mode: Mode) -> None:
         if self.mode not in (Mode.NONE, mode):

@@ -10,7 +10,7 @@ from ottla.client.consumer.offsets.committing import Committer
 from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, Mode, Subscription
 from ottla.client.errors import ClientClosed, CommitFailed, InvalidGroupId, KafkaError
 from ottla.client.membership.member import NO_GENERATION, Identity
-from ottla.client.promise import Promise, spawn
+from ottla.client.promise import Promise, all_settled, spawn
 from ottla.client.topic_partition import OffsetAndMetadata
 from ottla.client.world import ClientWorld
 
@@ -40,6 +40,7 @@ class ConsumedOffsets:
         self._on_task = on_task
         self._auto_commit_at_s = world.now_s() + settings.auto_commit_interval_ms / 1000
         self._is_auto_committing = False
+        self._under_way: dict[Promise[None], None] = {}
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What `commit` commits if it is told nothing else."""
@@ -58,13 +59,20 @@ class ConsumedOffsets:
         deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
         committing = spawn(self._committing().commit(wanted, deadline_s, retries=False))
 
+        self._under_way[committing] = None
+
         def tell(done: Promise[None]) -> None:
+            self._under_way.pop(done, None)
             if on_committed is not None:
                 problem = done.error
                 self._tasks.append(UserTask(lambda: on_committed(wanted, problem), _forget))
                 self._on_task()
 
         committing.on_done(tell)
+
+    def all_made(self) -> Promise[None]:
+        """Done when those that nobody waits for are made, or have failed."""
+        return all_settled(self._under_way)
 
     async def committed(
         self, partitions: Collection[TopicPartition], timeout_ms: float

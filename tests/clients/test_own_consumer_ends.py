@@ -1,0 +1,82 @@
+"""Consumers that end in the middle of something: the group must not wait for them."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ottla import Admin, Consumer, Producer, RebalanceListener, TopicPartition, aio
+from ottla.testing import Broker
+
+T0 = TopicPartition("clicks", 0)
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as node:
+        with Producer(bootstrap_servers=node.bootstrap) as producer:
+            producer.send("clicks", b"v", partition=0)
+        yield node
+
+
+def settings_of(broker: Broker, group: str) -> dict[str, object]:
+    return {"bootstrap.servers": broker.bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+
+
+class Raises(RebalanceListener):
+    def on_partitions_revoked(self, partitions: Any) -> None:
+        raise RuntimeError("the listener of the test")
+
+
+def test_a_listener_that_raises_does_not_keep_its_member_in_the_group(broker: Broker) -> None:
+    consumer = Consumer(settings_of(broker, "raises"))
+    consumer.subscribe(["clicks"], listener=Raises())
+    for _ in range(100):
+        if consumer.poll(0.1):
+            break
+    with pytest.raises(RuntimeError, match="the listener of the test"):
+        consumer.close()
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        described = admin.describe_consumer_groups(["raises"])["raises"]
+        assert list(described.members) == []
+
+
+def test_a_poll_that_is_cancelled_within_a_listener_does_not_stop_the_rebalance(broker: Broker) -> None:
+    class Slow(RebalanceListener):
+        async def on_partitions_assigned(self, partitions: Any) -> None:
+            entered.set()
+            await asyncio.sleep(3600)
+
+    entered = asyncio.Event()
+
+    async def scene() -> list[Any]:
+        async with aio.Consumer(settings_of(broker, "cancelled")) as consumer:
+            consumer.subscribe(["clicks"], listener=Slow())
+
+            async def poll() -> None:
+                while True:
+                    await consumer.poll(0.1)
+
+            polling = asyncio.create_task(poll())
+            await asyncio.wait_for(entered.wait(), 10)
+            polling.cancel()
+            await asyncio.wait([polling])
+            for _ in range(50):
+                if records := await consumer.poll(0.1):
+                    return records
+            return []
+
+    assert [record.value for record in asyncio.run(scene())] == [b"v"]
+
+
+def test_a_commit_that_nobody_waits_for_is_made_before_the_consumer_closes(broker: Broker) -> None:
+    with Consumer(settings_of(broker, "later") | {"enable.auto.commit": False}) as consumer:
+        consumer.assign([T0])
+        told: list[Any] = []
+        consumer.commit_async({T0: 1}, lambda offsets, error: told.append(error))
+    assert told == [None]
+    with Consumer(settings_of(broker, "later")) as consumer:
+        committed = consumer.committed([T0])[T0]
+        assert committed is not None
+        assert committed.offset == 1
