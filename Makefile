@@ -67,6 +67,7 @@ bench-coordinators: $(VENV)/.bench ## groups, transactions and cleaning beside A
 bench-clients: $(VENV)/.bench ## our clients beside confluent-kafka, aiokafka and kafka-python (needs Java and Maven; ten minutes)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-clients needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/clients
+	@$(BIN)/python bench/tools.py
 
 fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the fuzz and crash tests
 	$(say) "pytest -m long"
