@@ -80,3 +80,15 @@ def test_a_commit_that_nobody_waits_for_is_made_before_the_consumer_closes(broke
         committed = consumer.committed([T0])[T0]
         assert committed is not None
         assert committed.offset == 1
+
+
+def test_an_idle_consumer_keeps_nothing_of_its_polls(broker: Broker) -> None:
+    async def scene() -> int:
+        async with aio.Consumer(settings_of(broker, "idle")) as consumer:
+            consumer.assign([T0])
+            consumer.seek(T0, 1)
+            for _ in range(30):
+                assert await consumer.poll(0.01) == []
+            return len(consumer._core._activity._callbacks or ())
+
+    assert asyncio.run(scene()) <= 1

@@ -75,17 +75,29 @@ class Promise(Generic[T]):
         else:
             self._callbacks.append(callback)
 
+    def forget(self, callback: OnDone) -> None:
+        """Takes an `on_done` back: nobody waits any more. Else a promise that lasts would collect them."""
+        if self._callbacks is not None and callback in self._callbacks:
+            self._callbacks.remove(callback)
+
     def __await__(self) -> Generator["Promise[Any]", None, T]:
         if not self.is_done:
             yield self
         return self.value()
 
     def _settle(self) -> None:
+        """Everyone is told, even if a callback fails or is interrupted; what was raised first goes on then."""
         assert not self.is_done, "a promise is settled once"
         self.is_done = True
         callbacks, self._callbacks = self._callbacks, None
+        problem: BaseException | None = None
         for callback in callbacks or ():
-            callback(self)
+            try:
+                callback(self)
+            except BaseException as raised:
+                problem = problem or raised
+        if problem is not None:
+            raise problem
 
 
 class _Running(Generic[T]):
@@ -138,9 +150,27 @@ def all_settled(promises: Iterable[Promise[Any]]) -> Promise[None]:
     return outcome
 
 
+class _First:
+    """Waits for the first of several. Like `_Running`, it goes by its reference count."""
+
+    __slots__ = ("_waiting", "outcome")
+
+    def __init__(self, waiting: list[Promise[Any]]) -> None:
+        self._waiting = waiting
+        self.outcome: Promise[None] = Promise()
+        for promise in waiting:
+            promise.on_done(self.settle)
+
+    def settle(self, _: Promise[Any]) -> None:
+        waiting, self._waiting = self._waiting, []
+        for promise in waiting:
+            promise.forget(self.settle)
+        self.outcome.resolve_if_waiting(None)
+
+
 def first_settled(promises: Iterable[Promise[Any]]) -> Promise[None]:
-    """Done when one of these is, whatever became of it."""
-    outcome: Promise[None] = Promise()
-    for promise in promises:
-        promise.on_done(lambda _: outcome.resolve_if_waiting(None))
-    return outcome
+    """Done when one of these is, whatever became of it. The others are not waited for any more."""
+    waiting = list(promises)
+    if any(promise.is_done for promise in waiting):
+        return Promise.resolved(None)
+    return _First(waiting).outcome

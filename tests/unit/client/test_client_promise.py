@@ -90,3 +90,28 @@ def test_what_a_coroutine_returned_is_gone_as_soon_as_nobody_holds_it() -> None:
         assert found() is None
     finally:
         gc.enable()
+
+
+def test_a_callback_that_fails_does_not_keep_others_from_being_called() -> None:
+    told: list[str] = []
+
+    def fails(_: Promise[int]) -> None:
+        raise RuntimeError("of the test")
+
+    promise: Promise[int] = Promise()
+    promise.on_done(fails)
+    promise.on_done(lambda _: told.append("called"))
+    with pytest.raises(RuntimeError, match="of the test"):
+        promise.resolve(1)
+    assert told == ["called"]
+
+
+def test_what_lasts_does_not_collect_those_who_waited_for_something_else_too() -> None:
+    lasting: Promise[None] = Promise()
+    for _ in range(3):
+        passing: Promise[None] = Promise()
+        either = first_settled((passing, lasting))
+        passing.resolve(None)
+        assert either.is_done
+    assert first_settled((Promise.resolved(None), lasting)).is_done
+    assert not lasting._callbacks

@@ -266,7 +266,11 @@ class Consumer(ConsumerFace):
     async def _settled(self, promise: Promise[Any], timeout_s: float) -> None:
         """Until it is, or the time is over."""
         if not promise.is_done:
-            await asyncio.wait([self._io.future(promise)], timeout=timeout_s)
+            future = self._io.future(promise)
+            try:
+                await asyncio.wait([future], timeout=timeout_s)
+            finally:
+                future.cancel()
 
     async def _run_tasks(self) -> None:
         tasks = self._core.tasks

@@ -35,7 +35,7 @@ from ottla.client.errors import (
     error_for,
 )
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, Member
-from ottla.client.promise import Promise, first_settled
+from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings
 from ottla.client.topic_partition import OffsetAndMetadata
 from ottla.client.world import ClientWorld
@@ -195,9 +195,10 @@ class ConsumerCore:
         self._settle_activity()
 
     def tell(self, error: Exception) -> None:
-        """For the next `poll`."""
+        """For the next `poll`. What is told again and again is raised once, however long nobody polls."""
         if not isinstance(error, ClientClosed):
-            self._errors.append(error)
+            if not any(type(known) is type(error) and str(known) == str(error) for known in self._errors):
+                self._errors.append(error)
             self._settle_activity()
 
     def wakeup(self) -> None:
@@ -323,10 +324,10 @@ class ConsumerCore:
                 break
             if self._errors:
                 raise self._errors.popleft()
-            left_ms = (deadline_s - self.world.now_s()) * 1000
-            if left_ms <= 0:
-                raise RequestTimedOut(f"the position in {partition} was not found in time")
-            await first_settled((self._activity, self.world.sleep(left_ms)))
+            left_ms = max((deadline_s - self.world.now_s()) * 1000, 0)
+            await self.world.within(
+                self._activity, left_ms, lambda: RequestTimedOut(f"the position in {partition} was not found in time")
+            )
         return self.subscription.unread.offsets().get(partition, state.position.offset)
 
     async def look_up(

@@ -1,12 +1,13 @@
 """The ports of a client over a running asyncio loop. Everything happens on the loop's thread, and no lock is needed."""
 
 import asyncio
+import errno
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, TypeVar
 
 from ottla.base.ports import Watcher
-from ottla.client.errors import ForkedClient
+from ottla.client.errors import ClientClosed, ForkedClient
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
 from ottla.client.io.tcp import AddressInfo, TcpDialer, numeric_address
 from ottla.client.promise import Promise
@@ -94,8 +95,8 @@ class AsyncioPoller:
 
         def on_resolved(done: "asyncio.Future[Any]") -> None:
             problem = None if done.cancelled() else done.exception()
-            if isinstance(problem, OSError):
-                failed(problem)
+            if problem is not None:
+                failed(problem if isinstance(problem, OSError) else OSError(errno.EINVAL, str(problem)))
             elif not done.cancelled():
                 then(done.result())
 
@@ -113,6 +114,7 @@ class AsyncioWorld:
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.loop = loop
+        self._awaited: set[asyncio.Future[Any]] = set()
         self._poller = AsyncioPoller(loop)
         self._timers = AsyncioTimers(loop)
         self.world = ClientWorld(RealClock(), self._timers, RealEntropy(), TcpDialer(self._poller), log_problem)
@@ -134,10 +136,23 @@ class AsyncioWorld:
             else:
                 future.set_result(done.value())
 
-        promise.on_done(settle)
+        def forget(_: object) -> None:
+            self._awaited.discard(future)
+            promise.forget(settle)
+
+        if promise.is_done:
+            settle(promise)
+        else:
+            self._awaited.add(future)
+            future.add_done_callback(forget)
+            promise.on_done(settle)
         return future
 
     def close(self) -> None:
-        """No timer fires and no socket is watched after this."""
+        """No timer fires and no socket is watched after this, so what is still awaited will not come."""
+        for future in self._awaited:
+            if not future.done():
+                future.set_exception(ClientClosed("the client was closed"))
+                future.exception()  # A task that waits raises it; one that has gone elsewhere is not missed.
         self._timers.close()
         self._poller.close()

@@ -137,7 +137,10 @@ class LoopThread:
     def _run(self) -> None:
         while not self._is_stopped:
             if self.run_callbacks is not None:
-                self.run_callbacks()
+                try:
+                    self.run_callbacks()
+                except BaseException as problem:  # A user's sys.exit() would end this thread, and the client with it.
+                    log_problem(problem)
             rest_s = self._last_driven_s + _GRACE_S - monotonic()
             if self._is_wanted or (rest_s > 0 and not self._waiting):
                 self._is_wanted = False

@@ -38,7 +38,7 @@ class RealEntropy:
             items[last], items[other] = items[other], items[last]
 
 
-def log_problem(problem: Exception) -> None:
+def log_problem(problem: BaseException) -> None:
     """A bug in a client or in a callback of its user: logged with its traceback, and the client goes on."""
     from logging import getLogger  # only for those who have something to tell
 

@@ -172,10 +172,13 @@ def numeric_address(host: str, port: int) -> Sequence[AddressInfo] | None:
     """The address, if the host is written as one: that takes no asking."""
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except OSError:
+    except (OSError, UnicodeError):
         return None
 
 
 def addresses_of(host: str, port: int) -> Sequence[AddressInfo]:
-    """Asks the system's resolver, which may wait. Raises `OSError`."""
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    """Asks the system's resolver, which may wait. Raises `OSError`, also for what can be nobody's name."""
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as problem:
+        raise OSError(errno.EINVAL, str(problem)) from problem

@@ -136,7 +136,7 @@ class ProducerCore:
         if self.is_closed:
             raise ClientClosed("the producer was closed")
         if self.fatal_error is not None:
-            raise self.fatal_error
+            raise self.fatal_error.with_traceback(None)  # else it grows with every record that is refused
         if self.transactions is not None:
             self.transactions.check_may_send()
 

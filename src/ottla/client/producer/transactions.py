@@ -277,7 +277,7 @@ class Transactions:
 
     def _failure(self) -> KafkaError:
         assert self.error is not None, "a failure has a reason"
-        return self.error
+        return self.error.with_traceback(None)  # else it grows every time that it is raised
 
     def _has_v2(self) -> bool:
         """By the newest features that a broker has told."""

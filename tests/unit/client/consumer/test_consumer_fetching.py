@@ -363,3 +363,17 @@ def test_closing_ends_the_sessions_that_no_fetch_is_in(make_bench):
     bench.core.stop()
     bench.brokers.run()
     assert bench.brokers.open_connections == 0
+
+
+def test_an_error_that_comes_again_and_again_is_raised_once(make_bench):
+    bench = make_bench()
+    bench.logs.append(T0, b"a")
+    bench.logs.errors[T0] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    bench.core.assign([T0])
+    bench.core.poll(1)
+    bench.brokers.advance(10_000)
+    del bench.logs.errors[T0]
+    with pytest.raises(TopicAuthorizationFailed):
+        bench.core.poll(1)
+    bench.brokers.advance(1_000)
+    assert bench.values() == [b"a"]

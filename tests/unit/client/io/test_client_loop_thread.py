@@ -123,3 +123,38 @@ def test_a_program_that_forgets_to_close_ends_all_the_same() -> None:
     program = "from ottla.client.io.loop_thread import LoopThread; LoopThread('forgotten')"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_callback_that_leaves_the_interpreter_does_not_end_the_loop(thread: LoopThread) -> None:
+    left = threading.Event()
+
+    def leaves() -> None:
+        left.set()
+        raise SystemExit
+
+    thread.run_callbacks = leaves
+    thread.loop.wake()
+    assert left.wait(10)
+    fired = threading.Event()
+    with thread.lock:
+        thread.loop.after(0.001, fired.set)
+    assert fired.wait(10)
+
+
+@pytest.mark.parametrize("host", ["nobody..example", "x" * 70 + ".example"])
+def test_what_can_be_nobodys_name_is_a_name_that_is_not_known(thread: LoopThread, host: str) -> None:
+    outcome: Promise[None] = Promise()
+
+    def begin() -> Promise[None]:
+        thread.world.dialer.dial(
+            host,
+            9092,
+            receive_buffer_bytes=-1,
+            send_buffer_bytes=-1,
+            then=lambda transport: outcome.resolve(None),
+            failed=outcome.reject,
+        )
+        return outcome
+
+    with pytest.raises(OSError, match="is not known"):
+        thread.ask(begin, timeout_s=20)

@@ -146,3 +146,16 @@ def test_records_that_nobody_acknowledges_wait_in_bounded_memory_for_a_broker_th
 
 def _blocks(transport: object, parts: object, *, more: bool) -> int:
     raise BlockingIOError
+
+
+def test_an_error_that_lasts_does_not_grow() -> None:
+    producing, logs = begun()
+    producing.brokers.answer("Produce", refusing(logs, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+    producing.send()
+    producing.brokers.run()
+    lengths = []
+    for _ in range(5):
+        with pytest.raises(ClusterAuthorizationFailed) as refused:
+            producing.core.send("clicks", b"v", None, None, None, None, None)
+        lengths.append(len(refused.traceback))
+    assert lengths[-1] == lengths[0]
