@@ -17,6 +17,7 @@ from ottla.wire.message import like
 from ottla.wire.messages import FetchResponse
 
 _KNOWS_STORAGE_ERRORS = 6
+_TELLS_DIVERGENCE = 12
 _BATCH_LENGTH = Struct(">8xi")
 
 NOT_IN_METADATA = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
@@ -80,7 +81,8 @@ class FetchReader:
     def _read(
         self, partition: Partition, wanted: Wanted, left: int, min_one_batch: bool
     ) -> FetchResponse.PartitionData | None:
-        if wanted.last_fetched_epoch >= 0 and (diverging := _diverging(partition, wanted)):
+        knows_epoch = wanted.last_fetched_epoch >= 0 and self._version >= _TELLS_DIVERGENCE
+        if knows_epoch and (diverging := _diverging(partition, wanted)):
             return self._data(partition, wanted, _NO_BYTES, diverging)
         if self._replica_id >= 0 and (error := self._note_follower(partition, wanted)):
             return self._error(wanted, error)

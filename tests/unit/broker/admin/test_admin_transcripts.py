@@ -275,6 +275,18 @@ def test_feature_levels_are_updated_and_advertised(feature, level, upgrade_type,
     assert finalized.get("share.version", 0) == (level if error == E.NONE else 1)
 
 
+def test_of_a_feature_that_is_named_twice_the_last_counts():
+    """As in Kafka, whose controller makes a map of them; and a hundred thousand of one feature are one."""
+    node = AdminNode()
+    key = m.UpdateFeaturesRequest.FeatureUpdateKey
+    updates = [
+        key(feature="share.version", max_version_level=99, upgrade_type=1),
+        key(feature="share.version", max_version_level=1, upgrade_type=1),
+    ]
+    reply = node.send(m.UpdateFeaturesRequest(timeout_ms=1000, feature_updates=updates), 1)
+    assert (reply.error_code, [result.feature for result in reply.results]) == (E.NONE, ["share.version"])
+
+
 def test_electing_the_leader_that_leads_is_not_needed():
     node = AdminNode()
     node.create_topics("a")

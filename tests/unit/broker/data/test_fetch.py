@@ -243,6 +243,21 @@ def test_a_client_whose_log_parted_from_ours_is_told_where(node):
     assert values_in(node.fetch(1, "shared", last_fetched_epoch=0)) == [b"b"]
 
 
+def test_a_session_that_goes_on_in_an_older_version_is_not_told_where_logs_part(node):
+    """Found by the fuzz: the older version has no place for it, and the reply could not be written."""
+    node.create_topic("shared", replicas=(1, 2), isr=(1,))
+    node.produce(batch(b"a"), "shared")
+    node.change_partition("shared", leader=2)
+    node.change_partition("shared", leader=1)
+    node.produce(batch(b"b"), "shared")
+    request = fetch_request(2, topic="shared", last_fetched_epoch=1, session_epoch=0)
+    session_id = node.send(request, 12).session_id
+    assert session_id
+    reply = node.send(FetchRequest(session_id=session_id, session_epoch=1, max_bytes=1 << 20), 10)
+    assert reply.error_code == 0
+    assert [data.error_code for topic in reply.responses for data in topic.partitions] in ([], [0])
+
+
 def test_an_epoch_that_this_log_has_never_seen(node):
     assert node.fetch(0, last_fetched_epoch=9).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 

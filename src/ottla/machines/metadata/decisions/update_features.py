@@ -41,11 +41,12 @@ class UpgradeType(IntEnum):
 def update_features(
     context: ControllerContext, request: UpdateFeaturesRequest, api_version: int
 ) -> Decision[UpdateFeaturesResponse]:
-    """Up to version 1 the reply lists the features."""
+    """Of a feature that is named twice, the last counts. Up to version 1 the reply lists the features."""
     levels = context.image.features.levels | {KRAFT_VERSION: context.kraft_version}
-    proposed = levels | {update.feature: update.max_version_level for update in request.feature_updates}
+    updates = list({update.feature: update for update in request.feature_updates}.values())
+    proposed = levels | {update.feature: update.max_version_level for update in updates}
     records: list[VersionedRecord] = []
-    for update in request.feature_updates:
+    for update in updates:
         upgrade_type = update.upgrade_type
         if api_version == 0:
             upgrade_type = UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else UpgradeType.UPGRADE
@@ -60,10 +61,10 @@ def update_features(
     reply = UpdateFeaturesResponse(error_message=None)
     if api_version <= LAST_VERSION_WITH_RESULTS:
         result = UpdateFeaturesResponse.UpdatableFeatureResult
-        reply.results = [result(feature=update.feature, error_message="NONE") for update in request.feature_updates]
+        reply.results = [result(feature=update.feature, error_message="NONE") for update in updates]
     if request.validate_only:
         return Decision(reply)
-    if any(u.feature == ELIGIBLE_LEADER_REPLICAS_VERSION and u.max_version_level for u in request.feature_updates):
+    if any(u.feature == ELIGIBLE_LEADER_REPLICAS_VERSION and u.max_version_level for u in updates):
         records = [*_elr_safety_records(context), *records]
     return Decision(reply, records)
 
