@@ -1,6 +1,8 @@
 """Consumers that end in the middle of something: the group must not wait for them."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -92,3 +94,30 @@ def test_an_idle_consumer_keeps_nothing_of_its_polls(broker: Broker) -> None:
             return len(consumer._core._activity._callbacks or ())
 
     assert asyncio.run(scene()) <= 1
+
+
+def test_records_of_a_poll_that_was_interrupted_are_not_consumed(broker: Broker) -> None:
+    program = f"""if True:
+        import os, signal
+        from ottla import Consumer, TopicPartition
+        consumer = Consumer({settings_of(broker, "interrupted")!r})
+        consumer.assign([TopicPartition("clicks", 0)])
+        poll = consumer._core.poll
+
+        def interrupted(most):
+            records = poll(most)
+            if records:
+                os.kill(os.getpid(), signal.SIGINT)
+            return records
+
+        consumer._core.poll = interrupted
+        try:
+            while True:
+                consumer.poll(1.0)
+        except KeyboardInterrupt:
+            assert consumer.position(TopicPartition("clicks", 0)) == 0
+            consumer._core.poll = poll
+            assert [record.value for record in consumer.poll(10.0)] == [b"v"]
+        consumer.close()
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -94,8 +94,14 @@ class Consumer(ConsumerFace):
         deadline_s = monotonic() + timeout if timeout > 0 else 0.0
         while True:
             self._take_up()
-            with self._lock:
-                records = self._core.poll(most)
+            records: list[ConsumerRecord] = []
+            try:
+                with self._lock:
+                    records = self._core.poll(most)
+            except BaseException:  # An interrupt has waited for the lock: what was taken is not handed out.
+                if records:
+                    self._core.subscription.unread.hand_out(records)
+                raise
             if records or not self._wait_for_activity(deadline_s):
                 return records
 

@@ -1,6 +1,7 @@
 """The real world of a client: the only place in `client` with sockets, threads, clocks and chance.
 
 event_loop      readiness of sockets, timers and calls from other threads, in turns
+client_lock     what guards a blocking client; an interrupt waits until it is given back
 loop_thread     the event loop of a blocking client: run by its own thread, or by a caller who waits
 asyncio_world   the same ports over a running asyncio loop
 tcp             connecting, and plain TCP as a transport

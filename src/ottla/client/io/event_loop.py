@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
-from threading import RLock, Thread
+from threading import Thread
 from time import monotonic
 from typing import Any
 
 from ottla.base.ports import Watcher
+from ottla.client.io.client_lock import ClientLock
 from ottla.client.io.tcp import AddressInfo, addresses_of, numeric_address
 
 MOST_WAIT_S = 3600.0
@@ -40,7 +41,7 @@ class EventLoop:
     """The ports `Timers` and `Poller` in one. All methods but `turn`, `wake` and `call` want `lock` to be held."""
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
-        self.lock = RLock()
+        self.lock = ClientLock()
         self.now_s = monotonic
         self._report = report
         self._selector = DefaultSelector()

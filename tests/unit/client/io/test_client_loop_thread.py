@@ -158,3 +158,26 @@ def test_what_can_be_nobodys_name_is_a_name_that_is_not_known(thread: LoopThread
 
     with pytest.raises(OSError, match="is not known"):
         thread.ask(begin, timeout_s=20)
+
+
+def test_an_interrupt_waits_until_the_client_is_in_order_again() -> None:
+    program = """if True:
+        import os, signal
+        from ottla.client.io.client_lock import ClientLock
+        lock, steps = ClientLock(), []
+        before = signal.getsignal(signal.SIGINT)
+        try:
+            with lock:
+                os.kill(os.getpid(), signal.SIGINT)
+                with lock:
+                    steps.append("within")
+                steps.append("after")
+            steps.append("never")
+        except KeyboardInterrupt:
+            steps.append("interrupted")
+        assert steps == ["within", "after", "interrupted"], steps
+        assert signal.getsignal(signal.SIGINT) is before
+        with lock:
+            steps.append("again")
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
