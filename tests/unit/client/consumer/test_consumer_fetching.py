@@ -377,3 +377,19 @@ def test_an_error_that_comes_again_and_again_is_raised_once(make_bench):
         bench.core.poll(1)
     bench.brokers.advance(1_000)
     assert bench.values() == [b"a"]
+
+
+@pytest.mark.parametrize("damage", ["cut off", "garbage", "a size that is none"])
+def test_bytes_without_a_batch_are_told_and_not_asked_for_without_pause(make_bench, damage):
+    bench = make_bench()
+    bench.logs.append(T0, b"a", b"b")
+    [(first, end, whole)] = bench.logs.batches[T0]
+    damaged = {"cut off": whole[:40], "garbage": b"\xff" * 80, "a size that is none": whole[:8] + b"\xff" * 4}[damage]
+    bench.logs.batches[T0] = [(first, end, damaged)]
+    bench.core.assign([T0])
+    with pytest.raises(CorruptMessage, match="clicks-0 at offset 0"):
+        bench.values()
+    assert len(bench.brokers.asked("Fetch")) < 5
+    bench.logs.batches[T0] = [(first, end, whole)]
+    bench.brokers.advance(1_000)
+    assert bench.values() == [b"a", b"b"]

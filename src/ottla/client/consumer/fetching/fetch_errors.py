@@ -12,7 +12,7 @@ from typing import Final
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.consumer.offsets.offset_reset import OffsetReset
 from ottla.client.consumer.subscription import PartitionState, Subscription
-from ottla.client.errors import KafkaError, OffsetOutOfRange, TopicAuthorizationFailed, error_for
+from ottla.client.errors import CorruptMessage, KafkaError, OffsetOutOfRange, TopicAuthorizationFailed, error_for
 from ottla.client.promise import Promise
 from ottla.wire.errors import ErrorCode
 
@@ -79,6 +79,13 @@ class FetchErrors:
         else:
             self._tell(problem)
             self._pause([state])
+
+    def on_no_batch(self, state: PartitionState) -> None:
+        """Bytes came and no batch: asking again at once would bring the same, for ever."""
+        position = state.fetch_position
+        offset = None if position is None else position.offset
+        self._tell(CorruptMessage(f"what was fetched from {state.partition} at offset {offset} has no whole batch"))
+        self._pause([state])
 
     def _on_out_of_range(self, state: PartitionState, node_id: int) -> None:
         if state.preferred_replica is not None:

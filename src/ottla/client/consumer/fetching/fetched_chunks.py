@@ -63,8 +63,8 @@ class FetchedChunks:
 
     def add(
         self, state: PartitionState, data: Any, aborted: list[tuple[int, int]], *, shares_buffer: bool = False
-    ) -> None:
-        """What came for a partition at its `fetch_position`, which moves on."""
+    ) -> bool:
+        """What came for a partition at its `fetch_position`, which moves on. False if there is no whole batch in it."""
         position = state.fetch_position
         assert position is not None, "nothing was asked for"
         partition = state.partition
@@ -79,12 +79,15 @@ class FetchedChunks:
             key_deserializer=reading.key_deserializer,
             value_deserializer=reading.value_deserializer,
         )
+        if records.end_offset <= position.offset:
+            return False
         epoch = records.end_epoch if records.end_epoch >= 0 else position.epoch
-        state.fetch_position = FetchPosition(max(records.end_offset, position.offset), epoch)
+        state.fetch_position = FetchPosition(records.end_offset, epoch)
         chunk = Chunk(state, records, aborted, shares_buffer)
         self._chunks.append(chunk)
         state.buffered_bytes += chunk.size
         self.buffered_bytes += chunk.size
+        return True
 
     def discard(self, state: PartitionState) -> None:
         """The partition was moved or taken away: its chunks are of no use."""

@@ -244,4 +244,5 @@ class Fetcher:
         if not one.records:
             return
         aborted = [(aborted.producer_id, aborted.first_offset) for aborted in one.aborted_transactions or ()]
-        self._chunks.add(state, one.records, aborted, shares_buffer=shares_buffer)
+        if not self._chunks.add(state, one.records, aborted, shares_buffer=shares_buffer):
+            self._errors.on_no_batch(state)
