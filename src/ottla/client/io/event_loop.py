@@ -9,7 +9,7 @@ and costs nothing else.
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from threading import Thread
 from time import monotonic
@@ -21,20 +21,26 @@ from ottla.client.io.tcp import AddressInfo, addresses_of, numeric_address
 
 MOST_WAIT_S = 3600.0
 """As long as a turn may wait if there is nothing to wait for."""
+_MANY_CANCELLED = 64
 
 
 class LoopTimer:
     """One that was set: it fires once, or again and again, until it is cancelled."""
 
-    __slots__ = ("callback", "interval_s", "is_set")
+    __slots__ = ("_on_cancelled", "callback", "interval_s", "is_set")
 
-    def __init__(self, callback: Callable[[], None], interval_s: float | None) -> None:
+    def __init__(
+        self, callback: Callable[[], None], interval_s: float | None, on_cancelled: Callable[[], None]
+    ) -> None:
+        self._on_cancelled = on_cancelled
         self.callback = callback
         self.interval_s = interval_s
         self.is_set = True
 
     def cancel(self) -> None:
-        self.is_set = False
+        if self.is_set:
+            self.is_set = False
+            self._on_cancelled()
 
 
 class EventLoop:
@@ -48,6 +54,7 @@ class EventLoop:
         self._watchers: dict[int, Watcher] = {}
         self._timers: list[tuple[float, int, LoopTimer]] = []
         self._timer_count = 0
+        self._cancelled_count = 0
         self._calls: deque[Callable[[], None]] = deque()
         self._sleeps_until_s = 0.0
         self._waker, self._wakened = socket.socketpair()
@@ -95,6 +102,7 @@ class EventLoop:
         while self._timers and self._timers[0][0] <= now_s:
             timer = heappop(self._timers)[2]
             if not timer.is_set:
+                self._cancelled_count -= 1
                 continue
             if timer.interval_s is None:
                 timer.is_set = False
@@ -129,12 +137,12 @@ class EventLoop:
     # --- timers ---
 
     def after(self, delay_s: float, callback: Callable[[], None]) -> LoopTimer:
-        timer = LoopTimer(callback, None)
+        timer = LoopTimer(callback, None, self._on_cancelled)
         self._arm(timer, delay_s)
         return timer
 
     def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> LoopTimer:
-        timer = LoopTimer(callback, interval_s)
+        timer = LoopTimer(callback, interval_s, self._on_cancelled)
         self._arm(timer, interval_s if first_s is None else first_s)
         return timer
 
@@ -144,6 +152,14 @@ class EventLoop:
         heappush(self._timers, (due_s, self._timer_count, timer))
         if due_s < self._sleeps_until_s:
             self.wake()
+
+    def _on_cancelled(self) -> None:
+        """Cancelled timers go when they are the greater part: what they hold must not last until they are due."""
+        self._cancelled_count += 1
+        if self._cancelled_count > max(_MANY_CANCELLED, len(self._timers) // 2):
+            self._timers = [one for one in self._timers if one[2].is_set]
+            heapify(self._timers)
+            self._cancelled_count = 0
 
     # --- sockets ---
 

@@ -181,3 +181,13 @@ def test_an_interrupt_waits_until_the_client_is_in_order_again() -> None:
             steps.append("again")
     """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_timers_that_were_cancelled_do_not_pile_up_until_they_are_due(thread: LoopThread) -> None:
+    fired = threading.Event()
+    with thread.lock:
+        thread.loop.after(0.05, fired.set)
+        for _ in range(1000):
+            thread.loop.after(3600, lambda: None).cancel()
+        assert len(thread.loop._timers) < 200
+    assert fired.wait(10)
