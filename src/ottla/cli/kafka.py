@@ -38,6 +38,9 @@ TOOLS: Final = {
     "acls": Tool("ottla.cli.acls.acls", "list, add and remove access rules"),
     "transactions": Tool("ottla.cli.transactions.transactions", "describe transactions, and end those that hang"),
     "leader-election": Tool("ottla.cli.topics.leader_election", "elect leaders of partitions"),
+    "reassign-partitions": Tool(
+        "ottla.cli.reassign.reassign_partitions", "move replicas to other brokers and directories"
+    ),
     "producer-perf-test": Tool("ottla.cli.performance.producer_perf", "measure how fast records are sent"),
     "consumer-perf-test": Tool("ottla.cli.performance.consumer_perf", "measure how fast records are read"),
     "e2e-latency": Tool("ottla.cli.performance.e2e_latency", "measure how soon a record is read"),

@@ -105,7 +105,18 @@ DIFFERENCES: Final = (
         r"--formatter-property and --property",
     ),
     Difference("metadata.version 31 is in 4.3 and not supported yet", r"4\.3-IV0, 4\.4-IV0$", r"4\.3-IV0$"),
-    Difference("a file that is not there: our words", r"^/no/such$", r"^/no/such: No such file or directory$"),
+    Difference(
+        "a file that is not there: our words",
+        r"(?:^|(?<=^Error: ))/no/such$",
+        r"(?:^|(?<=^Error: ))/no/such: No such file or directory$",
+    ),
+    Difference("Java names the class of some failures, and not of others", r"^joptsimple\.\w+: ", NOTHING),
+    Difference("Java prints some failures twice", r"^org\.apache\.\S+InvalidReplicationFactorException: .*$", NOTHING),
+    Difference(
+        "what is wrong with JSON: our words",
+        r"(?<=^Error: )(?:The input string |Unrecognized token )(?:.*\n?)*",
+        r"(?<=^Error: )The input string is not a valid JSON: .*",
+    ),
     Difference(
         "an id that is none: our words",
         r"Input string `\w+` decoded as \d+ bytes, .*UUID$",
