@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -166,6 +167,11 @@ class Beside:
             return our_tool(tool, *words, input=input)
         run = self.kafkas.alone if alone else self.kafkas
         return run(tool, *words, input=input)
+
+    def transcript(self, name: str, commands: Iterable[str]) -> list[Printed]:
+        """What one of the two prints, normalised: for a scene that each has to play from its beginning to its end."""
+        number = NAMES.index(name)
+        return [self._normal(self.printed(name, command), number, ordered=True) for command in commands]
 
     def both(self, command: str, *, input: str = "") -> None:
         """Prepares a scene: each its own."""
