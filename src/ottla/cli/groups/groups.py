@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ottla.cli.json_output import JSON, print_json
 from ottla.cli.options.checks import UsageError, refuse, run_program
 from ottla.cli.options.reading import Given, OptionError
 from ottla.cli.options.table import Option, Program
@@ -31,6 +32,7 @@ PROGRAM: Final = Program(
         Option("consumer", "Only groups of consumers: of the new type, and classic ones of the protocol consumer."),
         Option("share", "Only share groups."),
         Option("streams", "Only streams groups."),
+        JSON,
     ),
 )
 
@@ -48,6 +50,9 @@ def run(given: Given) -> int:
     is_wanted = _filter(given)
     with admin_of(given) as admin:
         groups = [group for group in admin.list_groups() if is_wanted(group)]
+    if "json" in given:
+        print_json([{"group": one.group_id, "type": one.type.value, "protocol": one.protocol} for one in groups])
+        return 0
     for line in group_lines(groups):
         print(line)
     return 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.base.ids import TopicPartition
 from ottla.cli.failures import Terse, told
+from ottla.cli.json_output import JSON, print_json
 from ottla.cli.options.checks import require, run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.options.table import Option, Program
@@ -60,6 +61,7 @@ PROGRAM: Final = Program(
             default="latest",
         ),
         Option("exclude-internal-topics", "Leave the cluster's own topics out."),
+        JSON,
     ),
 )
 
@@ -75,11 +77,18 @@ def run(given: Given) -> int:
     time = time_of(given.text("time"))
     is_wanted = _filter(given)
     with admin_of(given) as admin:
-        _print_offsets(admin, is_wanted, time, include_internal="exclude-internal-topics" not in given)
+        offsets = _offsets(admin, is_wanted, time, include_internal="exclude-internal-topics" not in given)
+    if "json" in given:
+        print_json(
+            [{"topic": one.topic, "partition": one.partition, "offset": offset} for one, offset in offsets.items()]
+        )
+        return 0
+    for partition, offset in offsets.items():
+        print(f"{partition.topic}:{partition.partition}:{offset}")
     return 0
 
 
-def _print_offsets(admin: Admin, is_wanted: Filter, time: int, *, include_internal: bool) -> None:
+def _offsets(admin: Admin, is_wanted: Filter, time: int, *, include_internal: bool) -> dict[TopicPartition, int]:
     names = [topic.name for topic in admin.list_topics(include_internal=include_internal)]
     described = admin.describe_topics(names).succeeded if names else {}
     partitions = [TopicPartition(name, one.partition) for name, topic in described.items() for one in topic.partitions]
@@ -90,9 +99,7 @@ def _print_offsets(admin: Admin, is_wanted: Filter, time: int, *, include_intern
     for partition, problem in found.errors.items():
         name = f"{partition.topic}-{partition.partition}"
         print(f"Skip getting offsets for topic-partition {name} due to error: {told(problem)}", file=sys.stderr)
-    for partition, result in found.succeeded.items():
-        if result.offset is not None:
-            print(f"{partition.topic}:{partition.partition}:{result.offset}")
+    return {partition: one.offset for partition, one in found.succeeded.items() if one.offset is not None}
 
 
 def time_of(text: str) -> int:

@@ -56,6 +56,41 @@ def lines_of(
                 yield _partition_line(topic.name, partition, move)
 
 
+def json_of(
+    topic: TopicDescription,
+    overrides: Overrides,
+    moves: Mapping[int, Reassigned],
+    live_brokers: Iterable[int],
+    wanted: Wanted,
+) -> dict[str, object] | None:
+    """The same for `--json`; None for a topic of which nothing was asked for."""
+    live = frozenset(live_brokers)
+    partitions = [
+        _partition_json(one, moves.get(one.partition))
+        for one in topic.partitions
+        if wanted.partitions
+        and (
+            not wanted.has_filter
+            or _is_wanted(one, overrides.min_in_sync_replicas, moves.get(one.partition), live, wanted)
+        )
+    ]
+    if not partitions and (wanted.has_filter or not overrides.values):
+        return None
+    described: dict[str, object] = {"topic": topic.name, "topic_id": topic.topic_id, "configs": dict(overrides.values)}
+    return described | {"partitions": partitions} if wanted.partitions else described
+
+
+def _partition_json(partition: PartitionDescription, move: Reassigned | None) -> dict[str, object]:
+    return {
+        "partition": partition.partition,
+        "leader": partition.leader,
+        "replicas": partition.replicas,
+        "in_sync_replicas": partition.in_sync_replicas,
+        "adding_replicas": move.adding if move else [],
+        "removing_replicas": move.removing if move else [],
+    }
+
+
 def _topic_line(topic: TopicDescription, overrides: Overrides, moves: Mapping[int, Reassigned]) -> str:
     first = topic.partitions[0]
     cells = [

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ottla.cli.json_output import JSON
 from ottla.cli.options.checks import UsageError, refuse, refuse_combination, require
 from ottla.cli.options.reading import Given, OptionError
 from ottla.cli.options.table import Option, Program
@@ -22,6 +23,7 @@ PROGRAM: Final = Program(
             "command-config", "Properties file with settings of the admin.", "String", "command config property file"
         ),
         Option("list", "List the topics."),
+        JSON,
         Option("create", "Create a topic."),
         Option("delete", "Delete topics."),
         Option("alter", "Give topics more partitions. (Their settings are changed with kafka-configs.)"),
@@ -127,6 +129,7 @@ def _check_combinations(given: Given) -> None:
     _only_with(given, "if-exists", ("alter", "delete", "describe"))
     _only_with(given, "if-not-exists", ("create",))
     _only_with(given, "exclude-internal", ("list", "describe"))
+    _only_with(given, "json", ("list", "describe"))
 
 
 def _only_with(given: Given, option: str, actions: tuple[str, ...]) -> None:

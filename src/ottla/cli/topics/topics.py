@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from ottla.base.ids import ZERO_UUID, parse_uuid
 from ottla.cli.failures import FAILURES, Terse, told
+from ottla.cli.json_output import print_json
 from ottla.cli.options.checks import run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.sessions import admin_of
 from ottla.cli.topics.choosing import chosen
-from ottla.cli.topics.topic_lines import Overrides, Reassigned, Wanted, lines_of
+from ottla.cli.topics.topic_lines import Overrides, Reassigned, Wanted, json_of, lines_of
 from ottla.cli.topics.topic_options import PROGRAM, check
 
 if TYPE_CHECKING:
@@ -65,7 +66,11 @@ def _create(admin: Admin, given: Given) -> None:
 
 
 def _list(admin: Admin, given: Given) -> None:
-    print("\n".join(_names(admin, given)))
+    names = _names(admin, given)
+    if "json" in given:
+        print_json(names)
+    else:
+        print("\n".join(names))
 
 
 def _alter(admin: Admin, given: Given) -> None:
@@ -91,6 +96,8 @@ def _delete(admin: Admin, given: Given) -> None:
 def _describe(admin: Admin, given: Given) -> None:
     topics = _described(admin, given)
     if not topics:
+        if "json" in given:
+            print_json([])
         return
     wanted = Wanted(
         topics=True,
@@ -103,6 +110,10 @@ def _describe(admin: Admin, given: Given) -> None:
     overrides = _overrides(admin, [topic.name for topic in topics])
     moves = _moves(admin, topics)
     live = [node.id for node in admin.describe_cluster().nodes]
+    if "json" in given:
+        found = (json_of(one, overrides[one.name], moves.get(one.name, {}), live, wanted) for one in topics)
+        print_json([topic for topic in found if topic])
+        return
     for topic in topics:
         for line in lines_of(topic, overrides[topic.name], moves.get(topic.name, {}), live, wanted):
             print(line)

@@ -1,0 +1,64 @@
+"""`--json` of Kafka's tools, against a node of ours."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ottla import Admin, Producer, TopicPartition
+from ottla.admin import NewTopic
+from ottla.cli.kafka import run
+from ottla.testing.node import RunningNode
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[RunningNode]:
+    with RunningNode() as node, Admin(bootstrap_servers=node.bootstrap) as admin:
+        topics = [NewTopic("clicks", 2, 1, config={"retention.ms": "5000"}), NewTopic("orders", 1, 1)]
+        admin.create_topics(topics).raise_first()
+        with Producer(bootstrap_servers=node.bootstrap) as producer:
+            producer.send("clicks", b"v", partition=1)
+        admin.alter_consumer_group_offsets("readers", {TopicPartition("clicks", 0): 0}).raise_first()
+        yield node
+
+
+@pytest.fixture
+def tool(node: RunningNode, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    def told(name: str, *words: str) -> Any:
+        assert run(name, ["--bootstrap-server", node.bootstrap, "--json", *words]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return told
+
+
+def test_topics(tool: Callable[..., Any]) -> None:
+    assert tool("topics", "--list", "--exclude-internal") == ["clicks", "orders"]
+    (clicks,) = tool("topics", "--describe", "--topic", "clicks")
+    assert (clicks["topic"], clicks["configs"]["retention.ms"]) == ("clicks", "5000")
+    assert [one["partition"] for one in clicks["partitions"]] == [0, 1]
+    first = clicks["partitions"][0]
+    assert first["replicas"] == first["in_sync_replicas"] == [first["leader"]]
+
+
+def test_filters_of_topics(tool: Callable[..., Any]) -> None:
+    assert tool("topics", "--describe", "--unavailable-partitions") == []
+    overridden = tool("topics", "--describe", "--topics-with-overrides", "--topic", "clicks")
+    assert [(one["topic"], "partitions" in one) for one in overridden] == [("clicks", False)]
+
+
+def test_offsets(tool: Callable[..., Any]) -> None:
+    assert tool("get-offsets", "--topic", "clicks") == [
+        {"topic": "clicks", "partition": 0, "offset": 0},
+        {"topic": "clicks", "partition": 1, "offset": 1},
+    ]
+
+
+def test_groups(tool: Callable[..., Any]) -> None:
+    (group,) = tool("groups", "--list")
+    assert (group["group"], group["type"]) == ("readers", "Classic")
+
+
+def test_json_goes_with_what_prints_something(node: RunningNode, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("topics", ["--bootstrap-server", node.bootstrap, "--delete", "--topic", "orders", "--json"]) == 1
+    assert 'Option "[json]" can\'t be used with option "[delete]"' in capsys.readouterr().err
