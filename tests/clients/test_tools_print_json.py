@@ -59,6 +59,16 @@ def test_groups(tool: Callable[..., Any]) -> None:
     assert (group["group"], group["type"]) == ("readers", "Classic")
 
 
+def test_consumer_groups(tool: Callable[..., Any]) -> None:
+    assert tool("consumer-groups", "--list") == [{"group": "readers", "type": "Classic", "state": "Empty"}]
+    (row,) = tool("consumer-groups", "--describe", "--group", "readers")
+    assert (row["topic"], row["partition"], row["offset"], row["end_offset"], row["lag"]) == ("clicks", 0, 0, 0, 0)
+    assert row["consumer_id"] is None
+    (state,) = tool("consumer-groups", "--describe", "--group", "readers", "--state")
+    assert (state["state"], state["members"]) == ("Empty", 0)
+    assert tool("consumer-groups", "--describe", "--group", "readers", "--members") == []
+
+
 def test_json_goes_with_what_prints_something(node: RunningNode, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("topics", ["--bootstrap-server", node.bootstrap, "--delete", "--topic", "orders", "--json"]) == 1
     assert 'Option "[json]" can\'t be used with option "[delete]"' in capsys.readouterr().err

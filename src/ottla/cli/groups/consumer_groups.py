@@ -12,6 +12,7 @@ from ottla.cli.groups.group_options import PROGRAM, check
 from ottla.cli.groups.group_tables import ListRow, ResetRow, deleted_offset_lines, listing_lines, reset_csv, reset_lines
 from ottla.cli.groups.reset_offsets import Reset, parse_partitions
 from ottla.cli.java_names import java_text
+from ottla.cli.json_output import print_json
 from ottla.cli.options.checks import UsageError, run_program
 from ottla.cli.options.reading import Given, OptionError
 from ottla.cli.sessions import admin_of
@@ -58,7 +59,7 @@ def _list(admin: Admin, given: Given) -> None:
     from ottla.client.admin.groups.listing import GroupState, GroupType
 
     timeout_ms = given.integer("timeout")
-    if "state" not in given and "type" not in given:
+    if "state" not in given and "type" not in given and "json" not in given:
         for group in admin.list_consumer_groups(timeout_ms=timeout_ms):
             print(group.group_id)
         return
@@ -66,6 +67,9 @@ def _list(admin: Admin, given: Given) -> None:
     types = [GroupType(name) for name in _chosen("types", given.get("type"), _TYPES)]
     listed = admin.list_consumer_groups(states=states, types=types, timeout_ms=timeout_ms)
     rows = [ListRow(group.group_id, group.type.value, group.state.value) for group in listed]
+    if "json" in given:
+        print_json([row._asdict() for row in rows])
+        return
     for line in listing_lines(rows, with_type="type" in given, with_state="state" in given):
         print(line)
 
@@ -93,7 +97,11 @@ def _groups(admin: Admin, given: Given) -> list[str]:
 def _describe(admin: Admin, given: Given) -> None:
     describing = Describing(admin, given.integer("timeout"), verbose="verbose" in given)
     groups = _groups(admin, given)
-    if "members" in given:
+    if "json" in given:
+        ways = {"members": describing.members_json, "state": describing.states_json}
+        chosen = next((way for option, way in ways.items() if option in given), describing.offsets_json)
+        print_json(chosen(groups))
+    elif "members" in given:
         describing.members(groups)
     elif "state" in given:
         describing.states(groups)

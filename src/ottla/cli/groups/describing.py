@@ -41,6 +41,18 @@ class Describing:
             if _tells_state(group, True):
                 _print(state_lines(_state_row(group), verbose=self._verbose))
 
+    def offsets_json(self, groups: Iterable[str]) -> list[dict[str, object]]:
+        """For `--json`, the rows of all groups, however they are."""
+        rows = (row for group in self._described(groups) for row in self._offset_rows(group))
+        return [{**row._asdict(), "lag": row.lag} for row in rows]
+
+    def members_json(self, groups: Iterable[str]) -> list[dict[str, object]]:
+        rows = (_member_row(group, member) for group in self._described(groups) for member in group.members)
+        return [row._asdict() for row in rows]
+
+    def states_json(self, groups: Iterable[str]) -> list[dict[str, object]]:
+        return [_state_row(group)._asdict() for group in self._described(groups)]
+
     def _described(self, groups: Iterable[str]) -> list[ConsumerGroupDescription]:
         described = self._admin.describe_consumer_groups(sorted(groups), timeout_ms=self._timeout_ms)
         return [group for _, group in sorted(described.raise_first().items())]

@@ -3,6 +3,7 @@
 import sys
 from typing import Final
 
+from ottla.cli.json_output import JSON
 from ottla.cli.options.checks import UsageError, refuse, require
 from ottla.cli.options.reading import Given
 from ottla.cli.options.table import Option, Program
@@ -43,6 +44,7 @@ PROGRAM: Final = Program(
         ),
         Option("all-topics", "Reset the offsets of all topics that the group has committed any for."),
         Option("list", "List the consumer groups."),
+        JSON,
         Option("describe", "Print where groups are, and how far behind."),
         Option("delete", "Delete groups, with all of their offsets."),
         Option("delete-offsets", "Delete a group's offsets of some topics."),
@@ -158,6 +160,7 @@ _ONLY_WITH: Final = {
     "members": ("describe",),
     "offsets": ("describe",),
     "verbose": ("describe",),
+    "json": ("describe", "list"),
     "state": ("describe", "list"),
     "type": ("list",),
     "all-topics": ("reset-offsets",),
