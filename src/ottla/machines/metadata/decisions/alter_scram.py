@@ -18,6 +18,14 @@ Deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
 Upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
 
 _TWICE = Refusal(ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
+_NO_SCRAM = Refusal(ErrorCode.UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM")
+_NO_NAME = Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+_NO_MECHANISM = Refusal(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+_NOT_THERE = Refusal(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
+_TOO_FEW = Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+_TOO_MANY = Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+# What replies are made like: a request may have a hundred thousand entries.
+_RESULT = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(error_message=None)
 
 
 def alter_user_scram_credentials(
@@ -39,46 +47,43 @@ def alter_user_scram_credentials(
     reply = AlterUserScramCredentialsResponse()
     records = []
     for user, outcome in outcomes.items():
-        code, message = outcome if isinstance(outcome, Refusal) else (ErrorCode.NONE, None)
-        reply.results.append(
-            AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
-                user=user, error_code=code, error_message=message
-            )
-        )
-        if not isinstance(outcome, Refusal):
+        result = like(_RESULT)
+        result.user = user
+        if isinstance(outcome, Refusal):
+            result.error_code, result.error_message = outcome
+        else:
             records.append(VersionedRecord(outcome, 0))
+        reply.results.append(result)
     return Decision(reply, records)
 
 
 def _all_refused(changes: list[Deletion | Upsertion]) -> AlterUserScramCredentialsResponse:
     """Kafka writes no more records at once, and has no better name for it."""
-    blank = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult(
-        error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None
-    )
     reply = AlterUserScramCredentialsResponse()
     for change in changes:
-        result = like(blank)
+        result = like(_RESULT)
         result.user = change.name
+        result.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
         reply.results.append(result)
     return reply
 
 
 def _check(context: ControllerContext, change: Deletion | Upsertion) -> Refusal | None:
     if not has_scram(context.image.features.metadata_version):
-        return Refusal(ErrorCode.UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM")
+        return _NO_SCRAM
     if not change.name:
-        return Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+        return _NO_NAME
     mechanism = BY_TYPE.get(change.mechanism)
     if mechanism is None:
-        return Refusal(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        return _NO_MECHANISM
     if isinstance(change, Deletion):
         if (change.mechanism, change.name) not in context.image.security.scram_credentials:
-            return Refusal(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
+            return _NOT_THERE
         return None
     if change.iterations < mechanism.min_iterations:
-        return Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+        return _TOO_FEW
     if change.iterations > mechanism.max_iterations:
-        return Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+        return _TOO_MANY
     return None
 
 
