@@ -4,6 +4,11 @@ from enum import IntEnum
 
 
 class AclOperation(IntEnum):
+    """What a rule of access allows or denies. `ANY` is for filters, `ALL` for rules."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
     READ = 3
     WRITE = 4
     CREATE = 5
@@ -14,6 +19,9 @@ class AclOperation(IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
 
 
 class AclResource(IntEnum):

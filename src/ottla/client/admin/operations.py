@@ -1,29 +1,8 @@
 """What a principal may do with a resource, as brokers tell it: a set of bits (KIP-430)."""
 
-from enum import IntEnum
 from typing import Final
 
-
-class AclOperation(IntEnum):
-    """What a rule of access allows or denies."""
-
-    UNKNOWN = 0
-    ANY = 1
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-    TWO_PHASE_COMMIT = 15
-
+from ottla.wire.acls import AclOperation as AclOperation
 
 Operations = frozenset[AclOperation]
 
