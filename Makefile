@@ -33,7 +33,7 @@ setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs
 demo: $(VENV)/.core ## a million records through a node that is killed half-way (under a minute)
 	@$(BIN)/ottla demo
 
-test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (two to three minutes on two cores; the long run is `make fuzz`)
+test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three to four minutes on two cores; the long run is `make fuzz`)
 	$(say) "pytest"
 	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1
 

@@ -77,7 +77,7 @@ class Scene:
 
         self.until(is_read, "everything is read")
         for member in self.members:
-            assert member.problems == []
+            assert member.problems == [], member.problems
 
     def read_twice(self) -> int:
         read = [(partition, offset) for member in self.members for partition, offset, _ in member.read]
