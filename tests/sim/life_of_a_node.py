@@ -12,9 +12,9 @@ from typing import Any
 from simulated_cluster import create_topics, fetch, node_maker, produce
 
 from ottla.records.builder import BatchBuilder
-from ottla.testing.simulation.simulated_node import SimulatedNode
-from ottla.testing.simulation.simulation import Simulation
-from ottla.testing.simulation.transcript import Transcript
+from ottla.testing.sim.simulated_node import SimulatedNode
+from ottla.testing.sim.simulation import Simulation
+from ottla.testing.sim.transcript import Transcript
 from ottla.wire import messages as wire
 
 NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS = 16, 14

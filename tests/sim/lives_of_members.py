@@ -19,8 +19,8 @@ from ottla.client.membership.member import NO_GENERATION, Member, MemberSettings
 from ottla.client.promise import Promise
 from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
-from ottla.testing.simulation.simulated_dialer import ClientInSimulation, FindNode
-from ottla.testing.simulation.simulation import Simulation
+from ottla.testing.sim.simulated_dialer import ClientInSimulation, FindNode
+from ottla.testing.sim.simulation import Simulation
 
 SETTINGS = MemberSettings("group", session_timeout_ms=10_000, heartbeat_interval_ms=1_000, max_poll_interval_ms=20_000)
 _NEW_PROTOCOL = "consumer"

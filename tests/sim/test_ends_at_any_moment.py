@@ -9,8 +9,8 @@ import pytest
 from simulated_cluster import create_topics, fetch, node_maker, produce_request
 
 from ottla.testing.memory_disk import MemoryDisk
-from ottla.testing.simulation.simulated_node import SimulatedNode
-from ottla.testing.simulation.simulation import Simulation
+from ottla.testing.sim.simulated_node import SimulatedNode
+from ottla.testing.sim.simulation import Simulation
 
 LIVES = 4
 REQUESTS = 12

@@ -16,9 +16,9 @@ from ottla.client.consumer.face import make_member
 from ottla.client.promise import spawn
 from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
-from ottla.testing.simulation.simulated_dialer import ClientInSimulation
-from ottla.testing.simulation.simulated_node import SimulatedNode
-from ottla.testing.simulation.simulation import Simulation
+from ottla.testing.sim.simulated_dialer import ClientInSimulation
+from ottla.testing.sim.simulated_node import SimulatedNode
+from ottla.testing.sim.simulation import Simulation
 
 PARTITIONS = 4
 TURNS = 14

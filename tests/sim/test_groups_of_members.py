@@ -7,8 +7,8 @@ from lives_of_members import Application
 from simulated_cluster import create_topics, node_maker
 
 from ottla.base.ids import TopicPartition
-from ottla.testing.simulation.simulated_node import SimulatedNode
-from ottla.testing.simulation.simulation import Simulation
+from ottla.testing.sim.simulated_node import SimulatedNode
+from ottla.testing.sim.simulation import Simulation
 
 PARTITIONS = 6
 TURNS = 12

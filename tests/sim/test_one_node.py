@@ -6,8 +6,8 @@ import pytest
 from simulated_cluster import create_topics, fetch, node_maker, produce, produce_later
 
 from ottla.base.errors import StorageError
-from ottla.testing.simulation.simulated_client import HungUp
-from ottla.testing.simulation.simulation import Simulation
+from ottla.testing.sim.simulated_client import HungUp
+from ottla.testing.sim.simulation import Simulation
 from ottla.wire.messages import MetadataRequest
 
 

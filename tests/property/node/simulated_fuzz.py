@@ -19,8 +19,8 @@ from fuzz_run import SETTINGS
 
 from ottla.node.config import read_config
 from ottla.node.node import Node
-from ottla.testing.simulation.simulated_client import SimulatedClient
-from ottla.testing.simulation.simulation import Simulation
+from ottla.testing.sim.simulated_client import SimulatedClient
+from ottla.testing.sim.simulation import Simulation
 from ottla.wire.message import Message
 from ottla.wire.messages import ApiVersionsRequest
 

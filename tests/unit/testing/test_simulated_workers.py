@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from ottla.testing.clock import FixedClock
-from ottla.testing.simulation.simulated_workers import SimulatedWorkers
+from ottla.testing.sim.simulated_workers import SimulatedWorkers
 from ottla.testing.step_timers import StepTimers
 
 

@@ -1,5 +1,5 @@
 from ottla.testing.memory_disk import MemoryDisk
-from ottla.testing.simulation.transcript import Transcript
+from ottla.testing.sim.transcript import Transcript
 
 
 def test_two_transcripts_are_alike_if_all_their_bytes_and_times_are():

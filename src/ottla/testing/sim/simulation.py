@@ -23,8 +23,8 @@ from ottla.base.ports import Buffer
 from ottla.runtime.world import World
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
-from ottla.testing.simulation.simulated_node import SimulatedNode, Startable
-from ottla.testing.simulation.transcript import Transcript
+from ottla.testing.sim.simulated_node import SimulatedNode, Startable
+from ottla.testing.sim.transcript import Transcript
 from ottla.testing.step_timers import Agenda
 
 _MOST_STEPS = 1_000_000

@@ -9,13 +9,13 @@ from ottla.runtime.world import World
 from ottla.testing.host_names import FixedHostNames
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.testing.memory_network import MemoryNetwork
-from ottla.testing.simulation.simulated_cleaner import SimulatedRunner
-from ottla.testing.simulation.simulated_client import SimulatedClient
-from ottla.testing.simulation.simulated_workers import SimulatedWorkers
+from ottla.testing.sim.simulated_cleaner import SimulatedRunner
+from ottla.testing.sim.simulated_client import SimulatedClient
+from ottla.testing.sim.simulated_workers import SimulatedWorkers
 from ottla.testing.step_timers import StepTimers
 
 if TYPE_CHECKING:
-    from ottla.testing.simulation.simulation import Simulation
+    from ottla.testing.sim.simulation import Simulation
 
 
 class Startable(Protocol):

@@ -14,8 +14,8 @@ from typing import Any
 from ottla.base.ports import Buffer, Transport, Watcher
 from ottla.client.world import ClientWorld
 from ottla.testing.memory_network import MemoryClient
-from ottla.testing.simulation.simulated_node import SimulatedNode
-from ottla.testing.simulation.simulation import Simulation
+from ottla.testing.sim.simulated_node import SimulatedNode
+from ottla.testing.sim.simulation import Simulation
 from ottla.testing.step_timers import StepTimers
 
 FindNode = Callable[[], SimulatedNode | None]

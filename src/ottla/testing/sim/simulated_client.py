@@ -8,7 +8,7 @@ from ottla.wire.exchange.frames import Frames
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
-    from ottla.testing.simulation.simulation import Simulation
+    from ottla.testing.sim.simulation import Simulation
 
 _MAX_RESPONSE_BYTES = 100 << 20
 
