@@ -17,6 +17,7 @@ from ottla.broker.partitions.directory_assignments import DirectoryAssignments
 from ottla.broker.partitions.discarded_logs import DiscardedLogs
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.replicas import Replicas
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.broker.transactions.coordinator_questions import CoordinatorQuestions
@@ -74,7 +75,7 @@ class Broker:
         self.topic_creation = TopicCreation(self.node_settings, controller)
         self.cleaner: LogCleaner | None = None
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
-        self.partitions.on_leadership = self.coordinators.on_leadership
+        self.partitions.on_leadership = self._on_leadership
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
 
     def start(self) -> None:
@@ -96,6 +97,11 @@ class Broker:
         self.node_settings.on_metadata(self.image.configs, delta)
         self.replicas.on_metadata(delta)
         self.coordinators.on_metadata(delta)
+
+    def _on_leadership(self, partition: Partition) -> None:
+        """A partition that this node holds has a new leader, or is gone."""
+        self.verifications.on_leadership(partition)
+        self.coordinators.on_leadership(partition)
 
     def on_settings(self, config: Values) -> None:
         """Settings of this node have been changed while it runs (KIP-226)."""

@@ -511,17 +511,21 @@ class PartitionLog(ReadableLog):
             self._disk.sync_dir(self.directory.rpartition("/")[0])
         self._disk.sync_dir(self.directory)
 
-    def finish_flush(self, flush: Flush) -> None:
-        """Moves the recovery point to where it now is true."""
+    def finish_flush(self, flush: Flush) -> int:
+        """Moves the recovery point to where it now is true. Returns the offset before which records are on the disk.
+
+        Which is later than the recovery point where indexes are not on the disk yet.
+        """
         flush.end()
         self._names_synced = flush.names_changed or self._names_synced
         if flush.truncations != self._truncations:
-            return  # What was synced may be gone, and other records in its place.
+            return self.recovery_point  # What was synced may be gone, and other records in its place.
         offset = flush.end_offset
         if flush.active not in (None, self.active) and offset >= self.active.base_offset:
             # Rolled meanwhile: the segment that was active then has been synced without its indexes.
             offset = flush.segments[-1].base_offset
         self.recovery_point = max(self.recovery_point, offset)
+        return flush.end_offset
 
     def flush(self) -> None:
         """Returns once all that is in the log would survive a power cut."""

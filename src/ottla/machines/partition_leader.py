@@ -33,12 +33,12 @@ class LeaderState:
     """A partition that this node leads in one leader epoch. Methods `on_…` return whether the high watermark moved."""
 
     __slots__ = (
-        "_local_end_offset",
         "epoch_start_offset",
         "followers",
         "high_watermark",
         "isr",
         "leader_epoch",
+        "local_end_offset",
         "local_id",
         "partition_epoch",
         "replicas",
@@ -53,6 +53,7 @@ class LeaderState:
         replicas: tuple[int, ...],
         isr: tuple[int, ...],
         log_end_offset: int,
+        local_end_offset: int,
         high_watermark: int,
         now_ms: int,
     ) -> None:
@@ -65,13 +66,13 @@ class LeaderState:
         self.epoch_start_offset = log_end_offset
         self.high_watermark = high_watermark
         self.followers = {replica: Follower(caught_up_ms=now_ms) for replica in replicas if replica != local_id}
-        self._local_end_offset = log_end_offset
+        self.local_end_offset = local_end_offset
         self._advance()
 
     def on_local_end(self, end_offset: int) -> bool:
         """The leader's log has grown, durably enough, to `end_offset`."""
-        assert end_offset >= self._local_end_offset, "a leader's log does not shrink"
-        self._local_end_offset = end_offset
+        assert end_offset >= self.local_end_offset, "a leader's log does not shrink"
+        self.local_end_offset = end_offset
         if not self.followers:
             if end_offset <= self.high_watermark:
                 return False
@@ -84,10 +85,10 @@ class LeaderState:
         follower = self.followers.get(replica)
         if follower is None:
             return False  # It was removed, and has not heard of it yet.
-        if offset >= self._local_end_offset:
+        if offset >= self.local_end_offset:
             follower.caught_up_ms = now_ms
-        follower.end_offset = max(follower.end_offset, offset)
-        follower.log_start_offset = max(follower.log_start_offset, log_start_offset)
+        follower.end_offset = offset  # Maybe less than before: it has lost its disk, or was made anew.
+        follower.log_start_offset = log_start_offset
         return self._advance()
 
     def on_committed_isr(self, isr: tuple[int, ...], partition_epoch: int) -> bool:
@@ -99,7 +100,7 @@ class LeaderState:
         return self._advance()
 
     def _advance(self) -> bool:
-        high_watermark = self._local_end_offset
+        high_watermark = self.local_end_offset
         for replica, follower in self.followers.items():
             if replica in self.isr and follower.end_offset < high_watermark:
                 high_watermark = follower.end_offset

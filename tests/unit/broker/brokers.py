@@ -100,13 +100,15 @@ class StepController:
 
 class StepPeers:
     """A channel to other brokers. What goes to the node itself is answered by it, as over a connection; other nodes are
-    played by the test: each request is given the next of `replies`, a message or an error.
+    played by the test: each request is given the next of `replies`, a message or an error. They wait while `is_held`.
     """
 
     def __init__(self) -> None:
         self.local: LocalPeers | None = None
         self.asked: list[tuple[int, Any]] = []
         self.replies: list[Any] = []
+        self.is_held = False
+        self._parked: list[Callable[[], None]] = []
 
     def ask(self, node_id: int, request: Message, version: int, then: Then, failed: Failed) -> None:
         request = over_the_wire(request, version)
@@ -114,12 +116,23 @@ class StepPeers:
         if node_id == NODE_ID:
             assert self.local is not None
             self.local.ask(node_id, request, version, lambda reply: then(over_the_wire(reply, version)), failed)
-            return
+        elif self.is_held:
+            self._parked.append(lambda: self._answer(version, then, failed))
+        else:
+            self._answer(version, then, failed)
+
+    def _answer(self, version: int, then: Then, failed: Failed) -> None:
         reply = self.replies.pop(0)
         if isinstance(reply, Message):
             then(over_the_wire(reply, version))
         else:
             failed(reply)
+
+    def let_go(self) -> None:
+        self.is_held = False
+        parked, self._parked = self._parked, []
+        for answer in parked:
+            answer()
 
 
 class StepLine:

@@ -19,6 +19,7 @@ def leader(
         replicas=replicas,
         isr=replicas if isr is None else isr,
         log_end_offset=end,
+        local_end_offset=end,
         high_watermark=high_watermark,
         now_ms=NOW_MS,
     )

@@ -182,6 +182,7 @@ class Fetch(Operation):
     def _warm(self, cold: list[ColdRead], may_park: bool) -> None:
         """Reads anew when a worker has read what was not in memory."""
         self._rounds += 1
+        self._reader.notes_follower = False
         warm(
             self._partitions.world.workers,
             cold,
@@ -295,6 +296,7 @@ class Fetch(Operation):
         return sum(self._available.values()) >= self._min_bytes
 
     def complete(self) -> None:
+        self._reader.notes_follower = False
         self._read_and_reply(may_park=False)
 
     # Replying

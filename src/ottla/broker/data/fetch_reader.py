@@ -34,10 +34,19 @@ _DATA = _PartitionData(diverging_epoch=_NOTHING_DIVERGES, current_leader=_NO_HIN
 class FetchReader:
     """`leaves_out_known`: partitions of which the client knows all there is to say are None, and cost little.
 
-    `may_wait`: whether `read` may wait for the disk, or raises `ColdRead`.
+    `may_wait`: whether `read` may wait for the disk, or raises `ColdRead`. `notes_follower`: whether what is asked for
+    tells what its follower has. That is so once: a request that has waited is of the past when it is read again.
     """
 
-    __slots__ = ("_isolation_level", "_leaves_out_known", "_partitions", "_replica_id", "_version", "may_wait")
+    __slots__ = (
+        "_isolation_level",
+        "_leaves_out_known",
+        "_partitions",
+        "_replica_id",
+        "_version",
+        "may_wait",
+        "notes_follower",
+    )
 
     def __init__(
         self, partitions: Partitions, version: int, replica_id: int, isolation_level: int, *, leaves_out_known: bool
@@ -48,6 +57,7 @@ class FetchReader:
         self._isolation_level = isolation_level
         self._leaves_out_known = leaves_out_known
         self.may_wait = True
+        self.notes_follower = replica_id >= 0
 
     def end_of(self, partition: Partition) -> int:
         """The offset before which this client may read."""
@@ -84,8 +94,12 @@ class FetchReader:
         knows_epoch = wanted.last_fetched_epoch >= 0 and self._version >= _TELLS_DIVERGENCE
         if knows_epoch and (diverging := _diverging(partition, wanted)):
             return self._data(partition, wanted, _NO_BYTES, diverging)
-        if self._replica_id >= 0 and (error := self._note_follower(partition, wanted)):
-            return self._error(wanted, error)
+        if self._replica_id >= 0:
+            log = partition.log
+            if not log.log_start_offset <= wanted.offset <= log.log_end_offset:
+                raise OffsetOutOfRange(wanted.offset, log.log_start_offset, log.log_end_offset)
+            if error := self._note_follower(partition, wanted):
+                return self._error(wanted, error)
         end_offset = self.end_of(partition)
         if wanted.offset == end_offset:
             if self._leaves_out_known and wanted.knows(partition.log.high_watermark, partition.log.log_start_offset):
@@ -150,9 +164,13 @@ class FetchReader:
         if self._replica_id not in state.followers:
             knows_epoch = wanted.current_leader_epoch >= 0
             return ErrorCode.UNKNOWN_LEADER_EPOCH if knows_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
-        now_ms = self._partitions.clock.now_ms()
+        if not self.notes_follower:
+            return ErrorCode.NONE
+        now_ms, low_watermark = self._partitions.clock.now_ms(), state.low_watermark
         if state.on_fetched(self._replica_id, wanted.offset, wanted.log_start_offset, now_ms):
             partition.log.advance_high_watermark(state.high_watermark)
+            self._partitions.purgatory.wake(partition)
+        elif state.low_watermark != low_watermark:
             self._partitions.purgatory.wake(partition)
         return ErrorCode.NONE
 

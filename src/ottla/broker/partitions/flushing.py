@@ -71,13 +71,13 @@ def _start(partitions: "Partitions", partition: Partition, start: Callable[[], F
 
 def _on_flushed(partitions: "Partitions", partition: Partition, work: Flush) -> None:
     partition.is_flushing = False
-    partition.log.finish_flush(work)
+    flushed_offset = partition.log.finish_flush(work)
     partition.flushed_ms = partitions.clock.now_ms()
     partitions.has_news_for_checkpoints = True
     partition.end_job()
     if not partitions.holds(partition):
         return  # Deleted, or its directory failed, meanwhile.
-    partition.on_flushed(work.end_offset)
+    partition.on_flushed(flushed_offset)
     partitions.purgatory.wake(partition)
     flush_what_waits(partitions, partition)
 

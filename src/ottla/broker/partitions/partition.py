@@ -107,6 +107,7 @@ class Partition:
             replicas=image.replicas,
             isr=image.isr,
             log_end_offset=self.log.log_end_offset,
+            local_end_offset=self.local_end_offset,
             high_watermark=self.log.high_watermark,
             now_ms=now_ms,
         )
@@ -174,13 +175,15 @@ class Partition:
 
     def on_flushed(self, end_offset: int) -> bool:
         """All before `end_offset` is on the disk. Returns whether the high watermark moved."""
-        if not self.awaits_flush or self.state is None:
+        if not self.awaits_flush:
             return False
         log_end_offset = self.log.log_end_offset
         if log_end_offset - self.log.recovery_point < self.settings.flush_messages:
             self.awaits_flush = False
             end_offset = log_end_offset
-        moved = self.state.on_local_end(min(end_offset, log_end_offset))
+        if self.state is None or end_offset <= self.state.local_end_offset:
+            return False  # It began before the records that had to wait.
+        moved = self.state.on_local_end(end_offset)
         if moved:
             self.log.advance_high_watermark(self.state.high_watermark)
         return moved

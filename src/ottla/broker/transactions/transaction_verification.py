@@ -6,7 +6,8 @@ batch of a transaction is taken, its coordinator is asked: to look (clients of t
 themselves), or to add the partition (clients of the newer one, which leave that to the broker).
 
 Between the coordinator's answer and the append a marker may come, and the answer is then of the past. A `Guard` is what
-tells: it is given out before the coordinator is asked, and a marker of the producer takes it back.
+tells: it is given out before the coordinator is asked, and a marker of the producer takes it back. So does a change of
+the partition's leader epoch: another leader may have written the marker.
 """
 
 from typing import TYPE_CHECKING
@@ -34,12 +35,14 @@ _TRY_AGAIN = frozenset(
 class Guard:
     """Questions to the coordinator about one producer in one partition, and the first sequence that was seen there."""
 
-    __slots__ = ("askers", "epoch", "is_revoked", "key", "lowest_sequence")
+    __slots__ = ("askers", "epoch", "key", "leader_epoch", "lowest_sequence", "refusal")
 
-    def __init__(self, key: tuple[TopicPartition, int], epoch: int, sequence: int) -> None:
+    def __init__(self, key: tuple[TopicPartition, int], leader_epoch: int, epoch: int, sequence: int) -> None:
         self.key = key
+        self.leader_epoch = leader_epoch
         self.askers = 0
-        self.is_revoked = False
+        self.refusal = ErrorCode.NONE
+        """Why what the coordinator says no longer holds, once it does not."""
         self.epoch = epoch
         self.lowest_sequence = sequence
 
@@ -87,7 +90,7 @@ class Verifications:
         key = partition.name, producer_id
         guard = self._guards.get(key)
         if guard is None:
-            guard = self._guards[key] = Guard(key, epoch, sequence)
+            guard = self._guards[key] = Guard(key, partition.leader_epoch, epoch, sequence)
         guard.see(epoch, sequence)
         return guard
 
@@ -100,7 +103,15 @@ class Verifications:
         """A marker has been written: what the coordinator said before it no longer holds."""
         guard = self._guards.pop((name, producer_id), None)
         if guard is not None:
-            guard.is_revoked = True
+            guard.refusal = ErrorCode.INVALID_TXN_STATE
+
+    def on_leadership(self, partition: "Partition") -> None:
+        """The partition has another leader, or the same one in another epoch: its clients are to look again."""
+        for key in [key for key in self._guards if key[0] == partition.name]:
+            guard = self._guards[key]
+            if guard.leader_epoch != partition.leader_epoch or not partition.is_leader:
+                guard.refusal = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                del self._guards[key]
 
 
 def has_open_transaction(partition: "Partition", producer_id: int, epoch: int) -> bool:
@@ -112,8 +123,8 @@ def check_guarded(partition: "Partition", header: BatchHeader, guard: Guard, *, 
     """Whether a batch that the coordinator has agreed to may be appended now."""
     if has_open_transaction(partition, header.producer_id, header.producer_epoch):
         return ErrorCode.NONE  # Another batch of the same transaction was quicker.
-    if guard.is_revoked:
-        return ErrorCode.INVALID_TXN_STATE
+    if guard.refusal:
+        return guard.refusal
     is_unknown = partition.log.producers.get(header.producer_id) is None
     if header.base_sequence > guard.lowest_sequence or (bumps_epochs and is_unknown and header.base_sequence):
         return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -96,8 +96,9 @@ class _Commit:
         if errors:
             (error,) = errors.values()
             self._fail(self._as_told(error))
-        elif guard.is_revoked:
-            self._fail(ErrorCode.INVALID_TXN_STATE)
+        elif guard.refusal:
+            is_moved = guard.refusal is ErrorCode.NOT_LEADER_OR_FOLLOWER
+            self._fail(ErrorCode.NOT_COORDINATOR if is_moved else guard.refusal)
         else:
             self._commit()
 

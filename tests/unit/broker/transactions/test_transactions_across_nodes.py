@@ -164,3 +164,22 @@ def test_a_fenced_coordinator_asks_no_more() -> None:
     node.ask_to_end(producer, committed=True, version=4)
     node.timers.advance(10 * RETRY_MS)
     assert len(node.peers.asked) == 1
+
+
+# Leadership of a partition of records changes while its transaction's coordinator is asked
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_what_the_coordinator_said_before_another_node_led_no_longer_holds(version: int) -> None:
+    """The other leader may have written the marker of that transaction meanwhile."""
+    node = node_of_another_coordinator(version)
+    node.peers.replies = [coordinators_answer(ErrorCode.NONE)]
+    node.peers.is_held = True
+    reply = node.ask_to_write((1000, 0), 0, b"a")
+    node.change_partition("orders", replicas=(NODE_ID, OTHER), isr=(NODE_ID, OTHER), leader=OTHER)
+    node.change_partition("orders", leader=NODE_ID, isr=(NODE_ID,))
+    node.peers.let_go()
+    answer = reply.message.responses[0].partition_responses[0]
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER, "which its client tries again after"
+    assert node.log_of().log_end_offset == 0
+    assert len(node.broker.verifications) == 0
