@@ -304,25 +304,6 @@ class Listener(Protocol):
     def close(self) -> None: ...
 
 
-class Network(Protocol):
-    """Listening, and turns: in one turn the watchers of all that is ready are called, one after the other."""
-
-    is_crowded: bool
-    """Whether several watchers are called in this turn: then replies are better sent together at its end."""
-
-    def listen(
-        self, host: str, port: int, *, backlog: int, receive_buffer_bytes: int, send_buffer_bytes: int
-    ) -> Listener:
-        """Port 0 picks a free one. Raises `OSError` when the address is taken. A size of -1 is the system's choice."""
-        ...
-
-    def at_end_of_turn(self, callback: Callable[[], None]) -> None:
-        """Calls back once, when all that is ready in this turn has been handled; soon, if there is no turn now."""
-        ...
-
-    def close(self) -> None: ...
-
-
 class Dialling(Protocol):
     """A connection in the making."""
 
@@ -349,3 +330,22 @@ class Dialer(Protocol):
         The addresses of a host are tried one after the other. A size of -1 is the system's choice.
         """
         ...
+
+
+class Network(Dialer, Protocol):
+    """Listening, connecting, and turns: in one turn the watchers of all that is ready are called, one after another."""
+
+    is_crowded: bool
+    """Whether several watchers are called in this turn: then replies are better sent together at its end."""
+
+    def listen(
+        self, host: str, port: int, *, backlog: int, receive_buffer_bytes: int, send_buffer_bytes: int
+    ) -> Listener:
+        """Port 0 picks a free one. Raises `OSError` when the address is taken. A size of -1 is the system's choice."""
+        ...
+
+    def at_end_of_turn(self, callback: Callable[[], None]) -> None:
+        """Calls back once, when all that is ready in this turn has been handled; soon, if there is no turn now."""
+        ...
+
+    def close(self) -> None: ...

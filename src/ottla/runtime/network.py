@@ -16,7 +16,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
-from ottla.base.ports import Watcher
+from ottla.base.ports import Dialling, Transport, Watcher
 from ottla.runtime.tcp import TcpListener, listening_socket
 
 _SOCKETS_PER_TURN = 256
@@ -107,7 +107,7 @@ class LoopNetwork:
         make_poller: Callable[[AbstractEventLoop, Callable[[], None]], Poller] | None = None,
     ) -> None:
         self.is_crowded = False
-        self._loop = loop
+        self.loop = loop
         self._poller = (make_poller or default_poller())(loop, self._take_turn)
         self._watchers: dict[int, Watcher] = {}
         self._watched: dict[int, int] = {}
@@ -121,6 +121,20 @@ class LoopNetwork:
     ) -> TcpListener:
         sock = listening_socket(host, port, backlog=backlog, receive_buffer_bytes=receive_buffer_bytes)
         return TcpListener(self, sock, send_buffer_bytes)
+
+    def dial(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int,
+        send_buffer_bytes: int,
+        then: Callable[[Transport], None],
+        failed: Callable[[OSError], None],
+    ) -> Dialling:
+        from ottla.runtime.tcp_dialling import TcpDialling  # A node that is alone dials nobody.
+
+        return TcpDialling(self, host, port, receive_buffer_bytes, send_buffer_bytes, then, failed)
 
     def watch(self, fd: int, watcher: Watcher | None, *, reading: bool, writing: bool) -> None:
         """For transports and listeners. A socket that nobody watches is not known here."""
@@ -186,7 +200,7 @@ class LoopNetwork:
     def _end_soon(self) -> None:
         if not self._is_ending:
             self._is_ending = True
-            self._loop.call_soon(self._end)
+            self.loop.call_soon(self._end)
 
     def _end(self) -> None:
         self._is_ending = False
@@ -210,9 +224,7 @@ class LoopNetwork:
         try:
             ending()
         except Exception as problem:
-            self._loop.call_exception_handler(
-                {"message": "what comes at the end of a turn broke", "exception": problem}
-            )
+            self.loop.call_exception_handler({"message": "what comes at the end of a turn broke", "exception": problem})
 
     def close(self) -> None:
         """Sockets are closed by their owners."""

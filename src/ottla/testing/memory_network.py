@@ -5,6 +5,9 @@ and receives at the client's end and lets the node take a turn; in a turn the wa
 called in the order in which they began to watch, and then what waits for the turn's end. A client that does not receive
 fills its pipe, and the node finds it unwritable; one that resets, or that `fails` with an error, is found out when the
 node next sends or receives.
+
+Nodes connect to each other too. Who is at an address is for the world to say: `find` of each network finds the one that
+listens there, and without it a node reaches itself alone. A connection that is dialled is there in the next turn.
 """
 
 import errno
@@ -12,7 +15,7 @@ import os
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from ottla.base.ports import Buffer, ColdSend, File, Watcher
+from ottla.base.ports import Buffer, ColdSend, File, Transport, Watcher
 
 PIPE_BYTES = 64 << 10
 _FIRST_FREE_PORT = 49152
@@ -164,10 +167,28 @@ class MemoryListener:
     is_writable = False
 
 
-class MemoryNetwork:
-    """See the module. `turn` lets the node take one turn."""
+class MemoryDialling:
+    """A connection in the making, until the next turn."""
 
-    def __init__(self, pipe_bytes: int = PIPE_BYTES) -> None:
+    def __init__(self) -> None:
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+FindNetwork = Callable[[str, int], "MemoryNetwork | None"]
+"""The network of the node that is at an address, if one is."""
+
+
+class MemoryNetwork:
+    """See the module. `turn` lets the node take one turn. `host` is what the other side sees of its connections."""
+
+    def __init__(
+        self, pipe_bytes: int = PIPE_BYTES, *, host: str = "127.0.0.1", find: FindNetwork | None = None
+    ) -> None:
+        self.host = host
+        self.find: FindNetwork = find or (lambda _host, _port: self)
         self.is_crowded = False
         self.turns = 0
         self._pipe_bytes = pipe_bytes
@@ -187,6 +208,33 @@ class MemoryNetwork:
         listener = self._listeners[address] = MemoryListener(self, address)
         return listener
 
+    def dial(
+        self,
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int,
+        send_buffer_bytes: int,
+        then: Callable[[Transport], None],
+        failed: Callable[[OSError], None],
+    ) -> MemoryDialling:
+        dialling = MemoryDialling()
+
+        def connect() -> None:
+            if dialling.is_cancelled:
+                return
+            network = self.find(host, port)
+            listener = network.listener_at(host, port) if network is not None else None
+            if network is None or listener is None:
+                failed(ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens at {host}:{port}"))
+                return
+            inward, outward = _Pipe(self._pipe_bytes), _Pipe(self._pipe_bytes)
+            listener.backlog.append(MemoryTransport(network, self.host, outward, inward))
+            then(MemoryTransport(self, host, inward, outward))
+
+        self._endings.append(connect)
+        return dialling
+
     def at_end_of_turn(self, callback: Callable[[], None]) -> None:
         self._endings.append(callback)
 
@@ -203,12 +251,16 @@ class MemoryNetwork:
 
     def close(self) -> None:
         self._watched.clear()
+        self._endings.clear()
 
     # The world's side
 
+    def listener_at(self, host: str, port: int) -> MemoryListener | None:
+        return self._listeners.get((host, port))
+
     def connect(self, host: str, port: int, client_host: str = "127.0.0.1") -> MemoryClient:
         """Raises `ConnectionRefusedError` where nobody listens."""
-        listener = self._listeners.get((host, port))
+        listener = self.listener_at(host, port)
         if listener is None:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens at {host}:{port}")
         to_node, to_client = _Pipe(self._pipe_bytes), _Pipe(self._pipe_bytes)

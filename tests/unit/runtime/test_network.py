@@ -61,7 +61,7 @@ def run_for(network: LoopNetwork, rounds: int) -> None:
         for _ in range(rounds):
             await asyncio.sleep(0)
 
-    network._loop.run_until_complete(rest())
+    network.loop.run_until_complete(rest())
 
 
 def test_all_that_are_ready_are_served_before_the_end_of_the_turn(network: LoopNetwork) -> None:
@@ -108,7 +108,7 @@ def test_a_turn_is_bounded_in_time_and_those_that_it_did_not_come_to_are_the_fir
             rounds.append(now_s)
             await asyncio.sleep(0)
 
-    network._loop.run_until_complete(asyncio.wait_for(between_turns(), 20))
+    network.loop.run_until_complete(asyncio.wait_for(between_turns(), 20))
     assert max(later - earlier for earlier, later in pairwise(rounds)) <= 0.0121
     assert max(pipe.calls for pipe in pipes) <= 7, "everybody has their turn"
     for pipe in pipes:
@@ -166,7 +166,7 @@ def test_ends_that_lead_to_more_ends_leave_room_for_turns_in_between(
 
 def test_an_end_that_breaks_does_not_keep_the_others_from_theirs(network: LoopNetwork) -> None:
     problems: list[object] = []
-    network._loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
+    network.loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
     events: list[str] = []
 
     def breaks() -> None:
@@ -181,7 +181,7 @@ def test_an_end_that_breaks_does_not_keep_the_others_from_theirs(network: LoopNe
 
 def test_a_watcher_that_breaks_does_not_keep_the_others_from_their_turn(network: LoopNetwork) -> None:
     problems: list[object] = []
-    network._loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
+    network.loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
 
     def breaks(pipe: Pipe) -> None:
         pipe.stop()

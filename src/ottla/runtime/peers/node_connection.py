@@ -1,0 +1,323 @@
+"""One connection to another node: requests out, responses in, in order.
+
+Theory of operation. A connection goes through four states, and never back:
+
+    DIALLING    what is asked waits
+    GREETING    ApiVersions is asked; what is asked waits
+    OPEN        requests leave as they are asked, in the newest version that both nodes know
+    CLOSED      what waited or was in flight has failed, with NETWORK_EXCEPTION
+
+A request is given up when its time has passed: `failed` hears REQUEST_TIMED_OUT, and its response is dropped if it
+still comes. Responses come in order, so one that is missing for the connection's own `request_timeout_ms` means that
+none will come: then the connection is closed.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from ottla.base.errors import LocalProtocolError, ProtocolError
+from ottla.base.ports import Buffer, Dialling, Timer, Transport
+from ottla.runtime.attribution import Attributed, work_for
+from ottla.runtime.channels import Failed, Then
+from ottla.runtime.peers.served_versions import ServedVersions, VersionQuestion, version_for
+from ottla.runtime.world import World
+from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.correlation import Correlation
+from ottla.wire.exchange.frames import Frames
+from ottla.wire.message import Message
+
+_MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
+_TRUSTED_RESPONSE_BYTES: Final = 64 << 20
+_MOST_PARTS: Final = 64
+_SLACK_S: Final = 0.0005
+_NEVER: Final = float("inf")
+
+
+class State(Enum):
+    DIALLING = "dialling"
+    GREETING = "greeting"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class NodeAddress(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class ConnectionSettings(NamedTuple):
+    """What every connection of a node to others has in common."""
+
+    setup_timeout_ms: int = 10_000
+    request_timeout_ms: int = 30_000
+    receive_buffer_bytes: int = -1
+    send_buffer_bytes: int = -1
+
+
+class Asked:
+    """A request until its one outcome, for the client's request that the loop was working for when it was asked."""
+
+    __slots__ = ("_failed", "_then", "asked_s", "due_s", "is_over", "request", "version", "work")
+
+    def __init__(
+        self, request: Message, version: int, now_s: float, timeout_ms: float, then: Then, failed: Failed
+    ) -> None:
+        self.request = request
+        self.version = version
+        self.asked_s = now_s
+        self.due_s = now_s + timeout_ms / 1000
+        self.is_over = False
+        self.work: Attributed | None = None
+        self._then = then
+        self._failed = failed
+
+    def answer(self, reply: Any) -> None:
+        if not self.is_over:
+            self.is_over = True
+            work_for(self.work, self._then, reply)
+
+    def fail(self, error: ErrorCode) -> None:
+        if not self.is_over:
+            self.is_over = True
+            work_for(self.work, self._failed, error)
+
+
+class NodeConnection:
+    """`scratch` is what all connections of a node receive into. `on_closed` is told the reason, once."""
+
+    def __init__(
+        self,
+        world: World,
+        address: NodeAddress,
+        client_id: str,
+        settings: ConnectionSettings,
+        scratch: memoryview,
+        on_closed: Callable[["NodeConnection", str], None],
+    ) -> None:
+        self.address = address
+        self.state = State.DIALLING
+        self.was_open = False
+        self._timers = world.timers
+        self._settings = settings
+        self._scratch = scratch
+        self._on_closed = on_closed
+        self._question = VersionQuestion(client_id)
+        self._correlation: Correlation[Asked] = Correlation(client_id)
+        self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame", _TRUSTED_RESPONSE_BYTES)
+        self._served: ServedVersions = {}
+        self._transport: Transport | None = None
+        self._waiting: deque[Asked] = deque()
+        self._unsent: deque[Buffer] = deque()
+        self._setup_timer = world.timers.after(settings.setup_timeout_ms / 1000, self._on_setup_timeout)
+        self._timer: Timer | None = None
+        self._timer_due_s = _NEVER
+        self._dialling: Dialling | None = world.network.dial(
+            address.host,
+            address.port,
+            receive_buffer_bytes=settings.receive_buffer_bytes,
+            send_buffer_bytes=settings.send_buffer_bytes,
+            then=self._on_connected,
+            failed=lambda problem: self.close(f"cannot connect to {address}: {problem.strerror or problem}"),
+        )
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that have been asked and not answered."""
+        return len(self._correlation) + len(self._waiting)
+
+    def ask(self, asked: Asked) -> None:
+        assert self.state is not State.CLOSED, "asked over a connection that is closed"
+        self._waiting.append(asked)
+        self._watch_deadline(asked.due_s)
+        if self.state is State.OPEN:
+            self._send_waiting()
+
+    def close(self, reason: str) -> None:
+        """What waits or is in flight fails, after the owner knows that the connection is no more."""
+        if self.state is State.CLOSED:
+            return
+        self._let_go()
+        unanswered = [*self._correlation.take_unanswered(), *self._waiting]
+        self._waiting.clear()
+        self._on_closed(self, reason)
+        for asked in unanswered:
+            asked.fail(ErrorCode.NETWORK_EXCEPTION)
+
+    def forget(self) -> None:
+        """Closes without a word to anyone: the node stops."""
+        if self.state is not State.CLOSED:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self.state = State.CLOSED
+        self._setup_timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._dialling is not None:
+            self._dialling.cancel()
+            self._dialling = None
+        if self._transport is not None:
+            self._transport.close()
+        self._frames.clear()
+        self._unsent.clear()
+
+    # Coming up
+
+    def _on_connected(self, transport: Transport) -> None:
+        self._dialling = None
+        self._transport = transport
+        self.state = State.GREETING
+        transport.watch(self, reading=True, writing=False)
+        self._send([self._question.encoded()])
+
+    def _on_setup_timeout(self) -> None:
+        self.close(f"{self.address} cannot be reached in {self._settings.setup_timeout_ms} ms")
+
+    def _on_greeting(self, frame: Buffer) -> None:
+        served = self._question.on_frame(frame)
+        if served is None:
+            self._send([self._question.encoded()])
+            return
+        self._served = served
+        self.state = State.OPEN
+        self.was_open = True
+        self._setup_timer.cancel()
+        self._send_waiting()
+
+    # Requests out
+
+    def _send_waiting(self) -> None:
+        parts: list[Any] = []
+        refused: list[Asked] = []
+        while self._waiting:
+            asked = self._waiting.popleft()
+            if asked.is_over:
+                continue
+            version = version_for(self._served, asked.request._schema.api_key, asked.version)
+            try:
+                if version is None:
+                    refused.append(asked)
+                else:
+                    parts += self._correlation.ask(asked.request, version, asked)
+            except LocalProtocolError:  # a field that the older version has no place for
+                refused.append(asked)
+        if parts:
+            self._send(parts)
+        for asked in refused:
+            asked.fail(ErrorCode.UNSUPPORTED_VERSION)
+
+    def _send(self, parts: list[Any]) -> None:
+        had_room = not self._unsent
+        self._unsent.extend(parts)
+        if had_room:
+            self.on_writable()
+
+    def on_writable(self) -> None:
+        transport = self._transport
+        if transport is None or self.state is State.CLOSED:
+            return
+        unsent = self._unsent
+        try:
+            while unsent:
+                parts = [unsent[index] for index in range(min(len(unsent), _MOST_PARTS))]
+                if self._drop_sent(transport.send_parts(parts, more=False), parts):
+                    break
+        except BlockingIOError:
+            pass
+        except OSError as problem:
+            self._lose(problem)
+            return
+        transport.watch(self, reading=True, writing=bool(unsent))
+
+    def _drop_sent(self, sent: int, parts: list[Buffer]) -> bool:
+        """Returns whether something of these parts was not taken."""
+        for part in parts:
+            if sent < len(part):
+                self._unsent[0] = memoryview(part)[sent:]
+                return True
+            sent -= len(part)
+            self._unsent.popleft()
+        return False
+
+    # Responses in
+
+    def on_readable(self) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        try:
+            while self.state is not State.CLOSED:
+                if self._frames.has_begun:
+                    with self._frames.room() as room:
+                        size = len(room)
+                        count = transport.receive_into(room)
+                    if count:
+                        self._frames.fill(count, self._on_frame)
+                else:
+                    size = len(self._scratch)
+                    count = transport.receive_into(self._scratch)
+                    if count:
+                        self._frames.take(self._scratch[:count], self._on_scratch_frame)
+                if not count:
+                    self.close(f"{self.address} has closed the connection")
+                elif count < size:
+                    return
+        except BlockingIOError:
+            pass
+        except OSError as problem:
+            self._lose(problem)
+        except ProtocolError as problem:
+            self.close(f"{self.address} broke the protocol: {problem}")
+        except Exception:
+            # A bug in what a response set in motion. The frames behind it are lost, so nothing more can be read here.
+            self.close(f"a response of {self.address} could not be handled")
+            raise
+
+    def _on_scratch_frame(self, frame: memoryview) -> bool:
+        """What is in the scratch buffer is overwritten by what comes next, and a response may be kept."""
+        return self._on_frame(memoryview(bytes(frame)))
+
+    def _on_frame(self, frame: memoryview) -> bool:
+        if self.state is State.GREETING:
+            self._on_greeting(frame)
+        elif self.state is State.OPEN:
+            asked, response = self._correlation.on_frame(frame)
+            asked.answer(response)
+        return self.state is not State.CLOSED
+
+    # What goes wrong
+
+    def _watch_deadline(self, due_s: float) -> None:
+        """One timer stands for all requests, at the earliest deadline; it looks again when it fires."""
+        if due_s < self._timer_due_s:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_due_s = due_s
+            self._timer = self._timers.after(max(due_s - self._timers.now_s(), 0), self._on_deadline)
+
+    def _on_deadline(self) -> None:
+        self._timer_due_s = _NEVER
+        now_s = self._timers.now_s() + _SLACK_S
+        in_flight = self._correlation.in_flight()
+        late = [asked for asked in (*in_flight, *self._waiting) if asked.due_s <= now_s]
+        last_s = self._settings.request_timeout_ms / 1000
+        is_dead = False
+        for asked in late:
+            is_dead = is_dead or (asked.asked_s + last_s <= now_s and asked in in_flight)
+            asked.due_s = max(asked.asked_s + last_s, now_s + _SLACK_S)
+        self._waiting = deque(asked for asked in self._waiting if asked not in late)
+        if not is_dead:
+            for asked in (*in_flight, *self._waiting):
+                self._watch_deadline(asked.due_s)
+        for asked in late:
+            asked.fail(ErrorCode.REQUEST_TIMED_OUT)
+        if is_dead:
+            self.close(f"{self.address} does not answer")
+
+    def _lose(self, problem: OSError) -> None:
+        self.close(f"the connection to {self.address} broke: {problem.strerror or problem}")
