@@ -39,6 +39,9 @@ T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
+Attempt = Callable[[list[K]], Awaitable[Mapping[K, Outcome[V]]]]
+"""Asks for some items of a call once, and tells the outcome of each of them."""
+
 _CONTROLLERS: Final = 2
 """DescribeCluster's endpoint type."""
 UNKNOWN_TOPIC_PATIENCE_S: Final = 5.0
@@ -107,6 +110,26 @@ class Asking:
 
         return await self.until_answered(attempt, deadline)
 
+    async def every_broker(self, request: Ask, deadline: Deadline) -> dict[int, Any]:
+        """Asked of all brokers side by side, each until it is answered. Raises the error of any of them."""
+
+        async def ask(node_id: int) -> Any:
+            async def attempt() -> Any:
+                await self.know(node_id, deadline)
+                response = await self.once(node_id, request, deadline)
+                if response.error_code:
+                    raise error_for(response.error_code)
+                return response
+
+            return await self.until_answered(attempt, deadline)
+
+        node_ids = await self.brokers(deadline)
+        answers = await self.together(ask(node_id) for node_id in node_ids)
+        for answer in answers:
+            if isinstance(answer, KafkaError):
+                raise answer
+        return dict(zip(node_ids, answers, strict=True))
+
     async def once(
         self, node_id: int, request: Ask, deadline: Deadline, *, api: ApiKey | None = None, newest: int | None = None
     ) -> Any:
@@ -154,7 +177,7 @@ class Asking:
         self,
         call: str,
         items: Iterable[K],
-        attempt: Callable[[list[K]], Awaitable[Mapping[K, Outcome[V]]]],
+        attempt: Attempt[K, V],
         deadline: Deadline,
         *,
         may_pass: Callable[[KafkaError], bool] | None = None,

@@ -5,7 +5,8 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ottla.client.admin.asking import Asking, never
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.known_values import numbered
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.admin.routing import spread
 from ottla.client.errors import InvalidRequest, KafkaError, UnknownTopicOrPartition, error_for
 from ottla.wire import messages
@@ -176,10 +177,7 @@ async def incremental_alter_configs(
             validate_only=validate_only,
         )
         response = await asking.broker(node_id, made, deadline)
-        return {
-            _resource(one): error_for(one.error_code, one.error_message) if one.error_code else None
-            for one in response.responses
-        }
+        return {_resource(one): failure(one) for one in response.responses}
 
     async def attempt(left: list[ConfigResource]) -> dict[ConfigResource, Outcome[None]]:
         nodes = {resource: _node_of(asking, resource) for resource in left}
@@ -249,7 +247,7 @@ def _described(told: Any) -> Outcome[dict[str, ConfigEntry]]:
             one.is_sensitive,
             one.read_only,
             tuple(ConfigSynonym(synonym.name, synonym.value, _source(synonym.source)) for synonym in one.synonyms),
-            ConfigType(one.config_type) if one.config_type in set(ConfigType) else ConfigType.UNKNOWN,
+            numbered(ConfigType, one.config_type, ConfigType.UNKNOWN),
             one.documentation,
         )
         for one in told.configs
@@ -257,7 +255,7 @@ def _described(told: Any) -> Outcome[dict[str, ConfigEntry]]:
 
 
 def _source(number: int) -> ConfigSource:
-    return ConfigSource(number) if number in set(ConfigSource) else ConfigSource.UNKNOWN
+    return numbered(ConfigSource, number, ConfigSource.UNKNOWN)
 
 
 def _is_not_about_the_resource(error: KafkaError) -> bool:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, Deadline
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.admin.routing import by_topic, spread
 from ottla.client.errors import (
     KafkaError,
@@ -86,7 +86,7 @@ async def _directories(
 
 def _directory(told: Any) -> LogDir:
     return LogDir(
-        error_for(told.error_code) if told.error_code else None,
+        failure(told),
         {
             TopicPartition(topic.name, one.partition_index): LogDirReplica(
                 one.partition_size, one.offset_lag, one.is_future_key
@@ -157,9 +157,7 @@ async def alter_replica_log_dirs(
         )
         response = await asking.broker(node_id, made, deadline)
         return {
-            TopicPartitionReplica(topic.topic_name, one.partition_index, node_id): (
-                error_for(one.error_code) if one.error_code else None
-            )
+            TopicPartitionReplica(topic.topic_name, one.partition_index, node_id): failure(one)
             for topic in response.results
             for one in topic.partitions
         }

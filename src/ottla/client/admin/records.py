@@ -88,10 +88,7 @@ async def list_offsets(
             for one in topic.partitions
         }
 
-    async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[ListedOffset]]:
-        return await by_leader(asking, left, ask, deadline)
-
-    return await asking.each("list_offsets", wanted, attempt, deadline)
+    return await asking.each("list_offsets", wanted, by_leader(asking, ask, deadline), deadline)
 
 
 def _listed(told: Any) -> Outcome[ListedOffset]:
@@ -139,7 +136,4 @@ async def delete_records(
             for one in topic.partitions
         }
 
-    async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[int]]:
-        return await by_leader(asking, left, ask, deadline)
-
-    return await asking.each("delete_records", wanted, attempt, deadline)
+    return await asking.each("delete_records", wanted, by_leader(asking, ask, deadline), deadline)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, is_throttled
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.admin.routing import by_topic
 from ottla.client.errors import error_for
 from ottla.wire import messages
@@ -55,7 +55,7 @@ async def elect_leaders(
         if response.error_code:
             raise error_for(response.error_code)
         return {
-            TopicPartition(topic.topic, one.partition_id): _nothing(one)
+            TopicPartition(topic.topic, one.partition_id): failure(one)
             for topic in response.replica_election_results
             for one in topic.partition_result
         }
@@ -100,7 +100,7 @@ async def alter_partition_reassignments(
         if response.error_code:
             raise error_for(response.error_code, response.error_message)
         return {
-            TopicPartition(topic.name, one.partition_index): _nothing(one)
+            TopicPartition(topic.name, one.partition_index): failure(one)
             for topic in response.responses
             for one in topic.partitions
         }
@@ -131,7 +131,3 @@ async def list_partition_reassignments(
         for topic in response.topics
         for one in topic.partitions
     }
-
-
-def _nothing(told: Any) -> Outcome[None]:
-    return error_for(told.error_code, told.error_message) if told.error_code else None

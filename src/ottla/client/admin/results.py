@@ -11,14 +11,19 @@ fail silently.
 
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from ottla.client.errors import KafkaError
+from ottla.client.errors import KafkaError, error_for
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 Outcome: TypeAlias = V | KafkaError
+
+
+def failure(told: Any) -> KafkaError | None:
+    """The error that this part of a response tells of, if it does."""
+    return error_for(told.error_code, getattr(told, "error_message", None)) if told.error_code else None
 
 
 class UnnoticedErrors(UserWarning):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.asking import Asking, Deadline
+from ottla.client.admin.asking import Asking, Attempt, Deadline
 from ottla.client.admin.results import Outcome
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import KafkaError, LeaderNotAvailable, UnknownTopicOrPartition, error_for
@@ -40,16 +40,22 @@ async def spread(asking: Asking, nodes: Mapping[K, Outcome[int]], ask: AskNode[K
     return outcomes
 
 
-async def by_leader(
-    asking: Asking, partitions: list[TopicPartition], ask: AskNode[TopicPartition, V], deadline: Deadline
-) -> dict[TopicPartition, Outcome[V]]:
-    return await spread(asking, await leaders(asking, partitions, deadline), ask)
+def by_leader(asking: Asking, ask: AskNode[TopicPartition, V], deadline: Deadline) -> Attempt[TopicPartition, V]:
+    """For `Asking.each`: an attempt asks the leader of each partition."""
+
+    async def attempt(partitions: list[TopicPartition]) -> dict[TopicPartition, Outcome[V]]:
+        return await spread(asking, await leaders(asking, partitions, deadline), ask)
+
+    return attempt
 
 
-async def by_coordinator(
-    asking: Asking, kind: CoordinatorKind, keys: list[str], ask: AskNode[str, V], deadline: Deadline
-) -> dict[str, Outcome[V]]:
-    return await spread(asking, await coordinators(asking, kind, keys, deadline), ask)
+def by_coordinator(asking: Asking, kind: CoordinatorKind, ask: AskNode[str, V], deadline: Deadline) -> Attempt[str, V]:
+    """For `Asking.each`: an attempt asks the coordinator of each group or transactional id."""
+
+    async def attempt(keys: list[str]) -> dict[str, Outcome[V]]:
+        return await spread(asking, await coordinators(asking, kind, keys, deadline), ask)
+
+    return attempt
 
 
 async def leaders(

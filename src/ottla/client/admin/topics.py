@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ottla.base.ids import ZERO_UUID, Uuid, parse_uuid, uuid_text
 from ottla.client.admin.asking import Asking, Deadline, is_throttled, never
 from ottla.client.admin.operations import Operations, operations
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.errors import (
     InvalidTopic,
     KafkaError,
@@ -162,7 +162,7 @@ async def delete_topics(
             return made
 
         response = await asking.controller(request, deadline, api=ApiKey.DELETE_TOPICS)
-        return {one.name: _nothing(one) for one in response.responses}
+        return {one.name: failure(one) for one in response.responses}
 
     may_pass = is_throttled if retry_on_quota else never
     return await asking.each("delete_topics", names, attempt, deadline, may_pass=may_pass)
@@ -178,7 +178,7 @@ async def delete_topics_by_id(
         states = [messages.DeleteTopicsRequest.DeleteTopicState(topic_id=parse_uuid(topic_id)) for topic_id in left]
         request = messages.DeleteTopicsRequest(topics=states, timeout_ms=asking.server_timeout_ms(deadline))
         response = await asking.controller(request, deadline)
-        return {uuid_text(one.topic_id): _nothing(one) for one in response.responses}
+        return {uuid_text(one.topic_id): failure(one) for one in response.responses}
 
     may_pass = is_throttled if retry_on_quota else never
     return await asking.each("delete_topics_by_id", topic_ids, attempt, deadline, may_pass=may_pass)
@@ -261,7 +261,7 @@ async def create_partitions(
             validate_only=validate_only,
         )
         response = await asking.controller(request, deadline)
-        return {one.name: _nothing(one) for one in response.results}
+        return {one.name: failure(one) for one in response.results}
 
     may_pass = is_throttled if retry_on_quota else never
     return await asking.each("create_partitions", wanted, attempt, deadline, may_pass=may_pass)
@@ -357,7 +357,3 @@ def _is_moving(error: KafkaError) -> bool:
 
 def _known_id(topic_id: Uuid) -> str | None:
     return None if topic_id == ZERO_UUID else uuid_text(topic_id)
-
-
-def _nothing(told: Any) -> Outcome[None]:
-    return error_for(told.error_code, told.error_message) if told.error_code else None

@@ -1,13 +1,13 @@
 """Producers and transactions: who writes, what is open, and ending what hangs (KIP-664)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking
-from ottla.client.admin.groups.listing import named
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.known_values import named
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.admin.routing import by_coordinator, by_leader, by_topic, spread
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import KafkaError, NotLeaderOrFollower, error_for
@@ -95,10 +95,10 @@ async def describe_producers(
             for one in topic.partitions
         }
 
-    async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[tuple[ProducerState, ...]]]:
+    async def attempt(left: list[TopicPartition]) -> Mapping[TopicPartition, Outcome[tuple[ProducerState, ...]]]:
         if broker_id is not None:
             return await spread(asking, dict.fromkeys(left, broker_id), ask)
-        return await by_leader(asking, left, ask, deadline)
+        return await by_leader(asking, ask, deadline)(left)
 
     def may_pass(error: KafkaError) -> bool:
         # A broker that is named and does not hold the partition will not come to hold it by waiting.
@@ -135,10 +135,12 @@ async def describe_transactions(
         response = await asking.once(node_id, request, deadline)
         return {one.transactional_id: _transaction(node_id, one) for one in response.transaction_states}
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[TransactionDescription]]:
-        return await by_coordinator(asking, CoordinatorKind.TRANSACTION, left, ask, deadline)
-
-    return await asking.each("describe_transactions", transactional_ids, attempt, deadline)
+    return await asking.each(
+        "describe_transactions",
+        transactional_ids,
+        by_coordinator(asking, CoordinatorKind.TRANSACTION, ask, deadline),
+        deadline,
+    )
 
 
 def _transaction(coordinator_id: int, told: Any) -> Outcome[TransactionDescription]:
@@ -173,29 +175,16 @@ async def list_transactions(
         transactional_id_pattern=transactional_id_pattern,
     )
 
-    async def ask(node_id: int) -> list[TransactionListing]:
-        async def attempt() -> list[TransactionListing]:
-            await asking.know(node_id, deadline)
-            response = await asking.once(node_id, request, deadline)
-            if response.error_code:
-                raise error_for(response.error_code)
-            return [
-                TransactionListing(
-                    one.transactional_id,
-                    one.producer_id,
-                    named(TransactionState, one.transaction_state, TransactionState.UNKNOWN),
-                    node_id,
-                )
-                for one in response.transaction_states
-            ]
-
-        return await asking.until_answered(attempt, deadline)
-
-    listings: list[TransactionListing] = []
-    for answer in await asking.together(ask(node_id) for node_id in await asking.brokers(deadline)):
-        if isinstance(answer, KafkaError):
-            raise answer
-        listings += answer
+    listings = (
+        TransactionListing(
+            one.transactional_id,
+            one.producer_id,
+            named(TransactionState, one.transaction_state, TransactionState.UNKNOWN),
+            node_id,
+        )
+        for node_id, response in (await asking.every_broker(request, deadline)).items()
+        for one in response.transaction_states
+    )
     return sorted(listings, key=lambda one: one.transactional_id)
 
 
@@ -215,16 +204,13 @@ async def abort_transaction(asking: Asking, spec: AbortTransaction, *, timeout_m
     async def ask(node_id: int, _: list[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
         response = await asking.once(node_id, request(markers=[marker]), deadline)
         return {
-            TopicPartition(topic.name, one.partition_index): error_for(one.error_code) if one.error_code else None
+            TopicPartition(topic.name, one.partition_index): failure(one)
             for told in response.markers
             for topic in told.topics
             for one in topic.partitions
         }
 
-    async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
-        return await by_leader(asking, left, ask, deadline)
-
-    (await asking.each("abort_transaction", [partition], attempt, deadline)).raise_first()
+    (await asking.each("abort_transaction", [partition], by_leader(asking, ask, deadline), deadline)).raise_first()
 
 
 async def fence_producers(
@@ -243,10 +229,12 @@ async def fence_producers(
         )
         return {one: _fenced(answer) for one, answer in zip(left, answers, strict=True)}
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[ProducerIdAndEpoch]]:
-        return await by_coordinator(asking, CoordinatorKind.TRANSACTION, left, ask, deadline)
-
-    return await asking.each("fence_producers", transactional_ids, attempt, deadline)
+    return await asking.each(
+        "fence_producers",
+        transactional_ids,
+        by_coordinator(asking, CoordinatorKind.TRANSACTION, ask, deadline),
+        deadline,
+    )
 
 
 def _fenced(told: Any) -> Outcome[ProducerIdAndEpoch]:

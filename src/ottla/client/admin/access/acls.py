@@ -5,8 +5,9 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ottla.client.admin.asking import Asking, is_throttled
+from ottla.client.admin.known_values import numbered
 from ottla.client.admin.operations import AclOperation
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.errors import KafkaError, error_for
 from ottla.wire import messages
 
@@ -115,10 +116,7 @@ async def create_acls(
         )
         response = await asking.controller(request, deadline)
         # The answers are in the order of the rules, and name none of them.
-        return {
-            binding: error_for(told.error_code, told.error_message) if told.error_code else None
-            for binding, told in zip(left, response.results, strict=False)
-        }
+        return {binding: failure(told) for binding, told in zip(left, response.results, strict=False)}
 
     return await asking.each("create_acls", bindings, attempt, deadline, may_pass=is_throttled)
 
@@ -154,19 +152,16 @@ async def delete_acls(
 def _deleted(told: Any) -> Outcome[tuple[DeletedAcl, ...]]:
     if told.error_code:
         return error_for(told.error_code, told.error_message)
-    return tuple(
-        DeletedAcl(_binding(one, one), error_for(one.error_code, one.error_message) if one.error_code else None)
-        for one in told.matching_acls
-    )
+    return tuple(DeletedAcl(_binding(one, one), failure(one)) for one in told.matching_acls)
 
 
 def _binding(resource: Any, rule: Any) -> AclBinding:
     return AclBinding(
-        AclResourceType(resource.resource_type if resource.resource_type in set(AclResourceType) else 0),
+        numbered(AclResourceType, resource.resource_type, AclResourceType.UNKNOWN),
         resource.resource_name,
         rule.principal,
-        AclOperation(rule.operation if rule.operation in set(AclOperation) else 0),
-        AclPermission(rule.permission_type if rule.permission_type in set(AclPermission) else 0),
-        PatternType(resource.pattern_type if resource.pattern_type in set(PatternType) else 0),
+        numbered(AclOperation, rule.operation, AclOperation.UNKNOWN),
+        numbered(AclPermission, rule.permission_type, AclPermission.UNKNOWN),
+        numbered(PatternType, resource.pattern_type, PatternType.UNKNOWN),
         rule.host,
     )

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from ottla.client.admin.asking import Asking, never
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.errors import error_for
 from ottla.wire import messages
 
@@ -97,10 +97,6 @@ async def alter_client_quotas(
         told = {
             frozenset((one.entity_type, one.entity_name) for one in entry.entity): entry for entry in response.entries
         }
-        return {
-            entity: error_for(entry.error_code, entry.error_message) if entry.error_code else None
-            for entity in left
-            if (entry := told.get(frozenset(entity.parts))) is not None
-        }
+        return {entity: failure(entry) for entity in left if (entry := told.get(frozenset(entity.parts))) is not None}
 
     return await asking.each("alter_client_quotas", changes, attempt, deadline, may_pass=never)

@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ottla.client.admin.asking import Asking, never
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.errors import error_for
 from ottla.config.values import Password as Password
 from ottla.wire import messages
@@ -81,10 +81,7 @@ async def alter_user_scram_credentials(
                 deletion = messages.AlterUserScramCredentialsRequest.ScramCredentialDeletion
                 request.deletions.append(deletion(name=change.user, mechanism=change.mechanism))
         response = await asking.controller(request, deadline)
-        return {
-            one.user: error_for(one.error_code, one.error_message) if one.error_code else None
-            for one in response.results
-        }
+        return {one.user: failure(one) for one in response.results}
 
     users = [change.user for change in wanted]
     return await asking.each("alter_user_scram_credentials", users, attempt, deadline, may_pass=never)

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from ottla.base.errors import ProtocolError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, Deadline
-from ottla.client.admin.groups.listing import CONSUMER_PROTOCOL, GroupState, GroupType, named
+from ottla.client.admin.groups.listing import CONSUMER_PROTOCOL, GroupState, GroupType
+from ottla.client.admin.known_values import named
 from ottla.client.admin.operations import Operations, operations
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.admin.routing import by_coordinator
@@ -76,10 +77,9 @@ async def describe_consumer_groups(
             found.update((group_id, _as_consumers(outcome)) for group_id, outcome in classic.items())
         return found
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[ConsumerGroupDescription]]:
-        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
-
-    return await asking.each("describe_consumer_groups", group_ids, attempt, deadline)
+    return await asking.each(
+        "describe_consumer_groups", group_ids, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
+    )
 
 
 async def describe_classic_groups(
@@ -95,10 +95,9 @@ async def describe_classic_groups(
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ClassicGroupDescription]]:
         return await _classic_protocol(asking, node_id, left, include_authorized_operations, deadline)
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[ClassicGroupDescription]]:
-        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
-
-    return await asking.each("describe_classic_groups", group_ids, attempt, deadline)
+    return await asking.each(
+        "describe_classic_groups", group_ids, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
+    )
 
 
 async def _new_protocol(

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ottla.client.admin.asking import Asking
-from ottla.client.errors import KafkaError, error_for
+from ottla.client.admin.known_values import named
 from ottla.wire import messages
 
 
@@ -47,13 +47,6 @@ class GroupListing(NamedTuple):
 
 CONSUMER_PROTOCOL = "consumer"
 
-EnumT = TypeVar("EnumT", bound=Enum)
-
-
-def named(names: type[EnumT], text: str, otherwise: EnumT) -> EnumT:
-    """A broker may be newer than this client and know more names."""
-    return next((one for one in names if str(one.value).lower() == text.lower()), otherwise)
-
 
 async def list_groups(
     asking: Asking,
@@ -69,31 +62,19 @@ async def list_groups(
         states_filter=[state.value for state in states], types_filter=[type.value.lower() for type in types]
     )
 
-    async def ask(node_id: int) -> list[GroupListing]:
-        async def attempt() -> list[GroupListing]:
-            await asking.know(node_id, deadline)
-            response = await asking.once(node_id, request, deadline)
-            if response.error_code:
-                raise error_for(response.error_code)
-            return [
-                GroupListing(
-                    one.group_id,
-                    named(GroupType, one.group_type, GroupType.UNKNOWN),
-                    one.protocol_type,
-                    named(GroupState, one.group_state, GroupState.UNKNOWN),
-                )
-                for one in response.groups
-            ]
-
-        return await asking.until_answered(attempt, deadline)
-
-    answers = await asking.together(ask(node_id) for node_id in await asking.brokers(deadline))
     wanted = None if protocols is None else set(protocols)
-    groups: dict[str, GroupListing] = {}  # a group that moves meanwhile may be told of twice
-    for answer in answers:
-        if isinstance(answer, KafkaError):
-            raise answer
-        groups.update((one.group_id, one) for one in answer if wanted is None or one.protocol in wanted)
+    # By id, because a group that moves meanwhile may be told of twice.
+    groups = {
+        one.group_id: GroupListing(
+            one.group_id,
+            named(GroupType, one.group_type, GroupType.UNKNOWN),
+            one.protocol_type,
+            named(GroupState, one.group_state, GroupState.UNKNOWN),
+        )
+        for response in (await asking.every_broker(request, deadline)).values()
+        for one in response.groups
+        if wanted is None or one.protocol_type in wanted
+    }
     return sorted(groups.values(), key=lambda one: one.group_id)
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, Deadline, is_about_the_coordinator
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.admin.routing import ask_coordinator, by_coordinator, by_topic
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import KafkaError, error_for
@@ -19,11 +19,19 @@ _NEWEST_WITH_NAMES: Final = 9
 """From version 10 on topics go by their ids, which would have to be asked for first."""
 
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
+Groups = str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None]
+"""One group, several, or several with the partitions that are meant of each; None for all."""
+
+
+def asked_for(groups: Groups) -> dict[str, list[TopicPartition] | None]:
+    if isinstance(groups, Mapping):
+        return {group: None if of is None else [TopicPartition(*one) for one in of] for group, of in groups.items()}
+    return dict.fromkeys([groups] if isinstance(groups, str) else groups)
 
 
 async def list_consumer_group_offsets(
     asking: Asking,
-    groups: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
+    groups: Groups,
     *,
     require_stable: bool = False,
     timeout_ms: float | None = None,
@@ -32,11 +40,7 @@ async def list_consumer_group_offsets(
 
     With `require_stable`, an offset that an open transaction may still change is waited for (KIP-447).
     """
-    wanted: dict[str, list[TopicPartition] | None]
-    if isinstance(groups, Mapping):
-        wanted = {group: None if of is None else [TopicPartition(*one) for one in of] for group, of in groups.items()}
-    else:
-        wanted = dict.fromkeys([groups] if isinstance(groups, str) else groups)
+    wanted = asked_for(groups)
     deadline = asking.deadline(timeout_ms)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[Committed]]:
@@ -50,10 +54,9 @@ async def list_consumer_group_offsets(
         )
         return dict(zip(left, answers, strict=True))
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[Committed]]:
-        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
-
-    return await asking.each("list_consumer_group_offsets", wanted, attempt, deadline)
+    return await asking.each(
+        "list_consumer_group_offsets", wanted, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
+    )
 
 
 async def _fetch_many(
@@ -195,7 +198,7 @@ async def _ask(asking: Asking, group_id: str, request: Message, deadline: Deadli
 
 def _by_partition(response: Any) -> dict[TopicPartition, Outcome[None]]:
     return {
-        TopicPartition(topic.name, one.partition_index): error_for(one.error_code) if one.error_code else None
+        TopicPartition(topic.name, one.partition_index): failure(one)
         for topic in response.topics
         for one in topic.partitions
     }

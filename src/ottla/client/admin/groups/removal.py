@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.groups.describing import describe_consumer_groups
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.admin.routing import ask_coordinator, by_coordinator
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import error_for
@@ -27,12 +27,11 @@ async def delete_groups(
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[None]]:
         response = await asking.once(node_id, messages.DeleteGroupsRequest(groups_names=left), deadline)
-        return {one.group_id: error_for(one.error_code) if one.error_code else None for one in response.results}
+        return {one.group_id: failure(one) for one in response.results}
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[None]]:
-        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
-
-    return await asking.each("delete_groups", group_ids, attempt, deadline)
+    return await asking.each(
+        "delete_groups", group_ids, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
+    )
 
 
 async def remove_members_from_consumer_group(

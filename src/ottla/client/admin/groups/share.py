@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, is_about_the_coordinator
 from ottla.client.admin.groups.describing import assigned
-from ottla.client.admin.groups.listing import GroupState, named
+from ottla.client.admin.groups.listing import GroupState
+from ottla.client.admin.groups.offsets import Groups, asked_for
+from ottla.client.admin.known_values import named
 from ottla.client.admin.operations import Operations, operations
-from ottla.client.admin.results import Outcome, Results
+from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.admin.routing import ask_coordinator, by_coordinator, by_topic
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import error_for
@@ -64,10 +66,9 @@ async def describe_share_groups(
         coordinator = asking.cluster.view.brokers[node_id]
         return {one.group_id: _share_group(one, coordinator) for one in response.groups}
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[ShareGroupDescription]]:
-        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
-
-    return await asking.each("describe_share_groups", group_ids, attempt, deadline)
+    return await asking.each(
+        "describe_share_groups", group_ids, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
+    )
 
 
 def _share_group(told: Any, coordinator: Broker) -> Outcome[ShareGroupDescription]:
@@ -99,16 +100,12 @@ def _share_group(told: Any, coordinator: Broker) -> Outcome[ShareGroupDescriptio
 
 async def list_share_group_offsets(
     asking: Asking,
-    groups: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
+    groups: Groups,
     *,
     timeout_ms: float | None = None,
 ) -> Results[str, dict[TopicPartition, SharePartitionOffset | None]]:
     """The start offsets of each group: of all its partitions, or of those that a mapping names, None where none is."""
-    wanted: dict[str, list[TopicPartition] | None]
-    if isinstance(groups, Mapping):
-        wanted = {group: None if of is None else [TopicPartition(*one) for one in of] for group, of in groups.items()}
-    else:
-        wanted = dict.fromkeys([groups] if isinstance(groups, str) else groups)
+    wanted = asked_for(groups)
     deadline = asking.deadline(timeout_ms)
     request = messages.DescribeShareGroupOffsetsRequest
 
@@ -130,10 +127,9 @@ async def list_share_group_offsets(
         response = await asking.once(node_id, request(groups=list(map(of_group, left))), deadline)
         return {one.group_id: _start_offsets(one) for one in response.groups}
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[dict[TopicPartition, SharePartitionOffset | None]]]:
-        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
-
-    return await asking.each("list_share_group_offsets", wanted, attempt, deadline)
+    return await asking.each(
+        "list_share_group_offsets", wanted, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
+    )
 
 
 def _start_offsets(told: Any) -> Outcome[dict[TopicPartition, SharePartitionOffset | None]]:
@@ -176,9 +172,7 @@ async def alter_share_group_offsets(
         )
         response = await ask_coordinator(asking, CoordinatorKind.GROUP, group_id, made, deadline)
         return {
-            TopicPartition(topic.topic_name, one.partition_index): (
-                error_for(one.error_code, one.error_message) if one.error_code else None
-            )
+            TopicPartition(topic.topic_name, one.partition_index): failure(one)
             for topic in response.responses
             for one in topic.partitions
         }
@@ -198,9 +192,6 @@ async def delete_share_group_offsets(
             group_id=group_id, topics=[request.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in left]
         )
         response = await ask_coordinator(asking, CoordinatorKind.GROUP, group_id, made, deadline)
-        return {
-            one.topic_name: error_for(one.error_code, one.error_message) if one.error_code else None
-            for one in response.responses
-        }
+        return {one.topic_name: failure(one) for one in response.responses}
 
     return await asking.each("delete_share_group_offsets", topics, attempt, deadline, may_pass=is_about_the_coordinator)

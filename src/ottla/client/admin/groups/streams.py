@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ottla.client.admin.asking import Asking
-from ottla.client.admin.groups.listing import GroupState, named
+from ottla.client.admin.groups.listing import GroupState
+from ottla.client.admin.known_values import named
 from ottla.client.admin.operations import Operations, operations
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.admin.routing import by_coordinator
@@ -92,10 +93,9 @@ async def describe_streams_groups(
         coordinator = asking.cluster.view.brokers[node_id]
         return {one.group_id: _group(one, coordinator) for one in response.groups}
 
-    async def attempt(left: list[str]) -> dict[str, Outcome[StreamsGroupDescription]]:
-        return await by_coordinator(asking, CoordinatorKind.GROUP, left, ask, deadline)
-
-    return await asking.each("describe_streams_groups", group_ids, attempt, deadline)
+    return await asking.each(
+        "describe_streams_groups", group_ids, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
+    )
 
 
 def _group(told: Any, coordinator: Broker) -> Outcome[StreamsGroupDescription]:
