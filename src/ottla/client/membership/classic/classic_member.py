@@ -15,7 +15,7 @@ longer wanted (cooperative, KIP-429), in which case those that another member is
 known, and all join again. A member that has lost its generation has lost its partitions.
 """
 
-from collections.abc import Awaitable, Collection
+from collections.abc import Collection
 from enum import Enum
 
 from ottla.base.ids import TopicPartition
@@ -29,7 +29,7 @@ from ottla.client.membership.classic.classic_leader import ClassicLeader
 from ottla.client.membership.classic.classic_requests import join_request, leave_request, sync_request
 from ottla.client.membership.classic.consumer_protocol import PROTOCOL_TYPE, read_assignment
 from ottla.client.membership.group_coordinator import GroupCoordinator
-from ottla.client.membership.listening import done, in_order
+from ottla.client.membership.holdings import Holdings, in_order
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, MemberSettings, MembershipListener
 from ottla.client.membership.poll_deadline import PollDeadline
 from ottla.client.network.backoff import Backoff
@@ -77,15 +77,13 @@ class ClassicMember:
         self._is_subscribed = False
         self._topics: frozenset[str] = frozenset()
         self._joined_topics: frozenset[str] | None = None
-        self._owned: frozenset[TopicPartition] = frozenset()
+        self._holdings = Holdings(listener)
         self._identity = Identity(group_instance_id=settings.group_instance_id)
         self._state = State.UNJOINED
         self._reason: str | None = ""
         """Why to join, if that is to be done."""
         self._is_running = False
         self._run_number = 0
-        self._telling: Promise[None] = Promise.resolved(None)
-        """What the listener was last asked to do."""
         self._woken: Promise[None] = Promise()
 
     @property
@@ -94,7 +92,7 @@ class ClassicMember:
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        return self._owned
+        return self._holdings.owned
 
     @property
     def is_rebalancing(self) -> bool:
@@ -184,11 +182,13 @@ class ClassicMember:
 
     async def _give_up_before_joining(self) -> None:
         if not self._is_member():
-            await self._lose(self._owned)
+            await self._holdings.lose()
         elif not self._is_cooperative:
-            await self._revoke(self._owned)
+            await self._holdings.revoke(self._holdings.owned)
         else:
-            await self._revoke(frozenset(owned for owned in self._owned if owned.topic not in self._topics))
+            await self._holdings.revoke(
+                frozenset(owned for owned in self._holdings.owned if owned.topic not in self._topics)
+            )
         self._leader.resign()
 
     def _is_member(self) -> bool:
@@ -198,7 +198,7 @@ class ClassicMember:
         topics = self._topics
         self._become(State.JOINING)
         request = join_request(
-            self._settings, self._identity, self._assignors, sorted(topics), self._owned, self._reason or ""
+            self._settings, self._identity, self._assignors, sorted(topics), self._holdings.owned, self._reason or ""
         )
         timeout_ms = max(self._settings.request_timeout_ms, self._settings.max_poll_interval_ms + _JOIN_LAPSE_MS)
         response: JoinGroupResponse = await self._coordinator.ask(request, timeout_ms)
@@ -272,29 +272,13 @@ class ClassicMember:
             self._reason = "received assignment does not match the current subscription"
             return
         identity = self._identity
-        if revoked := self._owned - assigned:
-            await self._revoke(revoked)
+        if revoked := self._holdings.owned - assigned:
+            await self._holdings.revoke(revoked)
             if run != self._run_number or identity != self._identity:
                 return
             self._reason = self._reason or "need to revoke partitions and re-join"
         self._assignor(protocol).on_assigned(in_order(assigned), identity.generation)
-        added = assigned - self._owned
-        self._owned = assigned
-        await self._tell(self._listener.on_assigned(in_order(added)))
-
-    async def _revoke(self, partitions: frozenset[TopicPartition]) -> None:
-        if partitions:
-            await self._tell(self._listener.on_revoked(in_order(partitions)))
-            self._owned -= partitions
-
-    async def _lose(self, partitions: frozenset[TopicPartition]) -> None:
-        if partitions:
-            await self._tell(self._listener.on_lost(in_order(partitions)))
-            self._owned -= partitions
-
-    async def _tell(self, told: Awaitable[None] | None) -> None:
-        self._telling = spawn(done(told))
-        await self._telling
+        await self._holdings.assign(assigned)
 
     # --- staying a member ---
 
@@ -357,11 +341,11 @@ class ClassicMember:
         self._run_number += 1
         self._is_running = self._is_subscribed = False
         self._wake()
-        await self._telling
+        await self._holdings.telling
         if self._is_member() and not was_rebalancing:
-            await self._revoke(self._owned)
+            await self._holdings.revoke(self._holdings.owned)
         else:
-            await self._lose(self._owned)
+            await self._holdings.lose()
         identity = self._identity
         self._stop()
         self._forget_generation(keeps_member_id=False)

@@ -13,7 +13,7 @@ Both end when their life is no longer the current one. A member that the coordin
 application has stopped polling, loses its partitions and begins a new life.
 """
 
-from collections.abc import Awaitable, Collection
+from collections.abc import Collection
 
 from ottla.base.ids import TopicPartition, random_uuid, uuid_text
 from ottla.client.cluster.cluster import Cluster
@@ -28,7 +28,7 @@ from ottla.client.membership.consumer.consumer_heartbeat import (
 )
 from ottla.client.membership.consumer.topic_names import TopicNames
 from ottla.client.membership.group_coordinator import GroupCoordinator
-from ottla.client.membership.listening import done, in_order
+from ottla.client.membership.holdings import Holdings
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, MemberSettings, MembershipListener
 from ottla.client.membership.poll_deadline import PollDeadline
 from ottla.client.network.backoff import Backoff
@@ -61,8 +61,7 @@ class ConsumerGroupMember:
         self._target: Share | None = None
         self._share: Share | None = None
         """What the coordinator is told that the member has."""
-        self._owned: frozenset[TopicPartition] = frozenset()
-        """What the listener has."""
+        self._holdings = Holdings(listener)
         self._is_subscribed = False
         self._is_running = False
         self._is_reconciling = False
@@ -70,8 +69,6 @@ class ConsumerGroupMember:
         self._has_news = False
         self._life = 0
         self._woken: Promise[None] = Promise()
-        self._telling: Promise[None] = Promise.resolved(None)
-        """What the listener was last asked to do."""
 
     @property
     def identity(self) -> Identity:
@@ -81,7 +78,7 @@ class ConsumerGroupMember:
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        return self._owned
+        return self._holdings.owned
 
     @property
     def is_rebalancing(self) -> bool:
@@ -134,8 +131,8 @@ class ConsumerGroupMember:
         self._world.start(self._run(self._life))
 
     async def _run(self, life: int) -> None:
-        await self._telling
-        await self._lose(self._owned)
+        await self._holdings.telling
+        await self._holdings.lose()
         while self._deadline.is_expired and life == self._life:
             self._woken = Promise()
             await self._woken
@@ -217,7 +214,7 @@ class ConsumerGroupMember:
             return
         if isinstance(problem, UnsupportedVersion):
             problem = UnsupportedVersion(f"group.protocol=consumer is not possible here, classic is: {problem.message}")
-        self._world.start(self._lose(self._owned))
+        self._world.start(self._holdings.lose())
         self._listener.on_failed(problem)
 
     def _stop(self) -> None:
@@ -257,30 +254,14 @@ class ConsumerGroupMember:
             for topic_id, numbers in share.items()
             for number in numbers
         )
-        await self._revoke(self._owned - wanted)
+        await self._holdings.revoke(self._holdings.owned - wanted)
         if not self._is_current(life):
             return
-        added = wanted - self._owned
-        self._owned = wanted
-        await self._tell(self._listener.on_assigned(in_order(added)))
+        await self._holdings.assign(wanted)
         if self._is_current(life):
             self._names.keep_only(share)
             self._share = share
             self._tell_news()
-
-    async def _revoke(self, partitions: frozenset[TopicPartition]) -> None:
-        if partitions:
-            await self._tell(self._listener.on_revoked(in_order(partitions)))
-            self._owned -= partitions
-
-    async def _lose(self, partitions: frozenset[TopicPartition]) -> None:
-        if partitions:
-            await self._tell(self._listener.on_lost(in_order(partitions)))
-            self._owned -= partitions
-
-    async def _tell(self, told: Awaitable[None] | None) -> None:
-        self._telling = spawn(done(told))
-        await self._telling
 
     # --- leaving ---
 
@@ -288,11 +269,11 @@ class ConsumerGroupMember:
         """Heartbeats go on until the partitions are given up."""
         self._is_subscribed = False
         self._is_leaving = True
-        await self._telling
+        await self._holdings.telling
         if self._epoch > JOINING_EPOCH:
-            await self._revoke(self._owned)
+            await self._holdings.revoke(self._holdings.owned)
         else:
-            await self._lose(self._owned)
+            await self._holdings.lose()
         was_running = self._is_running
         self._stop()
         if was_running:
