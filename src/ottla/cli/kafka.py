@@ -16,8 +16,8 @@ class Tool(NamedTuple):
 
 
 class Main(Protocol):
-    def __call__(self, arguments: list[str]) -> int:
-        """Runs a tool and returns its exit status."""
+    def __call__(self, arguments: list[str]) -> int | None:
+        """Runs a command; what it returns is the exit status, and None is success."""
         ...
 
 
@@ -61,9 +61,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(name: str, arguments: list[str]) -> int:
-    tool = cast(Main, import_module(TOOLS[name].module).main)
+    return run_module(TOOLS[name].module, arguments)
+
+
+def run_module(module: str, arguments: list[str]) -> int:
+    """Runs a command's `main`, and returns the exit status."""
+    command = cast(Main, import_module(module).main)
     try:
-        status = tool(arguments)
+        status = command(arguments) or 0
         sys.stdout.flush()
         return status
     except BrokenPipeError:

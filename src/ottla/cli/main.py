@@ -1,40 +1,26 @@
 """The `ottla` command. A sub-command's module is imported when it is asked for, so that every command starts fast."""
 
-import os
 import sys
-from importlib import import_module
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final
 
 from ottla import __version__
-from ottla.cli.kafka import TOOLS
-
-
-class Command(NamedTuple):
-    module: str
-    summary: str
-
-
-class Main(Protocol):
-    def __call__(self, arguments: list[str]) -> int | None:
-        """Runs a command; what it returns is the exit status, and None is success."""
-        ...
-
+from ottla.cli.kafka import TOOLS, Tool, run_module
 
 COMMANDS: Final = {
-    "start": Command("ottla.cli.start", "start a node: a broker and controller in this process"),
-    "demo": Command("ottla.cli.demo", "send a million records through a node that is killed half-way"),
-    "storage": Command("ottla.cli.storage", "format the directories of a node, or tell what they are"),
-    "dump-log": Command("ottla.cli.dump_log", "print what is in log segments, indexes, checkpoints and snapshots"),
-    "doctor": Command("ottla.cli.doctor.doctor", "look at what a node would start with, and say what to do about it"),
-    "tail": Command("ottla.cli.records.tail", "print the records of topics as they come"),
-    "produce": Command("ottla.cli.records.produce", "send lines or JSON records to a topic"),
-    "consume": Command("ottla.cli.records.consume", "write the records of a topic to a file, or as JSON lines"),
-    "copy": Command("ottla.cli.records.copy_command", "copy a topic, to another cluster too"),
-    "top": Command("ottla.cli.top.top", "show topics and groups of a cluster, live"),
-    "metadata-shell": Command("ottla.cli.metadata_shell.shell", "look around in the metadata of a cluster"),
-    "server-stop": Command("ottla.cli.server_stop", "ask the nodes of this machine to stop"),
-    "version": Command("ottla.cli.main", "print the version"),
-    **{name: Command(tool.module, tool.summary) for name, tool in TOOLS.items()},
+    "start": Tool("ottla.cli.start", "start a node: a broker and controller in this process"),
+    "demo": Tool("ottla.cli.demo", "send a million records through a node that is killed half-way"),
+    "storage": Tool("ottla.cli.storage", "format the directories of a node, or tell what they are"),
+    "dump-log": Tool("ottla.cli.dump_log", "print what is in log segments, indexes, checkpoints and snapshots"),
+    "doctor": Tool("ottla.cli.doctor.doctor", "look at what a node would start with, and say what to do about it"),
+    "tail": Tool("ottla.cli.records.tail", "print the records of topics as they come"),
+    "produce": Tool("ottla.cli.records.produce", "send lines or JSON records to a topic"),
+    "consume": Tool("ottla.cli.records.consume", "write the records of a topic to a file, or as JSON lines"),
+    "copy": Tool("ottla.cli.records.copy_command", "copy a topic, to another cluster too"),
+    "top": Tool("ottla.cli.top.top", "show topics and groups of a cluster, live"),
+    "metadata-shell": Tool("ottla.cli.metadata_shell.shell", "look around in the metadata of a cluster"),
+    "server-stop": Tool("ottla.cli.server_stop", "ask the nodes of this machine to stop"),
+    "version": Tool("ottla.cli.main", "print the version"),
+    **TOOLS,
 }
 
 BAD_USAGE: Final = 2
@@ -53,25 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"ottla {__version__}")
             return 0
         case [name, *rest] if name in COMMANDS:
-            return run(name, rest)
+            return run_module(COMMANDS[name].module, rest)
         case [name, *_]:
             print(unknown(name), file=sys.stderr)
             return BAD_USAGE
     raise AssertionError("a command line is a list of words")
-
-
-def run(name: str, rest: list[str]) -> int:
-    command = cast(Main, import_module(COMMANDS[name].module).main)
-    try:
-        status = command(rest) or 0
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:
-        # The reader, `head` perhaps, has seen enough. Python flushes once more at exit, to where nobody minds.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130
 
 
 def usage() -> str:

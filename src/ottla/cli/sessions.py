@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from ottla.cli.failures import Terse
 from ottla.cli.options.reading import Given
+from ottla.cli.warning_lines import print_warnings
 
 if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin
@@ -22,7 +21,7 @@ def open_admin(servers: str | None, *, controllers: str | None = None, config_fi
 
     Raises `ConfigError` for settings, and `OSError` for a file that cannot be read.
     """
-    warnings.showwarning = _show_warning
+    print_warnings("WARNING")
     from ottla.client.blocking.admin import Admin
 
     _check_addresses(controllers or servers or "")
@@ -33,7 +32,7 @@ def open_admin(servers: str | None, *, controllers: str | None = None, config_fi
 
 def admin_settings(servers: str | None, *, config_file: str | None = None) -> ClientSettings:
     """The same settings, for a tool that is closer to the brokers than an admin."""
-    warnings.showwarning = _show_warning
+    print_warnings("WARNING")
     from ottla.client.settings import read_settings, read_settings_file
     from ottla.config.scopes import Scope
 
@@ -52,7 +51,7 @@ def admin_of(given: Given) -> Admin:
 
 def open_producer(settings: Mapping[str, object]) -> Producer:
     """Raises `ConfigError` for settings that are none."""
-    warnings.showwarning = _show_warning
+    print_warnings("WARNING")
     from ottla.client.blocking.producer import Producer
 
     _check_addresses(str(settings.get("bootstrap.servers") or ""))
@@ -61,7 +60,7 @@ def open_producer(settings: Mapping[str, object]) -> Producer:
 
 def open_consumer(settings: Mapping[str, object]) -> Consumer:
     """Raises `ConfigError` for settings that are none."""
-    warnings.showwarning = _show_warning
+    print_warnings("WARNING")
     from ottla.client.blocking.consumer import Consumer
 
     _check_addresses(str(settings.get("bootstrap.servers") or ""))
@@ -80,15 +79,3 @@ def _check_addresses(text: str) -> None:
         except (OSError, UnicodeError):
             continue
     raise Terse(f"No resolvable bootstrap urls given in bootstrap.servers: {text}")
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """A line for people, who have no use for where in our code it was said."""
-    print(f"WARNING: {message}", file=file or sys.stderr)

@@ -16,11 +16,12 @@ from typing import NoReturn
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import Uuid, random_uuid, uuid_text
+from ottla.cli.feature_lines import dependencies, version_mapping
 from ottla.config.parse import Values, parse
 from ottla.config.properties import read_properties
 from ottla.config.scopes import Scope
 from ottla.log.disk import OsDisk
-from ottla.machines.metadata.image.features import FEATURES, METADATA_VERSION, METADATA_VERSIONS, default_level
+from ottla.machines.metadata.image.features import METADATA_VERSIONS
 from ottla.machines.raft.voters import VoterSet
 from ottla.node.clock import SystemClock, java_date
 from ottla.node.listeners import parse_listeners
@@ -176,41 +177,23 @@ def _controller_address(values: Values, name: str) -> tuple[str, int]:
 
 def run_version_mapping(options: Namespace) -> int:
     release = options.release_version or LATEST
-    level = parse_release(release)
-    print(f"{METADATA_VERSION}={level} ({release})")
-    for name in FEATURES:
-        if name != METADATA_VERSION:
-            print(f"{name}={default_level(name, level)}")
+    for line in version_mapping(parse_release(release), release):
+        print(line)
     return 0
 
 
 def run_feature_dependencies(options: Namespace) -> int:
     for text in options.feature:
-        print("\n".join(_dependencies(text)))
+        name, equals, number = text.partition("=")
+        if not equals:
+            raise StorageToolError(
+                f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')"
+            )
+        if not number.lstrip("-").isdecimal():
+            raise StorageToolError(f"Invalid version format: {number} for feature {name}")
+        for line in dependencies(name, int(number)):
+            print(line)
     return 0
-
-
-def _dependencies(text: str) -> list[str]:
-    name, equals, number = text.partition("=")
-    if not equals:
-        raise StorageToolError(
-            f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')"
-        )
-    if not number.lstrip("-").isdecimal():
-        raise StorageToolError(f"Invalid version format: {number} for feature {name}")
-    level = int(number)
-    if name == METADATA_VERSION:
-        if level not in METADATA_VERSIONS:
-            raise StorageToolError(f"Unknown metadata.version {level}")
-        return [f"{name}={level} ({METADATA_VERSIONS[level].name}) has no dependencies."]
-    if name not in FEATURES:
-        raise StorageToolError(f"Unknown feature: {name}")
-    if level not in FEATURES[name].supported:
-        raise StorageToolError(f"Feature level {level} is not supported for feature {name}")
-    needed = FEATURES[name].needs_metadata_version if level else 0
-    if not needed:
-        return [f"{name}={level} has no dependencies."]
-    return [f"{name}={level} requires:", f"    {METADATA_VERSION}={needed} ({METADATA_VERSIONS[needed].name})"]
 
 
 def run_random_uuid(_options: Namespace) -> int:

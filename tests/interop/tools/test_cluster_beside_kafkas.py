@@ -62,6 +62,7 @@ def test_a_wrong_command_line_is_told_alike(beside: Beside, command: str) -> Non
         "{at} disable",
         "version-mapping",
         "version-mapping --release-version 3.9-IV0",
+        "version-mapping --release-version 4.1.0",
         "version-mapping --release-version bad",
         "feature-dependencies --feature group.version=1",
         "feature-dependencies --feature transaction.version=2 --feature metadata.version=25",

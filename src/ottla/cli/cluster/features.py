@@ -114,20 +114,21 @@ def _downgrade_type(options: Namespace) -> UpgradeType:
 def _change(options: Namespace, verb: str, type: UpgradeType) -> int:
     from ottla.client.admin.feature_levels import FeatureUpdate, UpgradeType
     from ottla.machines.metadata.image.features import FEATURES, default_level
+    from ottla.node.storage.format_features import parse_level, parse_release
 
     if options.release_version and (options.metadata or options.feature):
         raise Terse("Can not specify `release-version` with other feature flags.")
     levels: dict[str, int] = {}
     if options.release_version:
-        metadata_version = _release(options.release_version)
+        metadata_version = parse_release(options.release_version)
         for name in FEATURES:
             level = default_level(name, metadata_version)
             if level or type is not UpgradeType.UPGRADE:
                 levels[name] = level
     if options.metadata:
         print(" `metadata` flag is deprecated and may be removed in a future release.")
-        levels[METADATA_VERSION] = _release(options.metadata)
-    for name, level in map(_name_and_level, options.feature or ()):
+        levels[METADATA_VERSION] = parse_release(options.metadata)
+    for name, level in map(parse_level, options.feature or ()):
         if name in levels:
             raise Terse(f"Feature {name} was specified more than once.")
         levels[name] = level
@@ -162,61 +163,21 @@ def _update(options: Namespace, verb: str, updates: dict[str, FeatureUpdate]) ->
 
 
 def _version_mapping(options: Namespace) -> int:
-    from ottla.machines.metadata.image.features import (
-        FEATURES,
-        LATEST_METADATA_VERSION,
-        METADATA_VERSIONS,
-        default_level,
-    )
+    from ottla.cli.feature_lines import version_mapping
+    from ottla.machines.metadata.image.features import LATEST_METADATA_VERSION
+    from ottla.node.storage.format_features import parse_release
 
-    version = _release(options.release_version) if options.release_version else LATEST_METADATA_VERSION
-    print(f"{METADATA_VERSION}={version} ({options.release_version or METADATA_VERSIONS[version].name})")
-    for name in FEATURES:
-        if name != METADATA_VERSION:
-            print(f"{name}={default_level(name, version)}")
+    release = options.release_version
+    for line in version_mapping(parse_release(release) if release else LATEST_METADATA_VERSION, release):
+        print(line)
     return 0
 
 
 def _feature_dependencies(options: Namespace) -> int:
-    from ottla.machines.metadata.image.features import FEATURES, METADATA_VERSIONS
+    from ottla.cli.feature_lines import dependencies
+    from ottla.node.storage.format_features import parse_level
 
-    for name, level in map(_name_and_level, options.feature):
-        if name == METADATA_VERSION:
-            if level not in METADATA_VERSIONS:
-                raise Terse(f"Unknown metadata.version {level}")
-            print(f"{name}={level} ({METADATA_VERSIONS[level].name}) has no dependencies.")
-            continue
-        if name not in FEATURES:
-            raise Terse(f"Unknown feature: {name}")
-        if level not in FEATURES[name].supported:
-            raise Terse(f"Feature level {level} is not supported for feature {name}")
-        needed = FEATURES[name].needs_metadata_version if level else 0
-        if needed:
-            print(f"{name}={level} requires:\n    {METADATA_VERSION}={needed} ({METADATA_VERSIONS[needed].name})")
-        else:
-            print(f"{name}={level} has no dependencies.")
+    for name, level in map(parse_level, options.feature):
+        for line in dependencies(name, level):
+            print(line)
     return 0
-
-
-def _release(text: str) -> int:
-    from ottla.machines.metadata.image.features import METADATA_VERSIONS
-
-    for level, version in METADATA_VERSIONS.items():
-        if text == version.name:
-            return level
-    # A release stands for the last metadata.version that it brought.
-    of_release = [level for level, version in METADATA_VERSIONS.items() if version.name.startswith(f"{text}-")]
-    if of_release:
-        return max(of_release)
-    names = ", ".join(version.name for version in METADATA_VERSIONS.values())
-    raise Terse(f"Unknown metadata.version '{text}'. Supported metadata.version are: {names}")
-
-
-def _name_and_level(text: str) -> tuple[str, int]:
-    name, equals, level = (word.strip() for word in text.partition("="))
-    if not equals:
-        raise Terse(f"Can't parse feature=level string {text}: equals sign not found.")
-    try:
-        return name, int(level)
-    except ValueError:
-        raise Terse(f"Can't parse feature=level string {text}: unable to parse {level} as a short.") from None

@@ -2,12 +2,12 @@
 
 import os
 import sys
-import warnings
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from ottla.base.errors import OttlaError
 from ottla.cli.client_settings import settings_in_file
+from ottla.cli.warning_lines import print_warnings
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Cluster:
         self.servers = servers
         self._config_file = config_file
         self._settings = settings
-        warnings.showwarning = _show_warning
+        print_warnings("warning")
 
     @classmethod
     def of(cls, options: Namespace) -> "Cluster":
@@ -86,15 +86,3 @@ def complain(program: str, problem: BaseException) -> int:
             told = str(problem) or type(problem).__name__
     print(f"{program}: {told}", file=sys.stderr)
     return 1
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """A line for people, who have no use for where in our code it was said."""
-    print(f"warning: {message}", file=file or sys.stderr)
