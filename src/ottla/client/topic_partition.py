@@ -1,5 +1,6 @@
 """What clients name: partitions, places in them, and the brokers that hold them. All are plain tuples."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition as TopicPartition
@@ -60,3 +61,11 @@ class PartitionInfo(NamedTuple):
     replicas: tuple[int, ...]
     in_sync_replicas: tuple[int, ...]
     offline_replicas: tuple[int, ...] = ()
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    """The same, as requests have them: under their topics."""
+    grouped: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        grouped.setdefault(partition.topic, []).append(partition)
+    return grouped

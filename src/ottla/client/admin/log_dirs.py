@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, Deadline
 from ottla.client.admin.results import Outcome, Results, failure
-from ottla.client.admin.routing import by_topic, spread
+from ottla.client.admin.routing import spread
 from ottla.client.errors import (
     KafkaError,
     KafkaStorageError,
@@ -14,6 +14,7 @@ from ottla.client.errors import (
     UnknownTopicOrPartition,
     error_for,
 )
+from ottla.client.topic_partition import by_topic
 from ottla.wire import messages
 
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.results import Outcome, Results
-from ottla.client.admin.routing import by_leader, by_topic
+from ottla.client.admin.routing import by_leader
 from ottla.client.errors import UnsupportedVersion, error_for
+from ottla.client.topic_partition import by_topic
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
 

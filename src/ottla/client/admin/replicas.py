@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, is_throttled
 from ottla.client.admin.results import Outcome, Results, failure
-from ottla.client.admin.routing import by_topic
 from ottla.client.errors import error_for
+from ottla.client.topic_partition import by_topic
 from ottla.wire import messages
 
 

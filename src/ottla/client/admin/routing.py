@@ -142,11 +142,3 @@ async def ask_coordinator(
         return response
 
     return await asking.until_answered(attempt, deadline)
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    """The same, as requests have them: under their topics."""
-    grouped: dict[str, list[TopicPartition]] = {}
-    for partition in partitions:
-        grouped.setdefault(partition.topic, []).append(partition)
-    return grouped

@@ -8,9 +8,10 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.known_values import named
 from ottla.client.admin.results import Outcome, Results, failure
-from ottla.client.admin.routing import by_coordinator, by_leader, by_topic, spread
+from ottla.client.admin.routing import by_coordinator, by_leader, spread
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import KafkaError, NotLeaderOrFollower, error_for
+from ottla.client.topic_partition import by_topic
 from ottla.wire import messages
 
 

@@ -6,10 +6,10 @@ from typing import Any, Final
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, Deadline, is_about_the_coordinator
 from ottla.client.admin.results import Outcome, Results, failure
-from ottla.client.admin.routing import ask_coordinator, by_coordinator, by_topic
+from ottla.client.admin.routing import ask_coordinator, by_coordinator
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import KafkaError, error_for
-from ottla.client.topic_partition import OffsetAndMetadata
+from ottla.client.topic_partition import OffsetAndMetadata, by_topic
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message

@@ -11,10 +11,10 @@ from ottla.client.admin.groups.offsets import Groups, asked_for
 from ottla.client.admin.known_values import named
 from ottla.client.admin.operations import Operations, operations
 from ottla.client.admin.results import Outcome, Results, failure
-from ottla.client.admin.routing import ask_coordinator, by_coordinator, by_topic
+from ottla.client.admin.routing import ask_coordinator, by_coordinator
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import error_for
-from ottla.client.topic_partition import Broker
+from ottla.client.topic_partition import Broker, by_topic
 from ottla.wire import messages
 
 

@@ -15,7 +15,7 @@ from ottla.client.consumer.consumer_metrics import ConsumerMetrics
 from ottla.client.errors import CommitFailed, KafkaError, RebalanceInProgress, error_for
 from ottla.client.membership.member import NO_GENERATION, Identity
 from ottla.client.network.connections import Line
-from ottla.client.topic_partition import OffsetAndMetadata
+from ottla.client.topic_partition import OffsetAndMetadata, by_topic
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetCommitRequest, OffsetFetchRequest
@@ -104,12 +104,8 @@ class Committer:
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], identity: Identity, deadline_s: float
     ) -> None:
         def request(version: int) -> OffsetCommitRequest:
-            topics: dict[str, OffsetCommitRequest.OffsetCommitRequestTopic] = {}
-            for partition, offset in offsets.items():
-                topic = topics.get(partition.topic)
-                if topic is None:
-                    topic = OffsetCommitRequest.OffsetCommitRequestTopic(name=partition.topic, partitions=[])
-                    topics[partition.topic] = topic
+            def of_partition(partition: TopicPartition) -> OffsetCommitRequest.OffsetCommitRequestPartition:
+                offset = offsets[partition]
                 one = OffsetCommitRequest.OffsetCommitRequestPartition(
                     partition_index=partition.partition,
                     committed_offset=offset.offset,
@@ -117,12 +113,16 @@ class Committer:
                 )
                 if offset.leader_epoch is not None and version >= _FIRST_WITH_EPOCHS:
                     one.committed_leader_epoch = offset.leader_epoch
-                topic.partitions.append(one)
+                return one
+
             asked = OffsetCommitRequest(
                 group_id=self._group_id,
                 generation_id_or_member_epoch=identity.generation,
                 member_id=identity.member_id,
-                topics=list(topics.values()),
+                topics=[
+                    OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, partitions=list(map(of_partition, those)))
+                    for topic, those in by_topic(offsets).items()
+                ],
             )
             if version >= _FIRST_WITH_INSTANCE:
                 asked.group_instance_id = identity.group_instance_id
@@ -154,9 +154,7 @@ class Committer:
     async def _fetch_once(
         self, partitions: list[TopicPartition], identity: Identity, deadline_s: float
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        indexes: dict[str, list[int]] = {}
-        for partition in partitions:
-            indexes.setdefault(partition.topic, []).append(partition.partition)
+        indexes = {topic: [one.partition for one in those] for topic, those in by_topic(partitions).items()}
 
         def request(version: int) -> OffsetFetchRequest:
             if version < _FIRST_WITH_GROUPS:

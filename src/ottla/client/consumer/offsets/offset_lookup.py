@@ -11,6 +11,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.errors import KafkaError, RequestTimedOut, error_for
 from ottla.client.promise import Promise, all_settled, spawn
+from ottla.client.topic_partition import by_topic
 from ottla.wire.apis import ApiKey
 from ottla.wire.messages import ListOffsetsRequest
 
@@ -92,17 +93,19 @@ async def _ask_one(
     left_ms = max((deadline_s - cluster.world.now_s()) * 1000, 1)
 
     def request(version: int) -> ListOffsetsRequest:
-        topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
-        for partition, timestamp in wanted.items():
-            topic = topics.get(partition.topic)
-            if topic is None:
-                topic = ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[])
-                topics[partition.topic] = topic
-            one = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.partition, timestamp=timestamp)
+        def of_partition(partition: TopicPartition) -> ListOffsetsRequest.ListOffsetsPartition:
+            one = ListOffsetsRequest.ListOffsetsPartition(
+                partition_index=partition.partition, timestamp=wanted[partition]
+            )
             if version >= 4:
                 one.current_leader_epoch = epochs[partition]
-            topic.partitions.append(one)
-        asked = ListOffsetsRequest(replica_id=-1, topics=list(topics.values()))
+            return one
+
+        topics = [
+            ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=list(map(of_partition, of_topic)))
+            for topic, of_topic in by_topic(wanted).items()
+        ]
+        asked = ListOffsetsRequest(replica_id=-1, topics=topics)
         if version >= 2:
             asked.isolation_level = isolation_level
         if version >= 10:
