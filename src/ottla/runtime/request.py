@@ -47,6 +47,16 @@ class ClientConnection:
         if self.line is not None:
             self.line.on_resumed()
 
+    def resume_with(self, go_on: Callable[[], None]) -> None:
+        """Calls back what the connection was paused for, and resumes it: unless that pauses it for reasons of its own."""
+        self.is_paused = False
+        self.paused_by = None
+        try:
+            go_on()
+        finally:
+            if not self.is_paused:
+                self.resume()
+
     def hang_up(self, problem: RemoteProtocolError) -> None:
         """Closes the connection, at any time: there is no other way to tell the client."""
         if self.line is not None:

@@ -95,14 +95,7 @@ class _Waiting:
         if go_on is None:
             return
         self._timer.cancel()
-        client = self._context.connection
-        client.is_paused = False  # The handler may pause the connection for reasons of its own.
-        client.paused_by = None
-        try:
-            go_on()
-        finally:
-            if not client.is_paused:
-                client.resume()
+        self._context.connection.resume_with(go_on)
 
 
 def _in_produce(partitions: "Partitions", version: int, request: Any) -> Names:

@@ -20,11 +20,4 @@ class HeldRequest:
         self._client.pause()
 
     def release(self) -> None:
-        client = self._client
-        client.is_paused = False  # The handler may pause the connection for reasons of its own.
-        client.paused_by = None
-        try:
-            self._go_on()
-        finally:
-            if not client.is_paused:
-                client.resume()
+        self._client.resume_with(self._go_on)

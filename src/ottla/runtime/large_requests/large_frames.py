@@ -44,8 +44,4 @@ def _decode_and_take(connection: "Connection", steps: Generator[None, None, Requ
         connection.break_off(problem)
         return
     yield None
-    client = connection.session.client
-    client.is_paused = False  # The handler may pause the connection for reasons of its own.
-    connection.take(header, message, size)
-    if not client.is_paused:
-        client.resume()
+    connection.session.client.resume_with(lambda: connection.take(header, message, size))
