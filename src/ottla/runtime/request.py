@@ -48,7 +48,7 @@ class ClientConnection:
             self.line.on_resumed()
 
     def resume_with(self, go_on: Callable[[], None]) -> None:
-        """Calls back what the connection was paused for, and resumes it: unless that pauses it for reasons of its own."""
+        """Does what the connection was paused for, and resumes it: unless that pauses it for reasons of its own."""
         self.is_paused = False
         self.paused_by = None
         try:
