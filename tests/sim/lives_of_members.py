@@ -19,7 +19,7 @@ from ottla.client.membership.member import NO_GENERATION, Member, MemberSettings
 from ottla.client.promise import Promise
 from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
-from ottla.testing.sim.simulated_dialer import ClientInSimulation, FindNode
+from ottla.testing.sim.simulated_dialer import ClientInSimulation
 from ottla.testing.sim.simulation import Simulation
 
 SETTINGS = MemberSettings("group", session_timeout_ms=10_000, heartbeat_interval_ms=1_000, max_poll_interval_ms=20_000)
@@ -32,7 +32,6 @@ class Application:
     def __init__(
         self,
         simulation: Simulation,
-        find_node: FindNode,
         protocol: str,
         name: str,
         check: Callable[[], None],
@@ -43,7 +42,7 @@ class Application:
         self.has: set[TopicPartition] = set()
         self.failures: list[Exception] = []
         self.is_hanging = False
-        self.client = ClientInSimulation(simulation, find_node)
+        self.client = ClientInSimulation(simulation)
         self._check = check
         self._chance = Random(simulation.random.getrandbits(64))
         self._to_do: list[tuple[Promise[None], tuple[TopicPartition, ...]]] = []

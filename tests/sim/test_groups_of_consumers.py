@@ -5,7 +5,6 @@ after their offsets were committed, and a consumer that closes commits.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -29,10 +28,10 @@ STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky", "consumer")
 class Reader:
     """An application that polls and notes what it is given."""
 
-    def __init__(self, simulation: Simulation, find_node: Callable[[], SimulatedNode | None], strategy: str) -> None:
+    def __init__(self, simulation: Simulation, strategy: str) -> None:
         self.read: list[str] = []
         self.polls = True
-        self.client = ClientInSimulation(simulation, find_node)
+        self.client = ClientInSimulation(simulation)
         self._chance = Random(simulation.random.getrandbits(64))
         settings: dict[str, object] = {
             "bootstrap.servers": f"127.0.0.1:{PORT}",
@@ -79,7 +78,7 @@ class Scene:
         self.written: list[str] = []
 
     def join(self) -> None:
-        self.readers.append(Reader(self.simulation, lambda: self.node, self.strategy))
+        self.readers.append(Reader(self.simulation, self.strategy))
 
     def leave(self) -> None:
         if not self.readers:

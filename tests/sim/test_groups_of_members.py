@@ -38,7 +38,7 @@ class Group:
     def application(self, instance_id: str | None = None) -> Application:
         protocol = self.chance.choice(self.protocols)
         name = f"{protocol} {next(self._names)}"
-        member = Application(self.simulation, lambda: self.node, protocol, name, self.check, instance_id)
+        member = Application(self.simulation, protocol, name, self.check, instance_id)
         self.members.append(member)
         return member
 

@@ -46,12 +46,13 @@ class Truncate:
 
 
 class Content:
-    """A file's bytes, whatever names lead to it."""
+    """A file's bytes, whatever names lead to it: `data` as running programs see them, `synced` as a power cut leaves
+    them, and `changes` those whose fate is open."""
 
     __slots__ = ("changes", "data", "is_cold", "modified_ms", "synced")
 
     def __init__(self, synced: bytes = b"") -> None:
-        self.synced = synced
+        self.synced = bytearray(synced)
         self.data = bytearray(synced)
         self.changes: list[Change] = []
         self.modified_ms = 0
@@ -62,8 +63,25 @@ class Content:
         self.changes.append(change)
 
     def sync(self) -> None:
-        self.synced = bytes(self.data)
+        for change in self.changes:
+            change.apply(self.synced)
         self.changes.clear()
+
+    def lose_unsynced(self, random: Random) -> None:
+        """A sync failed, and the system takes the pages for clean: some are on the disk, the others never will be.
+
+        Running programs still see them, in memory. No later sync brings them back.
+        """
+        for change in self.changes:
+            if random.random() < 0.5:
+                change.apply(self.synced)
+        self.changes.clear()
+
+    def rot(self, position: int, bit: int) -> None:
+        """A bit of what is on the disk turns over, for running programs too."""
+        for content in (self.synced, self.data):
+            if position < len(content):
+                content[position] ^= 1 << bit
 
     def after_crash(self, random: Random) -> "Content":
         data = bytearray(self.synced)

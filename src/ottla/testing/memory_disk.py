@@ -11,8 +11,10 @@ it. What was synced is there. Of everything else, chance decides:
 
 A file's content and its name are separate: a synced file whose name is lost is lost. `fail_at(n, errno)` makes one call
 fail, or some in a row, and the disk go on; `fail_next(operation, errno)` does so by what the call does. A write that
-fails may have written any part of its data. Reads are counted on their own (`reads`), since no crash is special for
-coming in one.
+fails may have written any part of its data. A sync that fails may have lost what it was to make durable: see
+`syncs_lose_pages`. Reads are counted on their own (`reads`), since no crash is special for coming in one.
+
+`usable_bytes` is how much may still be written before the disk is full. `clock` is what files are stamped with.
 """
 
 import errno
@@ -20,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
-from ottla.base.ports import Buffer, ColdRead, Space
+from ottla.base.ports import Buffer, Clock, ColdRead, Space
 from ottla.testing.crash_model import Content, Crashed, Directory, Faults, Truncate, Write
 
 __all__ = ["Crashed", "MemoryDisk", "MemoryFile"]
@@ -54,6 +56,8 @@ class MemoryFile:
     def write_at(self, position: int, data: Buffer) -> None:
         self._alive()
         write = Write(position, bytes(data))
+        growth = position + len(write.data) - len(self._content.data)
+        self._disk.take_space(growth)
         with self._disk.step("write", partly=lambda random: self._content.change(write.torn(random))):
             self._content.change(write)
             self._content.modified_ms = self._disk.now_ms
@@ -69,8 +73,12 @@ class MemoryFile:
 
     def sync(self) -> None:
         self._alive()
-        with self._disk.step("sync file"):
+        with self._disk.step("sync file", partly=self._lose):
             self._content.sync()
+
+    def _lose(self, random: Random) -> None:
+        if self._disk.syncs_lose_pages:
+            self._content.lose_unsynced(random)
 
     def fileno(self) -> int:
         raise OSError(errno.ENOTSUP, "a file in memory has no descriptor")
@@ -108,7 +116,12 @@ class MemoryDisk:
         self.calls = 0
         self.reads = 0
         self.open_files = 0
-        self.now_ms = 0
+        self.clock: Clock | None = None
+        self.syncs_lose_pages = False
+        """Whether a file's sync that fails takes the unsynced changes with it, as Linux does it."""
+        self.usable_bytes: int | None = None
+        """How much more files may grow; None without an end."""
+        self._now_ms = 0
         self.locks: set[str] = set()
         self.may_wait = True
         self._random = random or Random(0)
@@ -117,6 +130,22 @@ class MemoryDisk:
         self._crashed = False
         self._faults = Faults()
         self._read_faults = Faults()
+
+    @property
+    def now_ms(self) -> int:
+        return self._now_ms if self.clock is None else self.clock.now_ms()
+
+    @now_ms.setter
+    def now_ms(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+
+    def take_space(self, growth: int) -> None:
+        """Raises `OSError` when a file cannot grow by so much. What is removed gives nothing back."""
+        if self.usable_bytes is None or growth <= 0:
+            return
+        if growth > self.usable_bytes:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.usable_bytes -= growth
 
     def crash_at(self, call: int) -> None:
         self._crash_at = call
@@ -147,6 +176,11 @@ class MemoryDisk:
     def repair(self) -> None:
         self._faults.clear()
         self._read_faults.clear()
+        self.usable_bytes = None
+
+    def rot(self, path: str, position: int, bit: int = 0) -> None:
+        """A bit of a file turns over where nobody wrote."""
+        self._file(path).rot(position, bit)
 
     def survivor(self, random: Random) -> "MemoryDisk":
         """The disk as the next start finds it after a power cut now."""
@@ -213,9 +247,8 @@ class MemoryDisk:
             file.modified_ms = modified_ms
 
     def space(self, path: str) -> Space:
-        """Unlimited: a full disk is an injected ENOSPC."""
         self._directory(path)
-        return _SPACE
+        return _SPACE if self.usable_bytes is None else Space(_SPACE.total_bytes, self.usable_bytes)
 
     def files(self) -> dict[str, bytes]:
         """Every file that is there now, by its path: for comparing disks."""

@@ -12,6 +12,7 @@ the order in which it was set.
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
+from typing import Protocol
 
 from ottla.runtime.attribution import attributed
 from ottla.testing.clock import FixedClock
@@ -19,25 +20,45 @@ from ottla.testing.clock import FixedClock
 _US_PER_S = 1_000_000
 
 
+class Due(Protocol):
+    """What an agenda has to do at some moment."""
+
+    is_set: bool
+
+    def fire(self) -> None: ...
+
+
+class _Call:
+    """A callback that is nobody's timer and is never cancelled."""
+
+    __slots__ = ("fire",)
+
+    is_set = True
+
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self.fire = callback
+
+
 class Agenda:
     """What is due when, on one clock. An entry that was cancelled is passed over when its moment comes."""
 
     def __init__(self, clock: FixedClock) -> None:
         self.clock = clock
-        self._queue: list[tuple[int, int, StepTimer]] = []
+        self._queue: list[tuple[int, int, Due]] = []
         self._count = 0
 
     def __len__(self) -> int:
         return sum(timer.is_set for _, _, timer in self._queue)
 
-    def add(self, timer: "StepTimer", delay_s: float) -> None:
+    def add(self, timer: Due, delay_s: float) -> None:
         self._count += 1
         due_us = self.clock.elapsed_us() + max(round(delay_s * _US_PER_S), 0)
         heappush(self._queue, (due_us, self._count, timer))
 
     def call_at(self, due_us: int, callback: Callable[[], None]) -> None:
-        """For the test itself: no node's timer."""
-        StepTimers(self.clock, self).after((due_us - self.clock.elapsed_us()) / _US_PER_S, callback)
+        """For the test itself or for what a simulator makes up: no node's timer."""
+        self._count += 1
+        heappush(self._queue, (due_us, self._count, _Call(callback)))
 
     def run_until(self, end_us: int) -> None:
         """Moves time to that moment, firing on the way what is due, in order."""
@@ -77,10 +98,12 @@ class StepTimer:
         self._owner.forget(self)
 
     def fire(self) -> None:
+        if not self._owner.may_fire(self):
+            return
         if self._interval_s is None:
             self.cancel()
         else:
-            self._owner.agenda.add(self, self._interval_s)
+            self._owner.schedule(self, self._interval_s)
         self._callback()
 
 
@@ -103,8 +126,16 @@ class StepTimers:
 
     def _add(self, timer: StepTimer, delay_s: float) -> StepTimer:
         self._set[timer] = None
-        self.agenda.add(timer, delay_s)
+        self.schedule(timer, delay_s)
         return timer
+
+    def schedule(self, timer: StepTimer, delay_s: float) -> None:
+        """Puts a timer on the agenda. A simulator's clocks may run faster or slower than its time."""
+        self.agenda.add(timer, delay_s)
+
+    def may_fire(self, timer: StepTimer) -> bool:
+        """Whether a timer that is due fires now. A process that is stopped keeps it for later."""
+        return True
 
     def forget(self, timer: StepTimer) -> None:
         self._set.pop(timer, None)

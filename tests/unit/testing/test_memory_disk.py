@@ -278,3 +278,47 @@ def test_it_behaves_as_the_real_disk_does(kind: str, tmp_path_factory: pytest.Te
     disk.remove_dir(f"{root}/a/b")
     disk.remove_dir(f"{root}/a")
     assert not disk.exists(f"{root}/a")
+
+
+def test_a_failed_sync_may_lose_the_pages_for_good_though_programs_still_see_them(disk: MemoryDisk) -> None:
+    lost = 0
+    for seed in SEEDS:
+        disk = MemoryDisk(Random(seed))
+        disk.make_dirs("/data")
+        disk.syncs_lose_pages = True
+        put(disk, "/data/log", b"first", sync=True)
+        file = disk.open("/data/log")
+        file.write_at(5, b"second")
+        disk.fail_next("sync file", errno.EIO)
+        with pytest.raises(OSError, match="injected"):
+            file.sync()
+        assert file.read_at(0, 11) == b"firstsecond"
+        file.sync()
+        disk.sync_dir("/data")
+        disk.sync_dir("/")
+        after = disk.survivor(Random(seed)).files()["/data/log"]
+        assert after in (b"first", b"firstsecond")
+        lost += after == b"first"
+    assert 0 < lost < len(SEEDS)
+
+
+def test_a_full_disk_takes_what_still_fits_and_lets_files_be_written_over(disk: MemoryDisk) -> None:
+    put(disk, "/data/log", b"0123456789")
+    disk.usable_bytes = 5
+    file = disk.open("/data/log")
+    file.write_at(0, b"over it")
+    file.write_at(10, b"12345")
+    with pytest.raises(OSError, match="No space") as full:
+        file.write_at(15, b"6")
+    assert full.value.errno == errno.ENOSPC
+    assert disk.space("/data").usable_bytes == 0
+    disk.repair()
+    file.write_at(15, b"6")
+
+
+def test_a_bit_that_turns_over_is_seen_now_and_after_a_power_cut(disk: MemoryDisk) -> None:
+    put(disk, "/data/log", b"\x00\x00", sync=True)
+    disk.sync_dir("/data")
+    disk.rot("/data/log", 1, 3)
+    assert disk.files()["/data/log"] == b"\x00\x08"
+    assert disk.survivor(Random(1)).files()["/data/log"] == b"\x00\x08"

@@ -7,6 +7,8 @@
     simulated_workers    disk threads whose jobs take a while, and finish in an order that chance decides
     simulated_cleaner    a cleaner that takes its steps one after the other
     transcript           what went over the connections, to compare one run with another
+    hosts/               machines and processes: clocks that are wrong, pauses
+    network/             links and connections: latency, loss, partitions, resets
 
 The same seed gives the same run, to the byte. Import from the modules.
 """

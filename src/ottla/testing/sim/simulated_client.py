@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.testing.memory_network import MemoryClient
+from ottla.testing.sim.network.connection_end import ConnectionEnd
 from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.message import Message
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ottla.testing.sim.simulation import Simulation
 
 _MAX_RESPONSE_BYTES = 100 << 20
+_RECEIVED_AT_ONCE = 64 << 10
 
 
 class HungUp(ConnectionError):
@@ -20,25 +21,23 @@ class HungUp(ConnectionError):
 class SimulatedClient:
     """All that goes over it is in the simulation's transcript under `name`."""
 
-    def __init__(self, simulation: "Simulation", connection: MemoryClient, name: str) -> None:
+    def __init__(self, simulation: "Simulation", connection: ConnectionEnd, name: str) -> None:
         self.name = name
         self.responses: list[Any] = []
         """Those that have come and were not taken by `ask`, the oldest first."""
+        self.is_closed = False
         self._simulation = simulation
         self._connection = connection
         self._correlation: Correlation[None] = Correlation(name)
         self._frames = Frames(_MAX_RESPONSE_BYTES, "the simulated client's limit")
         self._unsent = bytearray()
-
-    @property
-    def is_closed(self) -> bool:
-        return self._connection.is_closed
+        connection.watch(self, reading=True, writing=False)
 
     def send(self, request: Message, version: int, *, has_response: bool = True) -> None:
         """Sends a request and does not wait; what comes back is in `responses`."""
         for part in self._correlation.ask(request, version, None, has_response=has_response):
             self._unsent += part  # type: ignore[arg-type]
-        self.exchange()
+        self.on_writable()
 
     def ask(self, request: Message, version: int, most_ms: int = 60_000) -> Any:
         """The response to a request, which has all earlier ones before it. Raises `HungUp`."""
@@ -51,20 +50,37 @@ class SimulatedClient:
         self.responses.clear()
         return response
 
-    def exchange(self) -> bool:
-        """Sends and receives what the pipes take and have; returns whether there was something.
-
-        The simulation calls it all the time.
-        """
-        taken = 0
-        if self._unsent and not self.is_closed:
-            taken = self._connection.send(self._unsent)
+    def on_writable(self) -> None:
+        """Sends what the connection takes."""
+        if self.is_closed:
+            return
+        try:
+            taken = self._connection.send(self._unsent) if self._unsent else 0
+        except BlockingIOError:
+            taken = 0
+        except OSError:
+            self.close()
+            return
+        if taken:
             self._simulation.note(f"{self.name} sends", self._unsent[:taken])
             del self._unsent[:taken]
-        if received := self._connection.receive():
+        self._connection.watch(self, reading=True, writing=bool(self._unsent))
+
+    def on_readable(self) -> None:
+        room = bytearray(_RECEIVED_AT_ONCE)
+        while not self.is_closed:
+            try:
+                count = self._connection.receive_into(room)
+            except BlockingIOError:
+                return
+            except OSError:
+                count = 0
+            if not count:
+                self.close()
+                return
+            received = bytes(room[:count])
             self._simulation.note(f"{self.name} receives", received)
             self._take(memoryview(received))
-        return bool(taken or received)
 
     def _take(self, received: memoryview) -> None:
         while received:
@@ -82,5 +98,6 @@ class SimulatedClient:
         return True
 
     def close(self) -> None:
+        """What was sent before still arrives."""
+        self.is_closed = True
         self._connection.close()
-        self._simulation.forget(self)

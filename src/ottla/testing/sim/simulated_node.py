@@ -8,11 +8,13 @@ from ottla.runtime.procedure import Procedure
 from ottla.runtime.world import World
 from ottla.testing.host_names import FixedHostNames
 from ottla.testing.memory_disk import MemoryDisk
-from ottla.testing.memory_network import MemoryNetwork
+from ottla.testing.sim.hosts.host_clock import HostClock
+from ottla.testing.sim.hosts.process import Process, ProcessTimers
+from ottla.testing.sim.network.fabric import Host
+from ottla.testing.sim.network.host_network import HostNetwork
 from ottla.testing.sim.simulated_cleaner import SimulatedRunner
 from ottla.testing.sim.simulated_client import SimulatedClient
 from ottla.testing.sim.simulated_workers import SimulatedWorkers
-from ottla.testing.step_timers import StepTimers
 
 if TYPE_CHECKING:
     from ottla.testing.sim.simulation import Simulation
@@ -30,20 +32,31 @@ class SimulatedNode:
     """`node` is the real thing; `disk` is what survives it. Made by `Simulation.start`."""
 
     def __init__(
-        self, simulation: "Simulation", make_node: Callable[[World], Startable], disk: MemoryDisk, random: Random
+        self,
+        simulation: "Simulation",
+        make_node: Callable[[World], Startable],
+        disk: MemoryDisk,
+        random: Random,
+        host: Host,
+        clock: HostClock | None = None,
     ) -> None:
         self.disk = disk
-        self.network = MemoryNetwork()
-        self.timers = StepTimers(simulation.clock, simulation.agenda)
-        self.workers = SimulatedWorkers(StepTimers(simulation.clock, simulation.agenda), random)
-        self._cleaners = StepTimers(simulation.clock, simulation.agenda)
+        self.host = host
+        self.clock = clock or HostClock(simulation.clock)
+        self.process = Process(simulation.agenda)
+        self.network = HostNetwork(simulation.fabric, host, self.process)
+        self.timers = ProcessTimers(self.process, self.clock)
+        self.workers = SimulatedWorkers(ProcessTimers(self.process, self.clock), random)
+        self._cleaners = ProcessTimers(self.process, self.clock)
         self._simulation = simulation
-        self._clients: list[SimulatedClient] = []
+        self._random = random
+        self._clients = 0
         self._outcomes: list[Exception | None] = []
         self._procedure: Procedure[None] | None = None
+        disk.clock = self.clock
         self.world = World(
             disk=disk,
-            clock=simulation.clock,
+            clock=self.clock,
             timers=self.timers,
             workers=self.workers,
             network=self.network,
@@ -58,9 +71,28 @@ class SimulatedNode:
         """How many timers and jobs it has."""
         return len(self.timers) + len(self.workers) + len(self._cleaners)
 
+    @property
+    def is_over(self) -> bool:
+        return self.process.is_over
+
+    @property
+    def outcome(self) -> Exception | None:
+        """Why it could not start or stop, if it could not; None as long as it is on its way, too."""
+        return self._outcomes[-1] if self._outcomes else None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the start or the stop that was begun last is over."""
+        return bool(self._outcomes)
+
     def begin(self) -> None:
         """It starts as time goes on."""
         self._run(self.node.start())
+
+    def begin_stop(self) -> None:
+        """It stops as time goes on, in good order."""
+        self._outcomes.clear()
+        self._run(self.node.stop())
 
     def wait(self) -> None:
         """Returns when it has started or stopped. Raises what keeps it from that."""
@@ -69,32 +101,41 @@ class SimulatedNode:
         if outcome is not None:
             raise outcome
 
-    def connect(self, host: str = "127.0.0.1", port: int = 9092, name: str = "") -> SimulatedClient:
-        client = SimulatedClient(
-            self._simulation, self.network.connect(host, port), name or f"client {len(self._clients)}"
-        )
-        self._clients.append(client)
-        self._simulation.serve(client)
-        return client
+    def connect(self, host: str = "", port: int = 9092, name: str = "") -> SimulatedClient:
+        """A client on a machine of its own. Raises `ConnectionRefusedError` where the node does not listen."""
+        name = name or f"client {self._clients}"
+        self._clients += 1
+        fabric = self._simulation.fabric
+        network = HostNetwork(fabric, fabric.add_host("127.0.0.1", is_named=False), Process(self._simulation.agenda))
+        return SimulatedClient(self._simulation, fabric.connect(network, host or self.host.address, port), name)
 
     def stop(self) -> MemoryDisk:
         """A clean stop; returns the disk for the next start."""
-        self._run(self.node.stop())
+        self.begin_stop()
         self.wait()
         return self.kill()
 
     def kill(self) -> MemoryDisk:
         """Ends it at once, and with it its timers, its jobs and its connections. What it wrote is on the disk."""
         self._end()
+        self.network.end(resets=self._random.random() < 0.5)
         return self.disk.survivor_of_kill()
 
     def cut_power(self) -> MemoryDisk:
-        """As `kill`, and of what was not synced the disk keeps what chance decides."""
+        """As `kill`, and of what was not synced the disk keeps what chance decides. No client is told."""
         self._end()
-        return self.disk.survivor(self._simulation.random)
+        self.network.vanish()
+        return self.disk.survivor(self._random)
+
+    def pause(self) -> None:
+        """The process is stopped, and nothing happens in it until it goes on."""
+        self.process.stop()
+
+    def go_on(self) -> None:
+        self.process.go_on()
 
     def _end(self) -> None:
-        self._simulation.remove(self)
+        self.process.end()
         if self._procedure is not None:
             self._procedure.cancel()
         self.timers.close()

@@ -7,48 +7,50 @@
     disk = node.kill()
     again = simulation.start(make_node, disk)
 
-Theory of operation. What happens next is always decided: first the timers and jobs that are due, in the order of their
-moments; then everything that is ready on a connection, node by node and in the order in which it began to be watched,
-which takes a moment of time; and when nothing is ready, time moves to the next timer or job.
+Theory of operation. Everything that happens is on one agenda: timers, jobs of disk threads, bytes that arrive, turns of
+a node's network. What is due next happens next, and time moves to it; at one moment things happen in the order in which
+they were put there. So nothing but the seed decides what happens.
 
 `make_node` is given a `World` and returns a node on it, as
 `lambda world: Node(world, config, may_format=True, failed=…)` does.
 """
 
 from collections.abc import Callable
+from hashlib import blake2b
 from random import Random
-from typing import Protocol
 
 from ottla.base.ports import Buffer
 from ottla.runtime.world import World
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.sim.network.fabric import Fabric, Host
+from ottla.testing.sim.network.links import Weather
 from ottla.testing.sim.simulated_node import SimulatedNode, Startable
 from ottla.testing.sim.transcript import Transcript
 from ottla.testing.step_timers import Agenda
 
 _MOST_STEPS = 1_000_000
-_TURN_US = 50
-
-
-class Exchanging(Protocol):
-    """A client's end of a connection."""
-
-    def exchange(self) -> bool:
-        """Sends and receives what it can; returns whether there was something."""
-        ...
 
 
 class Simulation:
-    """`transcript` is what has happened, for comparing one run with another."""
+    """`transcript` is what its clients have seen, `trace_hash` all that went over its network: for comparing runs."""
 
-    def __init__(self, seed: int = 0, clock: FixedClock | None = None) -> None:
+    def __init__(self, seed: int = 0, clock: FixedClock | None = None, weather: Weather | None = None) -> None:
+        self.seed = seed
         self.random = Random(seed)
         self.clock = clock or FixedClock()
         self.agenda = Agenda(self.clock)
         self.transcript = Transcript()
-        self._nodes: list[SimulatedNode] = []
-        self._clients: list[Exchanging] = []
+        self.steps = 0
+        self.after_step: Callable[[], None] | None = None
+        """Called when something has happened, to look at it."""
+        self._trace = blake2b(digest_size=16)
+        self.fabric = Fabric(self.agenda, self.chance("network"), weather, self._trace.update)
+        self._default_host: Host | None = None
+
+    def chance(self, name: str) -> Random:
+        """Chance for one purpose: what else is drawn, or not, does not change it."""
+        return Random(f"{self.seed} {name}")
 
     def start(self, make_node: Callable[[World], Startable], disk: MemoryDisk | None = None) -> SimulatedNode:
         """Returns when the node is up. A disk of an earlier one makes it the next life of that node."""
@@ -56,34 +58,26 @@ class Simulation:
         node.wait()
         return node
 
-    def begin(self, make_node: Callable[[World], Startable], disk: MemoryDisk | None = None) -> SimulatedNode:
-        """As `start`, and returns at once: the node comes up as time goes on."""
+    def begin(
+        self, make_node: Callable[[World], Startable], disk: MemoryDisk | None = None, host: Host | None = None
+    ) -> SimulatedNode:
+        """As `start`, and returns at once: the node comes up as time goes on. Without a `host` it is at 127.0.0.1."""
         disk = MemoryDisk(Random(self.random.getrandbits(64))) if disk is None else disk
-        node = SimulatedNode(self, make_node, disk, Random(self.random.getrandbits(64)))
-        self._nodes.append(node)
+        if host is None:
+            host = self._default_host = self._default_host or self.fabric.add_host("127.0.0.1")
+        node = SimulatedNode(self, make_node, disk, Random(self.random.getrandbits(64)), host)
         node.begin()
         return node
 
     # What happens next
 
     def step(self) -> bool:
-        """Does the next thing. False if nothing is left to do but to wait for a client."""
-        for node in self._nodes:
-            node.disk.now_ms = self.clock.now_ms()
-        if self.agenda.next_us() <= self.clock.elapsed_us():
-            return self.agenda.fire_next()
-        if self._take_turns():
-            self.clock.advance_to(self.clock.elapsed_us() + _TURN_US)
-            return True
-        return self.agenda.fire_next()
-
-    def _take_turns(self) -> bool:
-        is_busy = False
-        for node in list(self._nodes):
-            is_busy |= node.network.turn()
-        for client in list(self._clients):
-            is_busy |= client.exchange()
-        return is_busy
+        """Does the next thing. False if nothing is left to do."""
+        self.steps += 1
+        is_done = self.agenda.fire_next()
+        if self.after_step is not None:
+            self.after_step()
+        return is_done
 
     def run_until(self, is_so: Callable[[], bool], most_ms: int = 60_000) -> None:
         """Goes on until it is so. Raises `TimeoutError` when it is not after so much time."""
@@ -99,18 +93,13 @@ class Simulation:
         """Lets so much time pass."""
         has_passed: list[bool] = []
         self.agenda.call_at(self.clock.elapsed_us() + by_ms * 1000, lambda: has_passed.append(True))
-        self.run_until(lambda: bool(has_passed), by_ms + 1)
+        while not has_passed:
+            self.step()
 
-    # For nodes and clients
+    # For comparing runs
 
-    def serve(self, client: Exchanging) -> None:
-        self._clients.append(client)
-
-    def forget(self, client: Exchanging) -> None:
-        self._clients.remove(client)
-
-    def remove(self, node: SimulatedNode) -> None:
-        self._nodes.remove(node)
+    def trace_hash(self) -> str:
+        return self._trace.copy().hexdigest()
 
     def note(self, what: str, data: Buffer) -> None:
         self.transcript.note(self.clock.elapsed_us(), what, data)

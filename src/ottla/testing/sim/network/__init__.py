@@ -1,0 +1,10 @@
+"""The network of a simulation: machines, the links between them, and connections that behave as TCP's do.
+
+    fabric           the machines, how they reach each other, and connecting
+    links            one direction between two machines: latency, bandwidth, loss, a partition
+    connection_end   one end of a connection: a transport
+    host_network     what a process sees: listening, dialing, turns
+
+Bytes arrive late, in pieces, behind a partition long after they were sent, or not at all because the connection was
+reset; but never in another order and never twice within one connection. Import from the modules.
+"""
