@@ -33,9 +33,11 @@ setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs
 demo: $(VENV)/.core ## a million records through a node that is killed half-way (under a minute)
 	@$(BIN)/ottla demo
 
-test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three to four minutes on two cores; the long run is `make fuzz`)
+test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three to four minutes on two cores, and Spark's; the long run is `make fuzz`)
 	$(say) "pytest"
 	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1
+	$(say) "pytest tests/spark (one Spark session, one broker)"
+	@$(BIN)/pytest tests/spark
 
 check: $(VENV)/.test $(VENV)/.check ## lint, formatting, types, imports, freshness of generated files
 	$(say) "ruff check"

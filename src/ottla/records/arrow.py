@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
         pa.field("headers", HEADERS_TYPE),
     ]
 )
-_END = (1 << 63) - 1
+NO_END = (1 << 63) - 1
 _INT32 = Struct("=i")
 
 
@@ -43,7 +43,7 @@ def decode(
     partition: int,
     *,
     first_offset: int = 0,
-    end_offset: int = _END,
+    end_offset: int = NO_END,
     aborted: Iterable[tuple[int, int]] = (),
     keep_control: bool = False,
     limit: int = DEFAULT_LIMIT,

@@ -8,7 +8,7 @@ application works, the loop's own thread fetches ahead and keeps up the membersh
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
 from ottla.client.consumer import cluster_queries
@@ -240,7 +240,7 @@ class Consumer(ConsumerFace):
                 self._core.stop()
             self._loop.stop()
 
-    def __enter__(self) -> "Consumer":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

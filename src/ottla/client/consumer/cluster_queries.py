@@ -8,9 +8,11 @@ from ottla.client.topic_partition import PartitionInfo
 from ottla.wire.messages import MetadataRequest
 
 
-async def list_topics(cluster: Cluster, timeout_ms: float) -> dict[str, tuple[PartitionInfo, ...]]:
-    """Every topic that this client may see, internal ones too."""
-    response = await _ask(cluster, None, timeout_ms)
+async def list_topics(
+    cluster: Cluster, timeout_ms: float, topics: list[str] | None = None
+) -> dict[str, tuple[PartitionInfo, ...]]:
+    """Every topic that this client may see, internal ones too; or those of these topics that there are."""
+    response = await _ask(cluster, topics, timeout_ms)
     return {topic.name: _partitions(topic) for topic in response.topics if not topic.error_code}
 
 

@@ -39,6 +39,7 @@ class PartitionState:
     __slots__ = (
         "buffered_bytes",
         "error_until_s",
+        "fetch_end",
         "fetch_position",
         "high_watermark",
         "is_coming",
@@ -60,6 +61,8 @@ class PartitionState:
         self.position: FetchPosition | None = None
         self.fetch_position: FetchPosition | None = None
         """Where the next fetch begins: beyond what is buffered."""
+        self.fetch_end: int | None = None
+        """Nothing is fetched from this offset on: a caller who reads a range has no use for it."""
         self.reset: OffsetReset | None = None
         """Where the position has to be moved to first."""
         self.moves = 0
@@ -100,7 +103,9 @@ class PartitionState:
 
     @property
     def can_fetch(self) -> bool:
-        return self.fetch_position is not None and not (self.is_paused or self.is_revoking or self.is_coming)
+        if self.fetch_position is None or self.is_paused or self.is_revoking or self.is_coming:
+            return False
+        return self.fetch_end is None or self.fetch_position.offset < self.fetch_end
 
     @property
     def lag(self) -> int | None:

@@ -9,8 +9,11 @@ from ottla.records.batch import checksum_matches, complete_batches
 from ottla.records.header import CorruptBatch
 
 
-def to_arrow(chunk: Chunk, *, check_crcs: bool) -> pa.RecordBatch:
-    """The records of the chunk that were not handed out before. It may be empty: control records are no rows."""
+def to_arrow(chunk: Chunk, *, check_crcs: bool, end_offset: int = arrow.NO_END) -> pa.RecordBatch:
+    """The records of the chunk that were not handed out before, up to `end_offset`.
+
+    It may be empty: control records are no rows.
+    """
     records, partition = chunk.records, chunk.state.partition
     try:
         if check_crcs:
@@ -20,6 +23,7 @@ def to_arrow(chunk: Chunk, *, check_crcs: bool) -> pa.RecordBatch:
             partition.topic,
             partition.partition,
             first_offset=records.next_offset,
+            end_offset=end_offset,
             aborted=chunk.aborted,
         )
     except CorruptBatch as problem:

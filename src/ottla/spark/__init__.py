@@ -1,0 +1,34 @@
+"""Spark through PySpark: a source and a sink for Kafka's topics, and pipelines over them (`pip install ottla[spark]`).
+
+    java           a Java runtime for Spark: the system's, or the one that pip installed
+    session        a local session with what is needed
+    options        the names of all options, what is wrong with those that were given, and Kafka's among them
+    data_source    what Spark calls `ottla`: readers and writers, batch and stream
+    source/        topics to rows
+
+The public names are loaded when they are first named: Spark's workers import this package for each task's process.
+"""
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ottla.spark.session import session as session
+
+_PUBLIC = {"session": "ottla.spark.session"}
+"""Where each public name is."""
+
+
+def __getattr__(name: str) -> "Any":
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'ottla.spark' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

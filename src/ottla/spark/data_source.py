@@ -1,0 +1,52 @@
+"""What Spark calls `ottla`. Spark makes one of it wherever a DataFrame is read or written, and asks it for the rest."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from ottla.spark.options import OptionError, Options, Use
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.types import StructType
+
+    from ottla.spark.source.source_options import SourceOptions
+
+
+class OttlaDataSource(DataSource):
+    """Thin: it reads the options and hands over. Each import is of one use, as workers pay for what they load."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "ottla"
+
+    def schema(self) -> "StructType":
+        """Of a read. Whether it will be a batch or a stream is not known yet."""
+        from ottla.spark.source.rows import spark_schema
+
+        return spark_schema(self._column_names(self._source_options(Use.READ)))
+
+    def reader(self, schema: "StructType") -> "DataSourceReader":
+        from ottla.spark.source.batch_reader import BatchReader
+
+        options = self._source_options(Use.BATCH_READ)
+        self._check_schema(schema)
+        return BatchReader(options, self._column_names(options))
+
+    def _source_options(self, use: Use) -> "SourceOptions":
+        from ottla.spark.source.source_options import read_source_options
+
+        return read_source_options(Options(self.options, use), use)
+
+    def _column_names(self, options: "SourceOptions") -> list[str]:
+        from ottla.spark.source.rows import column_names
+
+        return column_names(includes_headers=options.includes_headers, columns=options.columns)
+
+    def _check_schema(self, given: "StructType") -> None:
+        expected = self.schema()
+        if [(field.name, field.dataType) for field in given] != [(field.name, field.dataType) for field in expected]:
+            raise OptionError(
+                f"the source has the columns {expected.simpleString()}, and .schema() asks for {given.simpleString()}: "
+                "leave .schema() out, and choose with option columns or with select"
+            )

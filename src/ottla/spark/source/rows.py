@@ -1,0 +1,74 @@
+"""What the rows of the source are like: the columns of Spark's Kafka connector, in Spark's types and in Arrow's."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from ottla.spark.options import OptionError
+
+HEADERS: Final = "headers"
+_HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+_TYPES: Final[dict[str, DataType]] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    HEADERS: ArrayType(_HEADER),
+}
+_ARROW_HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+_ARROW_HEADERS: Final = pa.list_(pa.field("element", _ARROW_HEADER))
+
+
+def column_names(*, includes_headers: bool, columns: Sequence[str] | None) -> list[str]:
+    """Which columns there are. Raises `OptionError` for one that there is not."""
+    available = [name for name in _TYPES if name != HEADERS or includes_headers or HEADERS in (columns or ())]
+    if columns is None:
+        return available
+    if not columns:
+        raise OptionError("option columns names no column")
+    by_key = {name.lower(): name for name in _TYPES}
+    for name in columns:
+        if name.lower() not in by_key:
+            raise OptionError(f"option columns names {name!r}, and must be some of: {', '.join(_TYPES)}")
+    return [by_key[name.lower()] for name in columns]
+
+
+def spark_schema(names: Sequence[str]) -> StructType:
+    return StructType([StructField(name, _TYPES[name]) for name in names])
+
+
+def chosen(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """Those columns, as Spark wants them. Nothing is copied."""
+    columns = []
+    fields = []
+    for name in names:
+        column = batch.column(name)
+        if name == HEADERS:
+            column = _as_sparks(column)
+        columns.append(column)
+        fields.append(pa.field(name, column.type))
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _as_sparks(headers: pa.Array) -> pa.Array:
+    """The same buffers under another name: Spark calls an element `element`, and lets a header's key be null."""
+    values = headers.values
+    struct = pa.StructArray.from_arrays(
+        [values.field("key"), values.field("value")], fields=[_ARROW_HEADER.field(0), _ARROW_HEADER.field(1)]
+    )
+    return pa.ListArray.from_arrays(headers.offsets, struct, type=_ARROW_HEADERS)
