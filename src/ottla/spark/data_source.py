@@ -7,7 +7,7 @@ from pyspark.sql.datasource import DataSource
 from ottla.spark.options import OptionError, Options, Use
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 
     from ottla.spark.source.source_options import SourceOptions
@@ -32,6 +32,13 @@ class OttlaDataSource(DataSource):
         options = self._source_options(Use.BATCH_READ)
         self._check_schema(schema)
         return BatchReader(options, self._column_names(options))
+
+    def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802
+        from ottla.spark.source.stream_reader import StreamReader
+
+        options = self._source_options(Use.STREAM_READ)
+        self._check_schema(schema)
+        return StreamReader(options, self._column_names(options))
 
     def _source_options(self, use: Use) -> "SourceOptions":
         from ottla.spark.source.source_options import read_source_options

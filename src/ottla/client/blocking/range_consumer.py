@@ -5,7 +5,7 @@ batches and what compaction took away are passed over, and it is the position th
 of the range; what is fetched ahead is bounded as any consumer's is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,9 @@ class RangeConsumer(Consumer):
         patience_s = self._api_timeout_s if timeout is None else timeout
         check_crcs = self._core.settings.check_crcs
         with self._checked():
-            self._assign_range(partition, begin, end)
+            self._assign([partition])
+            self._begin_at(partition, begin, end)
+            self._core.stir()
         position = begin
         deadline_s = monotonic() + patience_s
         while position < end:
@@ -59,15 +61,56 @@ class RangeConsumer(Consumer):
                 yield batch
             deadline_s = monotonic() + patience_s
 
-    def _assign_range(self, partition: TopicPartition, begin: int, end: int) -> None:
+    def wait_at(self, offsets: Mapping[TopicPartition, int], timeout: float) -> bool:
+        """Waits until there is a record at one of these offsets, or behind it. False if none came in time."""
+        deadline_s = monotonic() + timeout
+        with self._checked():
+            self._assign(offsets)
+            for partition, offset in offsets.items():
+                self._begin_at(partition, offset, offset + 1)
+            self._core.stir()
+        while True:
+            self._take_up()
+            with self._lock:
+                chunk = self._core.poll_chunk() if offsets else None
+                if chunk is not None:
+                    self._core.chunks.read_up(chunk)
+                    return True
+            if not self._wait_for_activity(deadline_s):
+                return False
+
+    def bytes_per_offset(self, partition: TopicPartition, begin: int, timeout: float) -> float:
+        """How large the records are that begin at this offset, with the gaps between them, as far as a fetch shows."""
+        deadline_s = monotonic() + timeout
+        with self._checked():
+            self._assign([partition])
+            self._begin_at(partition, begin, begin + 1)
+            self._core.stir()
+        while True:
+            self._take_up()
+            with self._lock:
+                chunk = self._core.poll_chunk()
+                if chunk is not None:
+                    size = chunk.size / max(chunk.records.end_offset - begin, 1)
+                    self._core.chunks.read_up(chunk)
+                    return size
+            if not self._wait_for_activity(deadline_s):
+                raise RequestTimedOut(f"nothing came from {partition} at offset {begin} for {timeout:g} s")
+
+    def _assign(self, partitions: Iterable[TopicPartition]) -> None:
+        wanted = list(partitions)
         core = self._core
-        core.subscription.assign([partition])
-        core.subscription.seek(partition, FetchPosition(begin))
-        core.subscription.state_of(partition).fetch_end = end
-        if core.cluster.view.leader_of(partition) is None:
-            core.cluster.set_topics([partition.topic])
+        core.subscription.assign(wanted)
+        if any(core.cluster.view.leader_of(partition) is None for partition in wanted):
+            core.cluster.set_topics(sorted({partition.topic for partition in wanted}))
             core.cluster.refresh()
-        core.stir()
+
+    def _begin_at(self, partition: TopicPartition, begin: int, end: int) -> None:
+        subscription = self._core.subscription
+        state = subscription.state_of(partition)
+        if state.position != FetchPosition(begin) or state.fetch_position != state.position or state.fetch_end != end:
+            subscription.seek(partition, FetchPosition(begin))
+            state.fetch_end = end
 
     def existing_topics(self, topics: Iterable[str]) -> dict[str, tuple[PartitionInfo, ...]]:
         """Those of these topics that there are, asked anew."""

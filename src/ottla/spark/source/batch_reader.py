@@ -7,9 +7,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ottla.spark.source.lookups import Lookups
 from ottla.spark.source.ranges import OffsetRange, divided, ranges_between
-from ottla.spark.source.rows import chosen
 from ottla.spark.source.source_options import SourceOptions
-from ottla.spark.source.task import read_range
+from ottla.spark.source.task import read_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -39,5 +38,4 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         if isinstance(partition, OffsetRange):  # Spark makes an empty one where there is nothing to read
-            for batch in read_range(self._options, partition):
-                yield chosen(batch, self._names)
+            yield from read_rows(self._options, self._names, partition)

@@ -1,6 +1,6 @@
 """What a task does on an executor: reads one range as Arrow's record batches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.client.blocking.range_consumer import RangeConsumer
@@ -30,6 +30,14 @@ def read_range(options: SourceOptions, wanted: OffsetRange) -> "Iterator[pa.Reco
                 raise SourceError(
                     f"{wanted} could not be read in the time of option kafkaConsumer.pollTimeoutMs: {problem}"
                 ) from problem
+
+
+def read_rows(options: SourceOptions, names: Sequence[str], wanted: OffsetRange) -> "Iterator[pa.RecordBatch]":
+    """The range as Spark is to see it."""
+    from ottla.spark.source.rows import chosen
+
+    for batch in read_range(options, wanted):
+        yield chosen(batch, names)
 
 
 def _next_there(consumer: RangeConsumer, wanted: OffsetRange, begin: int) -> int:

@@ -1,0 +1,66 @@
+"""What a streaming driver looks at with small fetches: whether new records have come, and how large records are.
+
+An idle query asks for the latest offsets a hundred times a second, each time anew. A fetch that waits at the ends of
+all partitions costs next to nothing instead, and is answered when a record comes. (With read committed: when it
+becomes stable.)
+"""
+
+from collections.abc import Mapping
+from time import monotonic
+from typing import Final
+
+from ottla.base.ids import TopicPartition
+from ottla.client.blocking.range_consumer import RangeConsumer
+from ottla.client.errors import KafkaError, OffsetOutOfRange
+
+_SAMPLE_BYTES: Final = 1 << 16
+_SAMPLE_PATIENCE_S: Final = 10.0
+
+
+class Scout:
+    """One query's, made when it is first needed."""
+
+    def __init__(self, client_settings: Mapping[str, str]) -> None:
+        self._settings = {
+            **client_settings,
+            "max.partition.fetch.bytes": str(_SAMPLE_BYTES),
+            "auto.offset.reset": "none",
+            "enable.auto.commit": "false",
+        }
+        self._consumer: RangeConsumer | None = None
+
+    def wait_for_records(self, ends: Mapping[TopicPartition, int], timeout_s: float) -> None:
+        """Returns when there is a record at one of these offsets or behind it, or when the time is over.
+
+        What is wrong with the partitions is for those who look the offsets up to find.
+        """
+        deadline_s = monotonic() + timeout_s
+        try:
+            self._made().wait_at(ends, timeout_s)
+        except OffsetOutOfRange:
+            return
+        except KafkaError:
+            # The brokers may be away for a while: asking them at once, again and again, would not help.
+            from time import sleep
+
+            sleep(max(min(deadline_s - monotonic(), 1.0), 0.0))
+
+    def bytes_per_offset(self, begins: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
+        """How large the records are that begin at these offsets, as the log has them; only where some are."""
+        found: dict[TopicPartition, float] = {}
+        for partition, begin in begins.items():
+            try:
+                found[partition] = self._made().bytes_per_offset(partition, begin, _SAMPLE_PATIENCE_S)
+            except KafkaError:
+                continue  # what was lost is told by those who read it
+        return found
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close(timeout=1)
+            self._consumer = None
+
+    def _made(self) -> RangeConsumer:
+        if self._consumer is None:
+            self._consumer = RangeConsumer(self._settings)
+        return self._consumer
