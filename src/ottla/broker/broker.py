@@ -20,6 +20,9 @@ from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.replicas import Replicas
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
+from ottla.broker.replication.fetchers import Fetchers
+from ottla.broker.replication.isr_changes import IsrChanges
+from ottla.broker.replication.leader_lines import LeaderLines, NoLeaders
 from ottla.broker.transactions.coordinator_questions import CoordinatorQuestions
 from ottla.broker.transactions.producer_ids import ProducerIds
 from ottla.broker.transactions.transaction_coordinators import Transactions
@@ -49,6 +52,7 @@ class Broker:
         world: World,
         controller: ControllerChannel,
         peers: PeerChannel | None = None,
+        leaders: LeaderLines | None = None,
         settings: SettingsOfTopics | None = None,
         directory_ids: dict[str, Uuid] | None = None,
         node_settings: NodeSettings | None = None,
@@ -75,7 +79,11 @@ class Broker:
         self.topic_creation = TopicCreation(self.node_settings, controller)
         self.cleaner: LogCleaner | None = None
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
+        self.fetchers = Fetchers(self.partitions, leaders or NoLeaders())
+        self.isr_changes = IsrChanges(self.partitions, controller)
         self.partitions.on_leadership = self._on_leadership
+        self.partitions.on_flushed = self.fetchers.on_flushed
+        self.partitions.propose_isr = self.isr_changes.on_fetched
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
 
     def start(self) -> None:
@@ -96,10 +104,13 @@ class Broker:
         self.metadata.on_metadata(delta)
         self.node_settings.on_metadata(self.image.configs, delta)
         self.replicas.on_metadata(delta)
+        if delta.brokers:
+            self.isr_changes.on_brokers_changed()
         self.coordinators.on_metadata(delta)
 
     def _on_leadership(self, partition: Partition) -> None:
         """A partition that this node holds has a new leader, or is gone."""
+        self.fetchers.on_leadership(partition)
         self.verifications.on_leadership(partition)
         self.coordinators.on_leadership(partition)
 
@@ -107,6 +118,7 @@ class Broker:
         """Settings of this node have been changed while it runs (KIP-226)."""
         self.metadata.on_node_settings(config)
         self.replicas.on_broker_settings()
+        self.fetchers.on_settings()
 
     @property
     def config(self) -> Values:

@@ -116,6 +116,7 @@ class BrokerServer:
         self._background = Background(self.broker.partitions)
         self._background.start()
         self.broker.start_cleaner()
+        self.broker.isr_changes.start()
 
     def _on_directory_failed(self, path: str, problem: OSError) -> None:
         assert self._logs is not None
@@ -133,6 +134,8 @@ class BrokerServer:
         if self.broker.cleaner is not None:
             self.broker.cleaner.stop()
         self.broker.replica_moves.stop()
+        self.broker.isr_changes.stop()
+        self.broker.fetchers.stop()
         self.broker.coordinators.close()
         self.broker.partitions.purgatory.release_all()
 

@@ -18,6 +18,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.cluster.local_peers import LocalPeers
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
+from ottla.broker.replication.leader_lines import LeaderLines
 from ottla.config.parse import Values, parse
 from ottla.config.scopes import Scope
 from ottla.log.cleaning.runner import Runner
@@ -29,13 +30,13 @@ from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
 from ottla.runtime.channels import Caller, ControllerChannel, Failed, Then
-from ottla.runtime.request import ClientConnection, RequestContext
+from ottla.runtime.request import ClientConnection, RequestContext, Respond
 from ottla.testing.clock import FixedClock
 from ottla.testing.host_names import FixedHostNames
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.testing.memory_network import MemoryNetwork
 from ottla.testing.step_cleaner import StepRunner
-from ottla.testing.step_timers import StepTimers
+from ottla.testing.step_timers import Agenda, StepTimers
 from ottla.testing.step_workers import StepWorkers
 from ottla.testing.step_world import step_world
 from ottla.wire.codec import decode, encode
@@ -103,7 +104,8 @@ class StepPeers:
     played by the test: each request is given the next of `replies`, a message or an error. They wait while `is_held`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, node_id: int = NODE_ID) -> None:
+        self._node_id = node_id
         self.local: LocalPeers | None = None
         self.asked: list[tuple[int, Any]] = []
         self.replies: list[Any] = []
@@ -113,7 +115,7 @@ class StepPeers:
     def ask(self, node_id: int, request: Message, version: int, then: Then, failed: Failed) -> None:
         request = over_the_wire(request, version)
         self.asked.append((node_id, request))
-        if node_id == NODE_ID:
+        if node_id == self._node_id:
             assert self.local is not None
             self.local.ask(node_id, request, version, lambda reply: then(over_the_wire(reply, version)), failed)
         elif self.is_held:
@@ -191,17 +193,21 @@ class TestNode:
         clock: FixedClock | None = None,
         log_dirs: tuple[str, ...] = ("/data",),
         directory_ids: dict[str, Uuid] | None = None,
+        node_id: int = NODE_ID,
+        agenda: Agenda | None = None,
+        leaders: LeaderLines | None = None,
         **settings: str,
     ) -> None:
+        self.node_id = node_id
         self.disk = disk or MemoryDisk()
         self.image = image or MetadataImage()
         self.clock = clock or FixedClock(NOW_MS)
-        self.timers = StepTimers(self.clock)
+        self.timers = StepTimers(self.clock, agenda)
         self.workers = StepWorkers()
         self.network = OwnTurns()
         self.controller = StepController()
-        self.peers = StepPeers()
-        self.config = broker_settings(**settings)
+        self.peers = StepPeers(node_id)
+        self.config = broker_settings(node_id=str(node_id), **settings)
         topics = SettingsOfTopics(self.config)
         self.logs = LogDirs(
             self.disk,
@@ -212,7 +218,7 @@ class TestNode:
         )
         self.logs.open_all()
         self.broker = Broker(
-            node_id=NODE_ID,
+            node_id=node_id,
             cluster_id="the-cluster",
             config=self.config,
             image=self.image,
@@ -228,6 +234,7 @@ class TestNode:
             ),
             controller=self.controller,
             peers=self.peers,
+            leaders=leaders,
             settings=topics,
             directory_ids=directory_ids,
         )
@@ -309,11 +316,15 @@ class TestNode:
     def ask(self, request: Message, version: int, client_id: str | None = None) -> Reply:
         """Sends a request as a client of that version does. The reply may come later."""
         reply = Reply(version)
+        self.hear(request, version, reply, client_id)
+        return reply
+
+    def hear(self, request: Message, version: int, respond: Respond, client_id: str | None = None) -> None:
+        """The same for who takes the reply as it is made."""
         data = bytearray(encode(request, version))
         request = decode(type(request), data, version)
         context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(data))
-        self._handle(context, request, reply)
-        return reply
+        self._handle(context, request, respond)
 
     def send(self, request: Message, version: int, client_id: str | None = None) -> Any:
         """Sends a request that is answered at once."""

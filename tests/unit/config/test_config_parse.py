@@ -57,9 +57,9 @@ def test_an_unknown_key_is_warned_about_by_name_and_left_out() -> None:
 
 
 def test_a_setting_that_is_not_acted_on_is_accepted_and_warned_about_once() -> None:
-    parsed = parse_broker(replica_lag_time_max_ms="5")
-    assert parsed.values.integer("replica.lag.time.max.ms") == 5
-    assert [w.key for w in parsed.warnings].count("replica.lag.time.max.ms") == 1
+    parsed = parse_broker(replica_socket_receive_buffer_bytes="5")
+    assert parsed.values.integer("replica.socket.receive.buffer.bytes") == 5
+    assert [w.key for w in parsed.warnings].count("replica.socket.receive.buffer.bytes") == 1
 
 
 def test_defaults_bring_no_warnings() -> None:

@@ -149,6 +149,7 @@ def a_page():
         partitions=partitions,
         cleaner=None,
         fetch_sessions=Sessions(),
+        isr_changes=SimpleNamespace(shrinks=0, expansions=0),
         coordinators=SimpleNamespace(
             groups=SimpleNamespace(active=(broken,), partitions={}),
             transactions=SimpleNamespace(active=(), markers=SimpleNamespace(unwritten=0, uncompleted=0)),

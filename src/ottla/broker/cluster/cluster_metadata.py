@@ -41,6 +41,16 @@ class ClusterMetadata:
         """The settings behind those of every topic have changed (KIP-226)."""
         self._settings_of_topics.on_broker_settings(values)
 
+    def active_epoch(self, broker_id: int) -> int | None:
+        """The epoch of a broker that is neither fenced nor about to stop; None of any other."""
+        broker = self.image.brokers.by_id.get(broker_id)
+        return broker.epoch if broker is not None and broker.is_active else None
+
+    def is_alive(self, broker_id: int) -> bool:
+        """Whether a broker is registered and not fenced."""
+        broker = self.image.brokers.by_id.get(broker_id)
+        return broker is not None and not broker.fenced
+
     def topic_settings(self, topic: str) -> TopicSettings:
         return self._settings_of_topics.of(self.image.configs.of_topic(topic))
 

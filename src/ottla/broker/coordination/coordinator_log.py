@@ -89,7 +89,7 @@ class CoordinatorLog:
     @property
     def _has_enough_replicas(self) -> bool:
         state = self.partition.state
-        return state is not None and state.has_enough_replicas(self.partition.settings.min_insync_replicas)
+        return state is not None and state.has_enough_replicas
 
     @property
     def max_batch_bytes(self) -> int:

@@ -34,6 +34,7 @@ from ottla.wire.messages import FetchRequest, FetchResponse
 
 _USES_TOPIC_IDS = 13
 _HAS_REPLICA_STATE = 15
+_UNKNOWN_EPOCH = -1
 _HAS_LEADER_HINTS = 16
 
 # What replies are made like.
@@ -132,7 +133,9 @@ class Fetch(Operation):
     ) -> None:
         super().__init__(context.connection)
         version = context.api_version
-        replica_id = request.replica_id if version < _HAS_REPLICA_STATE else request.replica_state.replica_id
+        replica_id, replica_epoch = request.replica_id, _UNKNOWN_EPOCH
+        if version >= _HAS_REPLICA_STATE:
+            replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
         self._partitions = partitions
         self._context = context
         self._session = session
@@ -144,7 +147,12 @@ class Fetch(Operation):
         self._max_wait_ms = request.max_wait_ms
         self._wanted = list(session.partitions.items())
         self._reader = FetchReader(
-            partitions, version, replica_id, request.isolation_level, leaves_out_known=session.session is not None
+            partitions,
+            version,
+            replica_id,
+            request.isolation_level,
+            leaves_out_known=session.session is not None,
+            replica_epoch=replica_epoch,
         )
         self._rounds = 0
         self._places: dict[Partition, Wanted] = {}

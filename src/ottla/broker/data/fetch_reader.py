@@ -42,6 +42,7 @@ class FetchReader:
         "_isolation_level",
         "_leaves_out_known",
         "_partitions",
+        "_replica_epoch",
         "_replica_id",
         "_version",
         "may_wait",
@@ -49,11 +50,19 @@ class FetchReader:
     )
 
     def __init__(
-        self, partitions: Partitions, version: int, replica_id: int, isolation_level: int, *, leaves_out_known: bool
+        self,
+        partitions: Partitions,
+        version: int,
+        replica_id: int,
+        isolation_level: int,
+        *,
+        leaves_out_known: bool,
+        replica_epoch: int = -1,
     ) -> None:
         self._partitions = partitions
         self._version = version
         self._replica_id = replica_id
+        self._replica_epoch = replica_epoch
         self._isolation_level = isolation_level
         self._leaves_out_known = leaves_out_known
         self.may_wait = True
@@ -166,12 +175,19 @@ class FetchReader:
             return ErrorCode.UNKNOWN_LEADER_EPOCH if knows_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not self.notes_follower:
             return ErrorCode.NONE
-        now_ms, low_watermark = self._partitions.clock.now_ms(), state.low_watermark
-        if state.on_fetched(self._replica_id, wanted.offset, wanted.log_start_offset, now_ms):
-            partition.log.advance_high_watermark(state.high_watermark)
-            self._partitions.purgatory.wake(partition)
-        elif state.low_watermark != low_watermark:
-            self._partitions.purgatory.wake(partition)
+        if state.is_of_the_past(self._replica_id, self._replica_epoch):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        partitions, log_start_offset = self._partitions, wanted.log_start_offset
+        has_deleted = state.followers[self._replica_id].log_start_offset != log_start_offset
+        has_moved = partition.take_up_high_watermark(
+            state.on_fetched(
+                self._replica_id, wanted.offset, log_start_offset, partitions.clock.now_ms(), self._replica_epoch
+            )
+        )
+        if self._replica_id not in state.isr:
+            partitions.propose_isr(partition, self._replica_id)
+        if has_moved or has_deleted:
+            partitions.purgatory.wake(partition)
         return ErrorCode.NONE
 
 

@@ -39,7 +39,7 @@ def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest)
     if partition is None or not records or name in INTERNAL:
         return None
     state, settings = partition.state, partition.settings
-    if state is None or (acks == _ALL and not state.has_enough_replicas(settings.min_insync_replicas)):
+    if state is None or (acks == _ALL and not state.has_enough_replicas):
         return None
     rules = settings.rules
     if rules.compression or rules.timestamp_type is not _CREATE_TIME or len(records) > MAX_PLAIN_BYTES:

@@ -243,7 +243,7 @@ class Produce(Operation):
         if topic in INTERNAL and self._context.client_id != _ADMIN_CLIENT:
             return self._refuse(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
         settings = partition.settings
-        if self._acks == _ALL and not partition.state.has_enough_replicas(settings.min_insync_replicas):
+        if self._acks == _ALL and not partition.state.has_enough_replicas:
             return self._refuse(index, ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=partition.log.log_start_offset)
         # A client that sends zstd in a version from before zstd (KIP-110) does not know what it sends.
         if self._context.api_version < _KNOWS_ZSTD and codec_of(_records(data)) == Compression.ZSTD:
@@ -364,7 +364,7 @@ class Produce(Operation):
         if partition.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self._acks == _ALL:
-            return partition.state.acknowledgement(required_offset, partition.settings.min_insync_replicas)
+            return partition.state.acknowledgement(required_offset)
         return ErrorCode.NONE if partition.local_end_offset >= required_offset else None
 
     def complete(self) -> None:

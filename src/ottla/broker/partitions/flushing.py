@@ -78,6 +78,7 @@ def _on_flushed(partitions: "Partitions", partition: Partition, work: Flush) -> 
     if not partitions.holds(partition):
         return  # Deleted, or its directory failed, meanwhile.
     partition.on_flushed(flushed_offset)
+    partitions.on_flushed(partition)
     partitions.purgatory.wake(partition)
     flush_what_waits(partitions, partition)
 

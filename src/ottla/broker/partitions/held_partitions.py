@@ -7,12 +7,13 @@ that wait for them are answered, and the coordinators are told (`on_leadership`)
 import logging
 from collections.abc import Callable, Iterable
 from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
+from functools import cached_property
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.node_identity import NodeIdentity
-from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition import Partition, Surroundings
 from ottla.broker.partitions.purgatory import Purgatory
 from ottla.broker.partitions.traffic import Traffic
 from ottla.log.log_dirs import LogDirs
@@ -58,11 +59,20 @@ class Partitions(dict[tuple[str, int], Partition]):
         self.has_news_for_checkpoints = True
         self.on_leadership: Callable[[Partition], None] = _nobody_is_told
         """For the coordinators, whose state is in partitions: one has a new leader, or is gone."""
+        self.propose_isr: Callable[[Partition, int], None] = _nobody_is_told
+        """For what asks the controller to change the ISR: a follower out of it has fetched."""
+        self.on_flushed: Callable[[Partition], None] = _nobody_is_told
+        """For fetchers, which tell a leader of no record that still has to be flushed."""
         self.when_directory_fails: Callable[[str], None] = _nobody_is_told
         """For moves to and from the directory."""
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
         """For the node, which tells the controller, and stops when no directory is left."""
         self._failing: set[str] = set()
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        max_lag_ms = self.node_settings.effective.integer("replica.lag.time.max.ms")
+        return Surroundings(self.identity.node_id, self.metadata, max_lag_ms)
 
     def holds(self, partition: Partition) -> bool:
         """Whether this very partition is still held: not deleted meanwhile, nor lost with its disk."""

@@ -1,11 +1,12 @@
 """A partition that this node holds: its log, its place in the cluster, and who waits for it.
 
-The pure part (who is in sync, where the high watermark is) is `machines.partition_leader`; this joins it to the log.
+The pure part (who is in sync, where the high watermark is) is `machines.partition`; this joins it to the log.
 What is appended counts as the leader's at once, unless `flush.messages` says that it has to be on the disk first: then
 the partition is `awaits_flush`, the high watermark stays, and a flush has to follow (`partitions.flushing`).
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.broker.partitions.purgatory import Operation
@@ -16,12 +17,21 @@ from ottla.log.partition_log import PartitionLog
 from ottla.log.producer_state import AppendOrigin
 from ottla.log.segment import Segment
 from ottla.machines.metadata.image.partition_image import PartitionImage
-from ottla.machines.partition_leader import LeaderState
+from ottla.machines.partition.leader import Brokers, LeaderState
 from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 NO_EPOCH = -1
 _FRESH_BATCHES = 8
+
+
+class Surroundings(NamedTuple):
+    """What leaders go by that is the same for all partitions of a node."""
+
+    node_id: int
+    brokers: Brokers
+    max_lag_ms: int
+    """`replica.lag.time.max.ms`"""
 
 
 class Partition:
@@ -84,24 +94,23 @@ class Partition:
 
     # From metadata
 
-    def on_image(self, image: PartitionImage, local_id: int, now_ms: int) -> None:
+    def on_image(self, image: PartitionImage, here: Surroundings, now_ms: int) -> None:
         """Takes up what the cluster has decided. May raise `OSError`: a leader writes down where its epoch begins."""
         if image.leader_epoch < self.leader_epoch:
             return
-        if image.leader != local_id:
+        if image.leader != here.node_id:
             self.leader_id, self.leader_epoch, self.state = image.leader, image.leader_epoch, None
             self._fresh.clear()
         elif self.state is not None and image.leader_epoch == self.leader_epoch:
-            if self.state.on_committed_isr(image.isr, image.partition_epoch):
-                self.log.advance_high_watermark(self.state.high_watermark)
+            self.take_up_high_watermark(self.state.on_image(image.replicas, image.isr, image.partition_epoch))
         else:
-            self._become_leader(image, local_id, now_ms)
+            self._become_leader(image, here, now_ms)
 
-    def _become_leader(self, image: PartitionImage, local_id: int, now_ms: int) -> None:
+    def _become_leader(self, image: PartitionImage, here: Surroundings, now_ms: int) -> None:
         self.log.begin_leader_epoch(image.leader_epoch)
-        self.leader_id, self.leader_epoch = local_id, image.leader_epoch
+        self.leader_id, self.leader_epoch = here.node_id, image.leader_epoch
         self.state = LeaderState(
-            local_id,
+            here.node_id,
             leader_epoch=image.leader_epoch,
             partition_epoch=image.partition_epoch,
             replicas=image.replicas,
@@ -109,13 +118,28 @@ class Partition:
             log_end_offset=self.log.log_end_offset,
             local_end_offset=self.local_end_offset,
             high_watermark=self.log.high_watermark,
+            min_insync_replicas=self.settings.min_insync_replicas,
+            max_lag_ms=here.max_lag_ms,
+            brokers=here.brokers,
             now_ms=now_ms,
         )
         self.log.advance_high_watermark(self.state.high_watermark)
 
-    def on_settings(self, settings: TopicSettings) -> None:
+    def take_up_high_watermark(self, has_moved: bool) -> bool:
+        """What the leader's state says, if that has moved; returns whether it has."""
+        if has_moved:
+            assert self.state is not None
+            self.log.advance_high_watermark(self.state.high_watermark)
+        return has_moved
+
+    def on_settings(self, settings: TopicSettings) -> bool:
+        """Returns whether the high watermark moved, as it may with another `min.insync.replicas`."""
         self.settings = settings
         self.log.config = settings.log
+        state = self.state
+        if state is None or state.min_insync_replicas == settings.min_insync_replicas:
+            return False
+        return self.take_up_high_watermark(state.on_min_insync_replicas(settings.min_insync_replicas))
 
     def change_log(self, log: PartitionLog) -> None:
         """Goes on with a log that has the same records, in another directory. Nothing works on the old one by now."""
@@ -166,6 +190,14 @@ class Partition:
             log.advance_high_watermark(state.high_watermark)
         return appended
 
+    def append_as_follower(self, data: memoryview) -> Appended:
+        """Appends batches as the leader has them. Raises `OSError` when the disk does."""
+        assert self.state is None, "a leader does not follow"
+        appended = self.log.append_as_follower(data)
+        if self.log.log_end_offset - self.log.recovery_point >= self.settings.flush_messages:
+            self.awaits_flush = True
+        return appended
+
     def _remember(self, base_offset: int, size: int) -> None:
         segment = self.log.segments[-1]
         if segment is not self._fresh_segment or len(self._fresh) >= _FRESH_BATCHES:
@@ -183,10 +215,7 @@ class Partition:
             end_offset = log_end_offset
         if self.state is None or end_offset <= self.state.local_end_offset:
             return False  # It began before the records that had to wait.
-        moved = self.state.on_local_end(end_offset)
-        if moved:
-            self.log.advance_high_watermark(self.state.high_watermark)
-        return moved
+        return self.take_up_high_watermark(self.state.on_local_end(end_offset))
 
     # Reading
 

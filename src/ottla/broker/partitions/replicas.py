@@ -124,12 +124,16 @@ class Replicas:
             topic = partitions.metadata.image.topics.by_name.get(topic_name) if type == ResourceType.TOPIC else None
             for index in topic.partitions if topic else ():
                 if partition := partitions.get(TopicPartition(topic_name, index)):
-                    partition.on_settings(partitions.metadata.topic_settings(topic_name))
+                    self._configure(partition)
+
+    def _configure(self, partition: Partition) -> None:
+        if partition.on_settings(self._partitions.metadata.topic_settings(partition.name.topic)):
+            self._partitions.purgatory.wake(partition)
 
     def on_broker_settings(self) -> None:
         """The broker's own settings have changed, and with them the defaults of every topic."""
         for partition in self._partitions.values():
-            partition.on_settings(self._partitions.metadata.topic_settings(partition.name.topic))
+            self._configure(partition)
 
     # Serving
 
@@ -146,7 +150,7 @@ class Replicas:
     def _take_up(self, partition: Partition, image: PartitionImage) -> None:
         partitions = self._partitions
         try:
-            partition.on_image(image, partitions.identity.node_id, partitions.clock.now_ms())
+            partition.on_image(image, partitions.surroundings, partitions.clock.now_ms())
         except OSError as problem:
             partitions.on_disk_error(partition.directory, problem)
             return

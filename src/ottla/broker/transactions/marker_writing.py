@@ -137,7 +137,7 @@ class _Writing(Operation):
             return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if partition.state is None:
             return None, ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if not partition.state.has_enough_replicas(partition.settings.min_insync_replicas):
+        if not partition.state.has_enough_replicas:
             return None, ErrorCode.NOT_ENOUGH_REPLICAS
         if self._is_late(partition):
             return None, ErrorCode.INVALID_PRODUCER_EPOCH
@@ -186,7 +186,7 @@ class _Writing(Operation):
     def _outcome(self, partition: Partition, end_offset: int) -> ErrorCode | None:
         if not self._partitions.holds(partition) or partition.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return partition.state.acknowledgement(end_offset, partition.settings.min_insync_replicas)
+        return partition.state.acknowledgement(end_offset)
 
     def complete(self) -> None:
         for partition in list(self._awaited):

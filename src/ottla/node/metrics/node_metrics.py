@@ -176,8 +176,8 @@ def _add_replicas(page: Exposition, broker: Broker) -> None:
         "kafka_server_replicamanager_atminisrpartitioncount",
         sum(1 for partition, image in known if len(image.isr) == minimum[partition.name]),
     )
-    page.counter("kafka_server_replicamanager_isrshrinks_total", 0)
-    page.counter("kafka_server_replicamanager_isrexpands_total", 0)
+    page.counter("kafka_server_replicamanager_isrshrinks_total", broker.isr_changes.shrinks)
+    page.counter("kafka_server_replicamanager_isrexpands_total", broker.isr_changes.expansions)
     page.gauge("kafka_log_logmanager_offlinelogdirectorycount", len(broker.partitions.logs.offline))
 
 

@@ -279,13 +279,10 @@ def test_a_timer_whose_command_cannot_be_written_fires_again() -> None:
         return CoordinatorDecision(None, [record("timer", now_ms)])
 
     bench.put("a", 1, timers=[Timer(("a timer", "a", None), 1000, expire)])
-    settings = bench.partition.settings
-    bench.partition.settings = settings.__class__(
-        **{**{name: getattr(settings, name) for name in settings.__slots__}, "min_insync_replicas": 2}
-    )
+    bench.partition.state.on_min_insync_replicas(2)
     bench.node.timers.advance(1400)
     assert (bench.made[0].fired, "timer" in bench.made[0].numbers) == (["timer"], False)
-    bench.partition.settings = settings
+    bench.partition.state.on_min_insync_replicas(1)
     bench.node.timers.advance(100)
     assert (bench.made[0].fired, "timer" in bench.made[0].numbers) == (["timer"] * 2, True)
     bench.node.timers.advance(5000)

@@ -66,6 +66,7 @@ def test_topics_of_the_system_and_of_others(node):
 
 def shared_topic(node: TestNode):
     """A topic with a follower that has everything and has deleted nothing."""
+    node.register_broker(2, "b", 9092)
     node.create_topic("shared", replicas=(1, 2))
     node.produce(batch(), "shared", acks=1)
     follow(node, log_start_offset=0)
@@ -82,7 +83,6 @@ def test_the_reply_waits_until_followers_have_deleted_too(node):
     reply = node.ask(request(1, "shared"), 2)
     assert not reply.is_here
     follow(node, log_start_offset=1)
-    node.broker.partitions.purgatory.wake(node.partition("shared"))
     assert (only(reply.message).error_code, only(reply.message).low_watermark) == (0, 1)
 
 

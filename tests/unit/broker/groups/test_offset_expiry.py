@@ -4,8 +4,6 @@ import pytest
 from brokers import TestNode
 from test_groups import GROUP, commit, coordinating, fetch_all, offsets_in
 
-from ottla.machines.partition_leader import LeaderState
-
 HOUR_MS = 3_600_000
 
 
@@ -18,7 +16,8 @@ def test_offsets_still_expire_after_their_tombstones_could_not_be_written(monkey
     node.send(commit(5, generation_id_or_member_epoch=-1), 9)
     assert offsets(node) == {("orders", 0): 5}
     with monkeypatch.context() as lagging:
-        lagging.setattr(LeaderState, "has_enough_replicas", lambda state, count: False)
+        for index in range(3):
+            lagging.setattr(node.partition("__consumer_offsets", index).state, "has_enough_replicas", False)
         node.timers.advance(2 * HOUR_MS)
     assert offsets(node) == {("orders", 0): 5}
     node.timers.advance(HOUR_MS)

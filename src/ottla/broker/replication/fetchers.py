@@ -1,0 +1,80 @@
+"""Which partitions this node follows, and over which of the `num.replica.fetchers` connections to their leader."""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.ids import TopicPartition
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.fetcher import Fetcher
+from ottla.broker.replication.leader_lines import LeaderLines
+
+if TYPE_CHECKING:
+    from ottla.broker.partitions.held_partitions import Partitions
+
+
+class Fetchers:
+    def __init__(self, partitions: "Partitions", leaders: LeaderLines) -> None:
+        self._partitions = partitions
+        self._leaders = leaders
+        self._fetchers: dict[tuple[int, int], Fetcher] = {}
+        self._homes: dict[TopicPartition, tuple[Partition, int, Fetcher]] = {}
+        self._is_stopped = False
+
+    def __len__(self) -> int:
+        """How many partitions are followed."""
+        return len(self._homes)
+
+    def on_leadership(self, partition: Partition) -> None:
+        """A partition that this node holds has a new leader, or is gone."""
+        home = self._homes.get(partition.name)
+        if home is not None:
+            if home[0] is partition and home[1] == partition.leader_epoch and self._follows(partition):
+                return
+            self._leave(partition.name)
+        if self._follows(partition):
+            fetcher = self._fetcher_for(partition)
+            self._homes[partition.name] = partition, partition.leader_epoch, fetcher
+            fetcher.follow(partition)
+
+    def _follows(self, partition: Partition) -> bool:
+        is_followers = partition.state is None and partition.leader_id >= 0
+        return is_followers and self._partitions.holds(partition) and not self._is_stopped
+
+    def _fetcher_for(self, partition: Partition) -> Fetcher:
+        count = self._partitions.node_settings.effective.integer("num.replica.fetchers")
+        place = int.from_bytes(partition.topic_id[-4:], "big") + partition.name.partition
+        key = partition.leader_id, place % count
+        fetcher = self._fetchers.get(key)
+        if fetcher is None:
+            fetcher = self._fetchers[key] = Fetcher(self._partitions, self._leaders, *key)
+        return fetcher
+
+    def _leave(self, name: TopicPartition) -> None:
+        partition, _, fetcher = self._homes.pop(name)
+        fetcher.leave((partition.topic_id, name.partition))
+        if not fetcher.followed:
+            del self._fetchers[fetcher.leader_id, fetcher.number]
+            fetcher.stop()
+
+    def on_flushed(self, partition: Partition) -> None:
+        """A flush of a partition's log has ended."""
+        home = self._homes.get(partition.name)
+        if home is not None and not partition.awaits_flush:
+            home[2].on_flushed(partition)
+
+    def on_settings(self) -> None:
+        """There may be to be more fetchers, or fewer (KIP-226)."""
+        count = self._partitions.node_settings.effective.integer("num.replica.fetchers")
+        if any(number >= count for _, number in self._fetchers) or count > 1:
+            for name in list(self._homes):
+                partition, _, fetcher = self._homes[name]
+                if fetcher is not self._fetcher_for(partition):
+                    self._leave(name)
+                    self.on_leadership(partition)
+
+    def stop(self) -> None:
+        """The node goes: it follows nobody any more."""
+        self._is_stopped = True
+        for fetcher in self._fetchers.values():
+            fetcher.stop()
+        self._fetchers.clear()
+        self._homes.clear()

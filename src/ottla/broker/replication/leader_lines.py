@@ -1,0 +1,60 @@
+"""How a follower reaches leaders: each fetcher over a connection of its own, as its requests wait there for records.
+
+Addresses are those that the metadata have for the listener that brokers talk to each other on.
+"""
+
+from typing import Protocol
+
+from ottla.runtime.channels import Failed, Then
+from ottla.runtime.peers.node_connections import Line, NodeConnections
+from ottla.runtime.peers.remote_peers import FindBroker
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+
+
+class LeaderLines(Protocol):
+    def ask(
+        self, leader_id: int, fetcher: int, request: Message, version: int, then: Then, failed: Failed, timeout_ms: int
+    ) -> None:
+        """As `PeerChannel.ask`. What different fetchers ask does not wait for each other."""
+
+    def drop(self, leader_id: int, fetcher: int) -> None:
+        """The fetcher has nothing to ask any more."""
+
+
+class RemoteLeaders:
+    """`LeaderLines` over a node's connections."""
+
+    def __init__(self, connections: NodeConnections, find_broker: FindBroker) -> None:
+        self._connections = connections
+        self._find_broker = find_broker
+
+    def ask(
+        self, leader_id: int, fetcher: int, request: Message, version: int, then: Then, failed: Failed, timeout_ms: int
+    ) -> None:
+        address = self._find_broker(leader_id)
+        if address is None:
+            failed(ErrorCode.NETWORK_EXCEPTION)
+            return
+        self._connections.ask(
+            _line(leader_id, fetcher), address, request, version, then=then, failed=failed, timeout_ms=timeout_ms
+        )
+
+    def drop(self, leader_id: int, fetcher: int) -> None:
+        self._connections.drop(_line(leader_id, fetcher))
+
+
+class NoLeaders:
+    """Of a cluster whose only broker is this one."""
+
+    def ask(
+        self, leader_id: int, fetcher: int, request: Message, version: int, then: Then, failed: Failed, timeout_ms: int
+    ) -> None:
+        failed(ErrorCode.NETWORK_EXCEPTION)
+
+    def drop(self, leader_id: int, fetcher: int) -> None:
+        """There is nothing to drop."""
+
+
+def _line(leader_id: int, fetcher: int) -> Line:
+    return Line(leader_id, f"fetcher-{fetcher}")

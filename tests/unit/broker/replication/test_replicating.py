@@ -1,0 +1,257 @@
+"""Brokers that replicate to each other: what a follower has, what a producer is told, and who is in sync."""
+
+import pytest
+from brokers import batch, fetch_request, only, produce_request, produced, values_in
+from replicating_nodes import Cluster
+
+from ottla.wire.errors import ErrorCode
+
+LAG_MS = 3000
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Three brokers, and a topic that the first leads."""
+    cluster = Cluster(3)
+    cluster.create_topic(min_insync_replicas="2")
+    return cluster
+
+
+def produce(cluster: Cluster, *values: bytes, to: int = 1, acks: int = -1, **fields):
+    reply = cluster[to].ask(produce_request(batch(*values), acks=acks, **fields), 12)
+    cluster.run()
+    return reply
+
+
+def bytes_of(cluster: Cluster, node_id: int) -> bytes:
+    log = cluster[node_id].partition().log
+    return bytes(log.read(log.log_start_offset, 1 << 20, log.log_end_offset, min_one_batch=True).read())
+
+
+def ends(cluster: Cluster) -> list[tuple[int, int]]:
+    """Where the logs end, and their high watermarks."""
+    logs = [cluster[node_id].partition().log for node_id in sorted(cluster.nodes)]
+    return [(log.log_end_offset, log.high_watermark) for log in logs]
+
+
+# Following
+
+
+def test_a_write_is_acknowledged_when_every_replica_in_sync_has_it(cluster):
+    reply = cluster[1].ask(produce_request(batch(b"a", b"b")), 12)
+    assert not reply.is_here
+    cluster.run()
+    assert only(reply.message).error_code == ErrorCode.NONE
+    assert [end for end, _ in ends(cluster)] == [2, 2, 2]
+    assert bytes_of(cluster, 1) == bytes_of(cluster, 2) == bytes_of(cluster, 3)
+
+
+def test_followers_learn_of_the_high_watermark(cluster):
+    produce(cluster, b"a")
+    cluster.advance(500)
+    assert ends(cluster) == [(1, 1), (1, 1), (1, 1)]
+
+
+def test_many_partitions_of_several_leaders_are_followed(cluster):
+    cluster.create_topic("payments", (2, 3, 1), partitions=20)
+    for index in range(20):
+        reply = cluster[2].ask(produce_request(batch(b"%d" % index), "payments", index), 12)
+        cluster.run()
+        assert only(reply.message).error_code == ErrorCode.NONE
+    ends_of = [cluster[node_id].partition("payments", 7).log.log_end_offset for node_id in (1, 2, 3)]
+    assert ends_of == [1, 1, 1]
+
+
+def test_more_than_one_reply_holds_is_followed_to_the_end():
+    cluster = Cluster(2, replica_fetch_max_bytes="20000", replica_fetch_response_max_bytes="50000")
+    cluster.create_topic(replicas=(1, 2))
+    cluster.kill(2)
+    for _ in range(40):
+        cluster[1].produce(batch(bytes(5000)), acks=1)
+    cluster.start(2)
+    cluster.advance(LAG_MS)
+    assert bytes_of(cluster, 1) == bytes_of(cluster, 2)
+    assert ends(cluster)[1][0] == 40
+
+
+def test_a_follower_that_was_away_catches_up(cluster):
+    cluster.kill(3)
+    cluster.change(isr=[1, 2])
+    produce(cluster, b"a", b"b")
+    cluster.start(3)
+    cluster.advance(100)
+    assert [end for end, _ in ends(cluster)] == [2, 2, 2]
+    assert cluster.isr() == (1, 2, 3)
+
+
+def test_a_follower_that_has_lost_its_disk_begins_where_its_leader_does(cluster):
+    produce(cluster, b"a")
+    produce(cluster, b"b", b"c")
+    cluster.advance(500)
+    cluster.kill(3)
+    cluster.change(isr=[1, 2])
+    cluster[1].partition().log.advance_log_start_offset(2)  # within the second batch
+    cluster.start(3, empty=True)
+    cluster.advance(LAG_MS)
+    log = cluster[3].partition().log
+    assert (log.log_start_offset, log.log_end_offset) == (2, 3)
+    assert cluster.isr() == (1, 2, 3)
+
+
+def test_followers_delete_what_the_leader_has_deleted(cluster):
+    produce(cluster, b"a")
+    produce(cluster, b"b")
+    cluster.advance(500)
+    cluster[1].partition().log.advance_log_start_offset(1)
+    cluster.advance(500)
+    assert cluster[2].partition().log.log_start_offset == 1
+    assert cluster[1].partition().state.followers[2].log_start_offset == 1
+
+
+def test_batches_that_were_damaged_on_the_way_are_not_appended(cluster, monkeypatch):
+    from ottla.broker.replication import followed
+
+    with monkeypatch.context() as noisy:
+        noisy.setattr(followed, "checksum_matches", lambda *_: False)
+        reply = produce(cluster, b"a")
+        assert [end for end, _ in ends(cluster)] == [1, 0, 0]
+        assert not reply.is_here
+    cluster.advance(1000)
+    assert only(reply.message).error_code == ErrorCode.NONE
+
+
+def test_what_has_to_be_flushed_is_told_to_the_leader_when_it_is():
+    cluster = Cluster(2)
+    cluster.create_topic(replicas=(1, 2), flush_messages="1")
+    cluster[2].workers.hold()
+    reply = produce(cluster, b"a")
+    assert cluster[2].partition().log.log_end_offset == 1
+    assert not reply.is_here
+    cluster[2].workers.let_go()
+    cluster.run()
+    assert only(reply.message).error_code == ErrorCode.NONE
+    assert cluster[2].partition().log.recovery_point == 1
+
+
+# Who is in sync
+
+
+def test_a_follower_that_does_not_fetch_leaves_the_isr_and_comes_back(cluster):
+    produce(cluster, b"a")
+    cluster.down.add(3)  # It is silent, and the controller has not noticed.
+    reply = produce(cluster, b"b")
+    assert not reply.is_here
+    cluster.advance(2 * LAG_MS)
+    assert cluster.isr() == (1, 2)
+    assert only(reply.message).error_code == ErrorCode.NONE
+    cluster.kill(3)
+    cluster.start(3)
+    cluster.advance(1000)
+    assert cluster.isr() == (1, 2, 3)
+    assert ends(cluster)[2][0] == 2
+
+
+def test_with_too_few_in_sync_nothing_is_taken(cluster):
+    cluster.kill(2)
+    cluster.kill(3)
+    cluster.change(isr=[1])
+    assert only(produce(cluster, b"a").message).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    cluster.start(2)
+    cluster.advance(100)
+    assert only(produce(cluster, b"a").message).error_code == ErrorCode.NONE
+
+
+def test_a_follower_that_keeps_up_under_load_stays_in_sync(cluster):
+    for _ in range(30):
+        for _ in range(3):
+            cluster[1].produce(batch(b"x"), acks=1)
+        cluster.advance(LAG_MS // 10)
+    assert cluster.isr() == (1, 2, 3)
+    assert cluster.altered == []
+
+
+# Leaders that change
+
+
+def test_another_leader_has_all_that_was_acknowledged(cluster):
+    for sequence in range(5):
+        reply = cluster[1].ask(produce_request(produced(7, sequence, b"%d" % sequence)), 12)
+        cluster.run()
+        assert only(reply.message).error_code == ErrorCode.NONE
+    cluster.kill(1)
+    cluster.elect(2, (2, 3))
+    reply = cluster[2].ask(produce_request(produced(7, 4, b"4")), 12)
+    cluster.advance(1000)
+    assert only(reply.message).base_offset == 4, "a repetition, which the new leader knows"
+    reply = cluster[2].ask(produce_request(produced(7, 5, b"5")), 12)
+    cluster.run()
+    assert (only(reply.message).error_code, only(reply.message).base_offset) == (ErrorCode.NONE, 5)
+    found = cluster[2].fetch(0)
+    assert values_in(found) == [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_a_leader_that_comes_back_cuts_what_nobody_else_has(cluster):
+    produce(cluster, b"a")
+    cluster.down |= {2, 3}
+    cluster[1].produce(batch(b"lost"), acks=1)
+    cluster.down -= {2, 3}
+    cluster.kill(1)
+    cluster.elect(2, (2, 3))
+    cluster.advance(100)
+    assert only(produce(cluster, b"b", to=2).message).error_code == ErrorCode.NONE
+    cluster.start(1)
+    cluster.advance(1000)
+    assert bytes_of(cluster, 1) == bytes_of(cluster, 2) == bytes_of(cluster, 3)
+    assert ends(cluster)[0] == (2, 2)
+    assert sorted(cluster.isr()) == [1, 2, 3]
+
+
+def test_logs_that_parted_several_times_agree_in_the_end(cluster):
+    """KIP-279: each has an epoch that the others have not."""
+    produce(cluster, b"a")
+    for leader in (2, 3, 1):
+        cluster.down |= {1, 2, 3} - {leader}
+        cluster.elect(leader, (leader,))
+        cluster[leader].produce(batch(b"alone on %d" % leader), acks=1)
+        cluster.down.clear()
+        cluster.down |= {leader}
+    cluster.down.clear()
+    cluster.elect(2, (2,))
+    cluster.advance(LAG_MS)
+    assert bytes_of(cluster, 1) == bytes_of(cluster, 2) == bytes_of(cluster, 3)
+    assert values_in(cluster[2].fetch(0)) == [b"a", b"alone on 2"]
+
+
+def test_a_leader_that_has_not_heard_takes_nothing_and_its_followers_go_elsewhere(cluster):
+    produce(cluster, b"a")
+    cluster.deaf.add(1)
+    cluster.elect(2, (2, 3))
+    cluster.run()
+    reply = produce(cluster, b"b")
+    cluster.advance(30_000)
+    assert only(reply.message).error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert [end for end, _ in ends(cluster)] == [2, 1, 1]
+    cluster.deaf.clear()
+    cluster.tell()
+    cluster.advance(1000)
+    assert [end for end, _ in ends(cluster)] == [1, 1, 1]
+
+
+def test_requests_that_wait_are_told_of_the_new_leader(cluster):
+    cluster.down |= {2, 3}
+    produced_ = cluster[1].ask(produce_request(batch(b"a")), 12)
+    fetched = cluster[1].ask(fetch_request(0, max_wait_ms=10_000), 12)
+    cluster.down.clear()
+    cluster.elect(2, (2, 3))
+    assert only(produced_.message).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert only(fetched.message).error_code == ErrorCode.FENCED_LEADER_EPOCH or only(fetched.message).error_code == (
+        ErrorCode.NOT_LEADER_OR_FOLLOWER
+    )
+
+
+def test_a_follower_finds_its_leader_again_after_a_while_alone(cluster):
+    cluster.down.add(1)
+    cluster.advance(10_000)
+    cluster.down.clear()
+    cluster.advance(1000)
+    assert only(produce(cluster, b"a").message).error_code == ErrorCode.NONE
