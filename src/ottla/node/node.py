@@ -116,6 +116,7 @@ class Node:
             self._server.handle = controllers_dispatcher(controller)
         if self._around is not None:
             self._server.handle = self._around(self._server.handle, self.broker)
+            self._server.answers_undecoded = False
         self._server.start_accepting()
         if self._broker_server is not None:
             self._broker_server.start_background()

@@ -20,13 +20,15 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int16_t, int32_t, int6
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
+from functools import partial
+
 from ottla.base.checksum import crc32c as _crc32c
 
 from ottla.records.columns import BinaryColumn, HeaderColumn, RecordColumns, Retained, RetainedRun, Scan
 from ottla.records.faults import corrupt as _corrupt
 from ottla.records.header import BatchHeader, TimestampType
 
-_as_header = BatchHeader._make
+_as_header = partial(tuple.__new__, BatchHeader)
 _CREATE_TIME = TimestampType.CREATE_TIME
 _LOG_APPEND_TIME = TimestampType.LOG_APPEND_TIME
 

@@ -21,10 +21,10 @@ from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Transport
 from ottla.runtime.attribution import WORK
 from ottla.runtime.large_requests.large_frames import decode_large
-from ottla.runtime.large_requests.slow_lane import Steps
+from ottla.runtime.large_requests.slow_lane import Steps, and_then
 from ottla.runtime.outbox import OnDiskThread, Outbox, Region
-from ottla.runtime.pending_request import PendingRequest
-from ottla.runtime.request import ClientConnection
+from ottla.runtime.pending_request import GivenReply, PendingRequest, raising
+from ottla.runtime.request import ClientConnection, Handler, Repeated
 from ottla.runtime.session import Session
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.exchange.replies import ReplyRow
@@ -67,7 +67,7 @@ class Connection:
         self.session = Session(client, server.now_s())
         self._transport = transport
         self._frames = Frames(server.limits.max_request_bytes, "socket.request.max.bytes")
-        self._replies: ReplyRow[PendingRequest] = ReplyRow()
+        self._replies: ReplyRow[PendingRequest | GivenReply] = ReplyRow()
         self._outbox = Outbox()
         self._is_corked = False
         self._is_reading = False
@@ -145,6 +145,9 @@ class Connection:
     def _handle(self, frame: memoryview) -> bool:
         """One request. Returns whether the next may be handled, too."""
         size = len(frame)
+        repeated = self.session.client.repeated
+        if repeated is not None and size <= _LARGE_FRAME_BYTES and self._take_repeated(repeated, frame, size):
+            return self._is_reading
         try:
             decoded = decode_request(frame) if size <= _LARGE_FRAME_BYTES else decode_large(self, frame)
         except UnsupportedRequestError as problem:
@@ -156,8 +159,28 @@ class Connection:
                 self.take(*decoded, size)
         return self._is_reading
 
-    def take(self, header: RequestHeader, message: Message | None, size: int) -> None:
-        """Hands a request on; without a message if its version is not known."""
+    def _take_repeated(self, repeated: Repeated, frame: memoryview, size: int) -> bool:
+        """Whether the request was one that is answered without being decoded."""
+        if not self.server.answers_undecoded:
+            return False
+        try:
+            outcome = repeated(frame)
+        except Exception as problem:
+            outcome = raising(problem)
+        if outcome is None:
+            return False
+        if outcome.__class__ is not bytes:
+            self.take(*decode_request(frame), size, outcome)  # type: ignore[arg-type]
+            return True
+        self._replies.append(GivenReply(outcome))
+        session = self.session
+        session.unsent_bytes += len(outcome)
+        self.server.answered_at_once(repeated.api_key, repeated.api_version, size, session.active_s)
+        self._maybe_pause()
+        return True
+
+    def take(self, header: RequestHeader, message: Message | None, size: int, handle: Handler | None = None) -> None:
+        """Hands a request on; without a message if its version is not known. `handle` answers it if it is given."""
         server, session = self.server, self.session
         request = PendingRequest(self, header, session.active_s, message, size)
         self._replies.append(request)
@@ -167,10 +190,15 @@ class Connection:
             if message is None:
                 server.handle_unsupported(request, request.respond)
             else:
-                server.handle(request, message, request.respond)
+                (handle or server.handle)(request, message, request.respond)
         except Exception as problem:
             request.fail(problem)
         WORK.request = None
+        self._maybe_pause()
+
+    def _maybe_pause(self) -> None:
+        """Stops reading if the client has too much under way, or others have to have their turn."""
+        server, session = self.server, self.session
         if server.is_full or session.client.is_paused or session.is_full(len(self._replies)):
             self._pause_reading()
         elif (elapsed_s := server.answered_s - session.active_s) > _STEP_AMONG_OTHERS_S and (
@@ -184,16 +212,10 @@ class Connection:
 
     def go_through(self, request: PendingRequest, steps: Steps, *, in_order: bool) -> None:
         """Does a request's work in the slow lane; in order, if the requests behind it are to wait for its end."""
-        if not in_order:
-            self.server.lane.add(request, steps, self.is_open)
-            return
-
-        def and_resume() -> Steps:
-            yield from steps
-            self.session.client.resume()
-
-        self.session.client.pause()
-        self.server.lane.add(request, and_resume(), self.is_open)
+        if in_order:
+            self.session.client.pause()
+            steps = and_then(steps, self.session.client.resume)
+        self.server.lane.add(request, steps, self.is_open)
 
     # Out
 

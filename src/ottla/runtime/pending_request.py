@@ -11,7 +11,7 @@ from ottla.base.errors import OttlaError, RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.runtime.outbox import Region, pin_all, release
-from ottla.runtime.request import RequestContext
+from ottla.runtime.request import Handler, RequestContext, Respond
 from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import encode_response_parts
@@ -111,3 +111,24 @@ class PendingRequest(RequestContext):
         """The client has gone: what would have been sent is let go of."""
         for part in self.parts or ():
             release(part)
+
+
+class GivenReply:
+    """The place of a request that was answered at once, without being decoded."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, reply: bytes) -> None:
+        self.parts: Parts = [reply]
+
+    def abandon(self) -> None:
+        """There are no files in it."""
+
+
+def raising(problem: Exception) -> Handler:
+    """A handler that fails with what went wrong before its request was decoded."""
+
+    def handle(_context: RequestContext, _message: Message, _respond: Respond) -> None:
+        raise problem
+
+    return handle

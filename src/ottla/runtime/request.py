@@ -17,12 +17,25 @@ class Line(Protocol):
     def hang_up(self, problem: RemoteProtocolError) -> None: ...
 
 
+class Repeated(Protocol):
+    """Requests that are like one before them on their connection, and need not be decoded."""
+
+    api_key: int
+    api_version: int
+
+    def __call__(self, frame: memoryview) -> "bytes | Handler | None":
+        """The reply to the request in that frame. None, and nothing has happened, if it is not such a request. A
+        handler, which is to answer the request when it has been decoded, if it turned out to need more.
+        """
+
+
 @dataclass(slots=True)
 class ClientConnection:
     """Who is on the other end. `software_*` come from ApiVersions (KIP-511).
 
     A handler that needs time before the requests behind its own may be handled pauses the connection, and resumes it.
-    If its request fails meanwhile, the connection is resumed for it. `line` is None where there is no connection: the
+    If its request fails meanwhile, the connection is resumed for it. `repeated` is left by a handler that knows how to
+    answer requests like its own without their being decoded. `line` is None where there is no connection: the
     node itself writes.
     """
 
@@ -36,6 +49,7 @@ class ClientConnection:
     is_paused: bool = False
     line: Line | None = None
     paused_by: Attributed | None = None
+    repeated: Repeated | None = None
 
     def pause(self) -> None:
         self.is_paused = True

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Callable
 from math import frexp
 
-from ottla.runtime.request import RequestContext
-
 _PER_OCTAVE = 8
 _OCTAVES = 34  # from a microsecond to some four hours
 _WINDOW_S = 60.0
@@ -111,13 +109,13 @@ class RequestMetrics:
         if change > 0:
             self.connections_created[listener] += change
 
-    def on_response(self, context: RequestContext, size: int, seconds: float) -> None:
-        found = self.apis.get(context.api_key)
+    def on_response(self, api_key: int, api_version: int, size: int, received_s: float, now_s: float) -> None:
+        found = self.apis.get(api_key)
         if found is None:
-            found = self.apis[context.api_key] = OfApi()
-        found.versions[context.api_version] += 1
+            found = self.apis[api_key] = OfApi()
+        found.versions[api_version] += 1
         found.bytes += size
-        found.times.note(seconds, context.received_s + seconds)
+        found.times.note(now_s - received_s, now_s)
 
     def on_refused(self, reason: str) -> None:
         self.refused[reason] += 1

@@ -39,7 +39,7 @@ class Traffic(Protocol):
     """Who counts. Called for every request, so it must be cheap."""
 
     def on_connection(self, listener: str, change: int) -> None: ...
-    def on_response(self, context: RequestContext, size: int, seconds: float) -> None: ...
+    def on_response(self, api_key: int, api_version: int, size: int, received_s: float, now_s: float) -> None: ...
     def on_refused(self, reason: str) -> None: ...
     def on_fault(self, where: str) -> None: ...
 
@@ -50,7 +50,7 @@ class NoTraffic:
     def on_connection(self, listener: str, change: int) -> None:
         """See `Traffic`."""
 
-    def on_response(self, context: RequestContext, size: int, seconds: float) -> None:
+    def on_response(self, api_key: int, api_version: int, size: int, received_s: float, now_s: float) -> None:
         """See `Traffic`."""
 
     def on_refused(self, reason: str) -> None:
@@ -92,6 +92,8 @@ class Server:
         self.network = network
         self.workers = workers
         self.handle = handle
+        self.answers_undecoded = True
+        """Whether requests may be answered without being decoded (`request.Repeated`), and so without `handle`."""
         self.handle_unsupported = handle_unsupported
         self.limits = limits or Limits()
         self.scratch = bytearray(_SCRATCH_BYTES)
@@ -211,11 +213,16 @@ class Server:
     def answered(self, request: PendingRequest) -> None:
         self._queued_bytes -= request.size
         self.answered_s = now_s = self.now_s()
-        self._traffic.on_response(request, request.size, now_s - request.received_s)
+        self._traffic.on_response(request.api_key, request.api_version, request.size, request.received_s, now_s)
         if self.is_full and self._queued_bytes <= self._max_queued_bytes:
             self.is_full = False
             for connection in list(self.paused):
                 connection.maybe_resume()
+
+    def answered_at_once(self, api_key: int, api_version: int, size: int, received_s: float) -> None:
+        """The same for a request that never had to wait."""
+        self.answered_s = now_s = self.now_s()
+        self._traffic.on_response(api_key, api_version, size, received_s, now_s)
 
     def send_later(self, connection: Connection) -> None:
         """The replies of several connections leave together, at the end of the turn that brings them about."""

@@ -6,6 +6,7 @@ from ottla.wire.message import Encoder
 StructT = TypeVar("StructT")
 
 def like(prototype: StructT, /) -> StructT: ...
+def split_around(frame: memoryview, at: int, compact: bool, /) -> tuple[bytes, int, memoryview] | None: ...
 
 class StructPlan:
     def __init__(

@@ -406,6 +406,45 @@ cdef inline int check_count(Reader *reader, Py_ssize_t count, Py_ssize_t least_s
 
 # ---- copying -------------------------------------------------------------------------------------------------------
 
+def split_around(frame, Py_ssize_t at, bint compact):
+    """See `around_records.split`."""
+    cdef Py_buffer view
+    cdef const unsigned char *base
+    cdef unsigned char *text
+    cdef Py_ssize_t records_at = at, end
+    cdef uint64_t length = 0
+    cdef int shift = 0
+    PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE)
+    try:
+        base = <const unsigned char *> view.buf
+        if at < 8 or at + 5 > view.len:
+            return None
+        if compact:
+            while shift < 35:
+                length |= <uint64_t> (base[records_at] & 127) << shift
+                records_at += 1
+                if base[records_at - 1] < 128:
+                    break
+                shift += 7
+            else:
+                return None
+            length -= 1
+        else:
+            length = big_endian(base + at, 4)
+            records_at += 4
+        if length == 0 or length > <uint64_t> (view.len - records_at):
+            return None
+        end = records_at + <Py_ssize_t> length
+        around = PyBytes_FromStringAndSize(NULL, 4 + at - 8 + view.len - end)
+        text = <unsigned char *> PyBytes_AS_STRING(around)
+        memcpy(text, base, 4)
+        memcpy(text + 4, base + 8, at - 8)
+        memcpy(text + at - 4, base + end, view.len - end)
+        return around, <int32_t> big_endian(base + 4, 4), frame[records_at:end]
+    finally:
+        PyBuffer_Release(&view)
+
+
 def like(prototype):
     """Another struct with the same values, which the two share. See `message.like`."""
     cdef Py_ssize_t offset = sizeof(PyObject), size = BASIC_SIZE(type(prototype))

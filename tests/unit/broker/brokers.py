@@ -40,6 +40,7 @@ from ottla.testing.step_timers import Agenda, StepTimers
 from ottla.testing.step_workers import StepWorkers
 from ottla.testing.step_world import step_world
 from ottla.wire.codec import decode, encode
+from ottla.wire.frame import decode_request, decode_response, response_type
 from ottla.wire.message import Message
 from ottla.wire.messages import (
     ConfigRecord,
@@ -325,6 +326,21 @@ class TestNode:
         request = decode(type(request), data, version)
         context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(data))
         self._handle(context, request, respond)
+
+    def ask_undecoded(self, frame: memoryview, request: Message, version: int, client_id: str | None) -> Reply | None:
+        """Offers a frame to what its connection has learned, as a connection does; None if it is to be decoded."""
+        outcome = self.client.repeated(frame) if self.client.repeated is not None else None
+        if outcome is None:
+            return None
+        reply = Reply(version)
+        if isinstance(outcome, bytes):
+            correlation_id, message = decode_response(response_type(request._schema.api_key), outcome[4:], version)
+            assert correlation_id == int.from_bytes(frame[4:8], "big")
+            reply(message)
+        else:
+            context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(frame))
+            outcome(context, decode_request(frame).message, reply)
+        return reply
 
     def send(self, request: Message, version: int, client_id: str | None = None) -> Any:
         """Sends a request that is answered at once."""

@@ -11,7 +11,6 @@ from ottla.broker.partitions.traffic import Traffic
 from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.node.metrics.node_metrics import metrics_page
-from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.wire.messages import PartitionRecord, RegisterBrokerRecord, TopicRecord
 
@@ -158,12 +157,10 @@ def a_page():
         clock=SimpleNamespace(now_ms=lambda: 0),
     )
     requests = RequestMetrics(now_s=lambda: 1.0)
-    client = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
     for _ in range(2):
         requests.on_fault("JoinGroup")
     for _ in range(3):
-        context = RequestContext(0, 9, 1, "client", client, 0.0)
-        requests.on_response(context, 100, 0.010)
+        requests.on_response(0, 9, 100, 0.0, 0.010)
     requests.unanswered = lambda: 1
     requests.on_connection("PLAINTEXT", 1)
     requests.on_refused("max.connections")

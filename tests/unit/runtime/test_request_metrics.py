@@ -37,8 +37,8 @@ def test_times_beyond_the_last_bucket_are_not_lost() -> None:
 
 def test_requests_are_counted_by_api_and_version() -> None:
     metrics = RequestMetrics(now_s=lambda: 1.0)
-    for request in (context(PRODUCE, 9), context(PRODUCE, 9), context(PRODUCE, 13), context(FETCH, 4)):
-        metrics.on_response(request, size=100, seconds=0.002)
+    for api_key, version in ((PRODUCE, 9), (PRODUCE, 9), (PRODUCE, 13), (FETCH, 4)):
+        metrics.on_response(api_key, version, size=100, received_s=1.0, now_s=1.002)
     assert metrics.apis[PRODUCE].versions == {9: 2, 13: 1}
     assert metrics.apis[FETCH].versions == {4: 1}
     assert metrics.apis[PRODUCE].bytes == 300

@@ -9,6 +9,9 @@ from typing import TypeAlias
 
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_end import append
+from ottla.log.outcomes import Appended
+from ottla.log.producer_state import AppendOrigin
 from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.header import BatchHeader, TimestampType
 from ottla.records.kernel import ordinary_header
@@ -38,6 +41,12 @@ def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest)
     partition = partitions.get((name, data.index))  # type: ignore[arg-type]  # no partition has no name
     if partition is None or not records or name in INTERNAL:
         return None
+    header = check_ordinary(partitions, partition, acks, records)
+    return (partition, records, header) if header is not None else None
+
+
+def check_ordinary(partitions: Partitions, partition: Partition, acks: int, records: memoryview) -> BatchHeader | None:
+    """The header of a batch for that partition, if it may be appended without another look."""
     state, settings = partition.state, partition.settings
     if state is None or (acks == _ALL and not state.has_enough_replicas):
         return None
@@ -47,6 +56,25 @@ def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest)
     now_ms = partitions.clock.now_ms()
     earliest, latest = now_ms - rules.timestamp_before_max_ms, min(now_ms + rules.timestamp_after_max_ms, _FOREVER)
     header = ordinary_header(records, rules.max_message_bytes, earliest, latest, rules.compacted)
-    if header is None or header.attributes:
-        return None
-    return partition, records, header
+    return None if header is None or header.attributes else header
+
+
+def append_ordinary(
+    partitions: Partitions, partition: Partition, records: memoryview, header: BatchHeader
+) -> tuple[Appended, bool]:
+    """Appends such a batch. Also tells whether that is settled: taken, seen by readers, and with no work left for the
+    disk. Only then are its records counted here.
+    """
+    appended = append(partitions, partition, records, AppendOrigin.CLIENT, header)
+    traffic, log = partition.traffic, partition.log
+    traffic.produce_requests += 1
+    if (
+        appended.error
+        or appended.repeated
+        or log.high_watermark <= appended.last_offset
+        or log.recovery_point < log.segments[-1].base_offset
+    ):
+        return appended, False
+    traffic.bytes_in += header.batch_length
+    traffic.messages_in += header.record_count
+    return appended, True

@@ -6,9 +6,8 @@ only be told by hanging up. A request with a transactional id first asks the tra
 first of the transaction at a partition (`transactional_produce`).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer
 from ottla.broker.data.batch_checks import (
     Outcomes,
@@ -20,7 +19,9 @@ from ottla.broker.data.batch_checks import (
     may_take_long,
 )
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
-from ottla.broker.data.ordinary_batch import USES_TOPIC_IDS, OrdinaryBatch, find_ordinary
+from ottla.broker.data.ordinary_batch import USES_TOPIC_IDS, OrdinaryBatch, append_ordinary, find_ordinary
+from ottla.broker.data.produce_replies import NO_HINT, taken_reply, topic_response
+from ottla.broker.data.repeated_produce import learn
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce, append
@@ -28,13 +29,11 @@ from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.broker.transactions.transaction_verification import Verifications
 from ottla.broker.transactions.transactional_produce import TransactionalBatches
 from ottla.log.outcomes import Appended
-from ottla.log.producer_state import AppendOrigin
 from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.header import BatchHeader, Compression
 from ottla.records.validate import Validated
-from ottla.runtime.request import RefusedRequest, RequestContext, Respond
+from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
 from ottla.wire.errors import ErrorCode
-from ottla.wire.message import like
 from ottla.wire.messages import ProduceRequest, ProduceResponse
 
 _HAS_LEADER_HINTS = 10
@@ -44,12 +43,6 @@ _ALL, _NONE, _LEADER = -1, 0, 1
 _ADMIN_CLIENT = "__admin_client"
 
 _PartitionResponse = ProduceResponse.PartitionProduceResponse
-_TopicResponse = ProduceResponse.TopicProduceResponse
-_NO_HINT = ProduceResponse.LeaderIdAndEpoch()
-# What replies are made like.
-_TAKEN = _PartitionResponse(log_append_time_ms=-1, record_errors=(), current_leader=_NO_HINT)  # type: ignore[arg-type]
-_TOPIC = _TopicResponse(name="", topic_id=ZERO_UUID)
-_RESPONSE = ProduceResponse(node_endpoints=())  # type: ignore[arg-type]
 
 _NOT_CHECKED: Outcomes = {}
 
@@ -104,39 +97,29 @@ def _take_ordinary(
 ) -> None:
     """Appends the batch. If all goes as it mostly does the reply is made here, and otherwise by a `Produce`."""
     partition, records, header = ordinary
-    appended = append(partitions, partition, records, AppendOrigin.CLIENT, header)
-    traffic, log = partition.traffic, partition.log
-    traffic.produce_requests += 1
-    if appended.error or appended.repeated or log.high_watermark <= appended.last_offset:
-        Produce(partitions, context, request, respond).go_on(
-            request, partition, Validated(records, header, False), appended
-        )
+    appended, is_settled = append_ordinary(partitions, partition, records, header)
+    if not is_settled:
+        go_on(partitions, partition, records, header, appended)(context, request, respond)
         return
-    traffic.bytes_in += header.batch_length
-    traffic.messages_in += header.record_count
     if request.acks == _NONE:
         respond(None)
     else:
-        answer = like(_TAKEN)
-        answer.index = partition.name[1]
-        answer.base_offset = appended.base_offset
-        answer.log_start_offset = log.log_start_offset
-        response = like(_RESPONSE)
-        response.responses = [_topic_response(request.topic_data[0], context.api_version, [answer])]
-        respond(response)
+        respond(taken_reply(request, context.api_version, appended.base_offset, partition.log.log_start_offset))
+        learn(partitions, context, request, partition, go_on)
     announce(partitions, partition)
 
 
-def _topic_response(
-    topic: ProduceRequest.TopicProduceData, version: int, answers: list[ProduceResponse.PartitionProduceResponse]
-) -> ProduceResponse.TopicProduceResponse:
-    response = like(_TOPIC)
-    if version >= USES_TOPIC_IDS:
-        response.topic_id = topic.topic_id
-    else:
-        response.name = topic.name
-    response.partition_responses = answers
-    return response
+def go_on(
+    partitions: Partitions, partition: Partition, records: memoryview, header: BatchHeader, appended: Appended
+) -> Handler:
+    """What answers a request whose only batch has been handed to its log, if that is not the end of it."""
+
+    def handle(context: RequestContext, request: Any, respond: Respond) -> None:
+        Produce(partitions, context, request, respond).go_on(
+            request, partition, Validated(records, header, False), appended
+        )
+
+    return handle
 
 
 class Produce(Operation):
@@ -199,14 +182,14 @@ class Produce(Operation):
     def go_on(self, request: ProduceRequest, partition: Partition, validated: Validated, appended: Appended) -> None:
         """The request's only batch has been handed to its log, and this became of it."""
         answer = self._answer(partition, validated, appended, -1)
-        self._response.responses.append(_topic_response(request.topic_data[0], self._context.api_version, [answer]))
+        self._response.responses.append(topic_response(request.topic_data[0], self._context.api_version, [answer]))
         self._finish(request)
 
     def _begin(self, request: ProduceRequest) -> None:
         for topic in request.topic_data:
             name = self.name_of(topic)
             answers = [self._produce(name, one) for one in topic.partition_data]
-            self._response.responses.append(_topic_response(topic, self._context.api_version, answers))
+            self._response.responses.append(topic_response(topic, self._context.api_version, answers))
         self._finish(request)
 
     def _finish(self, request: ProduceRequest) -> None:
@@ -287,7 +270,7 @@ class Produce(Operation):
             log_append_time_ms=log_append_time_ms,
             log_start_offset=log.log_start_offset,
             record_errors=[],
-            current_leader=_NO_HINT,
+            current_leader=NO_HINT,
         )
         required_offset = appended.last_offset + 1
         if (

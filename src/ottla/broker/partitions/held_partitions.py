@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterable
 from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
 from functools import cached_property
+from typing import Any
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.admin.settings.node_settings import NodeSettings
@@ -54,6 +55,8 @@ class Partitions(dict[tuple[str, int], Partition]):
         self.offline: set[tuple[str, int]] = set()
         self.in_making: dict[tuple[str, int], list[Callable[[tuple[str, int]], None]]] = {}
         """Partitions that the metadata gives to this node and whose logs are not there yet, and who waits for each."""
+        self.repeated_requests: dict[bytes, Any] = {}
+        """What the records of produce requests that come again and again are in: see `data/repeated_produce.py`."""
         self.purgatory = Purgatory(world.timers)
         self.traffic = Traffic()
         self.has_news_for_checkpoints = True

@@ -36,6 +36,12 @@ Steps = Iterator[Wait | None]
 """Yields between steps."""
 
 
+def and_then(steps: Steps, callback: Callable[[], None]) -> Steps:
+    """Calls back when the last step is done, and not if one fails."""
+    yield from steps
+    callback()
+
+
 class _Work:
     """`request` is told of what goes wrong; None where the work itself sees to that."""
 

@@ -5,6 +5,7 @@ import errno
 import pytest
 from brokers import (
     NOW_MS,
+    Reply,
     TestNode,
     batch,
     fetch_request,
@@ -17,22 +18,55 @@ from brokers import (
 
 from ottla.broker.data import produce
 from ottla.broker.data.ordinary_batch import find_ordinary
+from ottla.broker.data.repeated_produce import learn
+from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.batch import complete_batches
 from ottla.records.header import Compression
 from ottla.records.kernel import IS_COMPILED
+from ottla.runtime.request import RequestContext
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
+from ottla.wire.frame import encode_request
+from ottla.wire.message import Message
 from ottla.wire.messages import ProduceRequest
 
 HOUR_MS = 3_600_000
 VERSIONS = range(3, 14)
 
 
-@pytest.fixture(autouse=True, params=["the short way", "the long way"])
+@pytest.fixture(autouse=True, params=["the short way", "the long way", "undecoded"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ordinary batch has a way of its own. Whatever it is asked, the other must answer the same."""
+    """An ordinary batch has a way of its own, and so has a request that comes again. Whatever they are asked, the long
+    way must answer the same.
+    """
     if request.param == "the long way":
         monkeypatch.setattr(produce, "find_ordinary", lambda *_: None)
+    if request.param == "undecoded":
+        monkeypatch.setattr(TestNode, "ask", ask_undecoded)
+
+
+ASK = TestNode.ask
+
+
+def ask_undecoded(node: TestNode, request: Message, version: int, client_id: str | None = None) -> Reply:
+    """As `TestNode.ask`, of a client that has sent the like before, if there could be the like of it."""
+    if isinstance(request, ProduceRequest) and len(request.topic_data) == 1 and request.transactional_id is None:
+        (topic,) = request.topic_data
+        name = topic.name if version < 13 else node.broker.metadata.topic_name(topic.topic_id)
+        partition = node.broker.partitions.get((name, topic.partition_data[0].index))
+        if (
+            partition is not None
+            and name not in INTERNAL
+            and len(topic.partition_data) == 1
+            and request.acks in (-1, 1)
+        ):
+            context = RequestContext(0, version, 7, client_id, node.client, 0.0)
+            learn(node.broker.partitions, context, request, partition, produce.go_on)
+            frame = memoryview(bytearray(encode_request(request, version, 99, client_id)))[4:]
+            reply = node.ask_undecoded(frame, request, version, client_id)
+            if reply is not None:
+                return reply
+    return ASK(node, request, version, client_id)
 
 
 @pytest.fixture
