@@ -7,9 +7,15 @@ from pyspark.sql.datasource import DataSource
 from ottla.spark.options import OptionError, Options, Use
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
+    from ottla.spark.sink.sink_options import Delivery, SinkOptions
     from ottla.spark.source.source_options import SourceOptions
 
 
@@ -39,6 +45,32 @@ class OttlaDataSource(DataSource):
         options = self._source_options(Use.STREAM_READ)
         self._check_schema(schema)
         return StreamReader(options, self._column_names(options))
+
+    def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
+        from ottla.spark.sink.batch_writer import BatchWriter
+        from ottla.spark.sink.sink_options import Delivery
+
+        return BatchWriter(
+            self._sink_options(Use.BATCH_WRITE, Delivery.SINGLE_TRANSACTION, schema, overwrite), schema.names
+        )
+
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":  # noqa: N802  # Spark's name
+        from ottla.spark.sink.sink_options import Delivery
+        from ottla.spark.sink.stream_writer import StreamWriter
+
+        return StreamWriter(
+            self._sink_options(Use.STREAM_WRITE, Delivery.EXACTLY_ONCE, schema, overwrite), schema.names
+        )
+
+    def _sink_options(self, use: Use, default: "Delivery", schema: "StructType", overwrite: bool) -> "SinkOptions":
+        from ottla.spark.sink.rows import check_columns
+        from ottla.spark.sink.sink_options import read_sink_options
+
+        if overwrite:
+            raise OptionError('a topic cannot be overwritten: use .mode("append")')
+        options = read_sink_options(Options(self.options, use), default)
+        check_columns({field.name: field.dataType.simpleString() for field in schema}, options.topic)
+        return options
 
     def _source_options(self, use: Use) -> "SourceOptions":
         from ottla.spark.source.source_options import read_source_options

@@ -76,8 +76,12 @@ OPTIONS: Final = (
     Option("value.schema", Use.READ),
     Option("value.onError", Use.READ),
     Option("value.deadLetterTopic", Use.READ),
+    # where rows go, and how surely
+    Option("topic", Use.WRITE),
+    Option("delivery", Use.WRITE),
+    Option("inlineBytes", Use.WRITE),
     # what is done when something is missing
-    Option("failOnDataLoss", Use.READ),
+    Option("failOnDataLoss", Use.READ | Use.STREAM_WRITE),
     Option("kafkaConsumer.pollTimeoutMs", Use.READ),
     Option("fetchOffset.numRetries", Use.READ),
     Option("fetchOffset.retryIntervalMs", Use.READ),
@@ -86,7 +90,7 @@ OPTIONS: Final = (
     Option("groupIdPrefix", Use(0), Use.READ),
 )
 _BY_KEY: Final = {option.name.lower(): option for option in OPTIONS}
-_SPARKS_OWN: Final = frozenset(("path", "mergeschema"))
+_SPARKS_OWN: Final = frozenset(("path", "mergeschema", "checkpointlocation"))
 """What Spark itself may put among the options."""
 
 

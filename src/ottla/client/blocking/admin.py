@@ -5,7 +5,7 @@ Safe for any number of threads. Types and names of arguments are those of the ca
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.families import (
@@ -97,7 +97,7 @@ class Admin:
         with self._loop.lock:
             return self._asking.metrics.values()
 
-    def __enter__(self) -> "Admin":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ottla.client.keywords import ProducerKeywords
     from ottla.client.producer.arrow_rows import ArrowDelivery
     from ottla.client.producer.transaction_requests import GroupMember
+    from ottla.client.producer.transactions import TransactionIdentity
 
 T = TypeVar("T")
 
@@ -172,10 +173,11 @@ class Producer:
         self._loop.ask(self._core.flush, timeout)
         self._callbacks.run(waits=True)
 
-    def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
-        """The partitions of a topic, which is looked up if need be."""
+    def partitions_for(self, topic: str, timeout: float | None = None) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic, which is looked up if need be: for `timeout` seconds, or `max.block.ms`."""
         self._loop.check()
-        return self._until(lambda: self._core.partitions_for(topic), topic, monotonic() + self._max_block_s)
+        deadline_s = monotonic() + (self._max_block_s if timeout is None else timeout)
+        return self._until(lambda: self._core.partitions_for(topic), topic, deadline_s)
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's `producer-metrics`."""
@@ -232,6 +234,11 @@ class Producer:
 
     def abort(self) -> None:
         self._wait_for(lambda: self._core.the_transactions().abort())
+
+    def transaction_identity(self) -> "TransactionIdentity":
+        """Under which the coordinator knows the transaction of now: who has it can end it, from anywhere."""
+        with self._lock:
+            return self._core.the_transactions().identity()
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: "GroupMember | str"

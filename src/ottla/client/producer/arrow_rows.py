@@ -5,7 +5,7 @@ key go where murmur2 says, in the kernel; those without one to a single partitio
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ottla.client.producer.accumulator import Accumulator, TopicQueues
 from ottla.client.producer.append import partitions_for_column
@@ -71,6 +71,14 @@ class ArrowRows:
         return batch
 
 
+class WrittenRows(NamedTuple):
+    """Rows that are one batch in a partition's log. `first_offset` is -1 if the broker did not tell it."""
+
+    partition: int
+    first_offset: int
+    row_count: int
+
+
 class ArrowDelivery:
     """What becomes of the rows of one `send_arrow`: a future for all of them."""
 
@@ -96,6 +104,14 @@ class ArrowDelivery:
             if batch.error is not None:
                 return batch.error
         return None
+
+    def written(self) -> list[WrittenRows]:
+        """Where the rows are, batch by batch. Waits for nothing: call `result` first."""
+        return [
+            WrittenRows(batch.partition, first_offset, row_count)
+            for batch in self._batches
+            for first_offset, row_count in batch.written()
+        ]
 
     def __await__(self) -> Any:
         return self._awaited().__await__()

@@ -284,6 +284,15 @@ class ProducerBatch(RecordWriter):
         """Where the first record is, of which nothing else is known; raises why it is not."""
         return self.outcome(Delivery(self, 0, self.base_timestamp, -1, -1))
 
+    def written(self) -> list[tuple[int, int]]:
+        """First offset and number of records of each batch that this one was written as: several if it was split.
+
+        An offset is -1 where a broker acknowledged the batch without saying where it is.
+        """
+        if self._parts:
+            return [place for _, part in self._parts for place in part.written()]
+        return [(self._base_offset, self.record_count)]
+
     def error_of(self, index: int) -> Exception | None:
         part, index = self._part_of(index)
         error = part._error

@@ -18,6 +18,7 @@ A transaction ends when all its records are settled: a record that came after th
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
@@ -45,6 +46,14 @@ class State(Enum):
     ABORTING = "aborting"
     ABORTABLE_ERROR = "in a transaction that has to be aborted"
     FATAL_ERROR = "at its end"
+
+
+class TransactionIdentity(NamedTuple):
+    """What an EndTxn names. `is_v2`: the transaction is one of the newer protocol, and so must be its end."""
+
+    producer_id: int
+    producer_epoch: int
+    is_v2: bool
 
 
 class Transactions:
@@ -122,6 +131,9 @@ class Transactions:
         problem = self._requests.last_problem
         why = "" if problem is None else f"; the last answer was: {problem}"
         return RequestTimedOut(f"the transaction's coordinator took longer than {limit_s} s{why}")
+
+    def identity(self) -> TransactionIdentity:
+        return TransactionIdentity(*self._sequences.identity, self._is_v2)
 
     def check_may_send(self) -> None:
         """Raises if no record can be sent now."""

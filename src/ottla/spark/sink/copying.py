@@ -1,0 +1,58 @@
+"""Rows that are in a log already, written again: those of a decided transaction that was aborted, and staged ones.
+
+A transaction that runs for longer than `transaction.timeout.ms` is aborted by its coordinator, also when the batch has
+been decided and only its commit had not arrived. What it wrote stays in the log, as long as retention and compaction
+let it. So the driver reads it there, and writes it anew. Rows that are gone are an error that names them: `LostRows`.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ottla.base.ids import TopicPartition
+from ottla.client.errors import KafkaError, OffsetOutOfRange
+from ottla.records.arrow import decode
+from ottla.spark.sink.cluster_access import ClusterAccess
+from ottla.spark.sink.decision import Piece
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+
+
+class LostRows(KafkaError):
+    """Rows of a decided batch were aborted by the broker, and the log no longer has them.
+
+    Retention or compaction has taken them. Set `failOnDataLoss` to false to go on without them; raise the topic's
+    `retention.ms` or `min.compaction.lag.ms`, or `kafka.transaction.timeout.ms`, to keep it from happening again.
+    """
+
+
+def rows_in_log(access: ClusterAccess, piece: Piece, producer: tuple[int, int] | None) -> Iterator["pa.RecordBatch"]:
+    """The rows of a piece in the columns of records, with their timestamps. `producer`: only what this one wrote.
+
+    Raises `LostRows` unless all of them are there.
+    """
+    partition = TopicPartition(piece.topic, piece.partition)
+    offset, found = piece.first_offset, 0
+    while offset <= piece.last_offset:
+        try:
+            fetched = access.fetch(partition, offset)
+        except OffsetOutOfRange as problem:
+            raise LostRows(f"{piece.row_count} rows of {piece}: {problem}") from None
+        wanted: list[memoryview] = []
+        read_to = offset
+        for position, header in fetched.batches():
+            read_to = header.next_offset
+            is_theirs = producer is None or (header.producer_id, header.producer_epoch) == producer
+            if header.base_offset <= piece.last_offset and is_theirs and not header.is_control:
+                wanted.append(memoryview(fetched.records)[position : position + header.size])
+        if read_to == offset:
+            break
+        offset = read_to
+        if wanted:
+            rows = decode(
+                wanted, piece.topic, piece.partition, first_offset=piece.first_offset, end_offset=piece.last_offset + 1
+            )
+            found += rows.num_rows
+            yield rows.select(["key", "value", "headers", "timestamp"])
+    if found != piece.row_count:
+        raise LostRows(f"{piece.row_count - found} of {piece.row_count} rows of {piece}: no longer in the log")

@@ -1,0 +1,75 @@
+"""A batch's decision: which transactions of tasks it is made of. The record that makes a batch exactly once.
+
+One record for each query, its newest: the key is the query's id, the value JSON, deflated. From the moment that it is
+committed the batch is written, whatever happens to processes: its transactions are committed, by the driver or by the
+driver after it.
+"""
+
+import json
+import zlib
+from typing import Any, Final, NamedTuple
+
+_VERSION: Final = 1
+
+
+class Piece(NamedTuple):
+    """Rows in a partition's log. All batches of their producer between the two offsets, and nothing else of it."""
+
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset: int
+    row_count: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}, offsets {self.first_offset} to {self.last_offset}"
+
+
+class TaskTransaction(NamedTuple):
+    """A transaction that a task has filled, flushed and left open. One task attempt has one (producer id, epoch)."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    is_v2: bool
+    pieces: tuple[Piece, ...]
+
+    @property
+    def row_count(self) -> int:
+        return sum(piece.row_count for piece in self.pieces)
+
+
+class Decision(NamedTuple):
+    batch_id: int
+    run_id: str
+    """Which start of the query decided."""
+    transactions: tuple[TaskTransaction, ...]
+    """Those that have to be committed. What the driver wrote itself came with the decision, in one transaction."""
+
+    def encode(self) -> bytes:
+        value = {
+            "version": _VERSION,
+            "batch": self.batch_id,
+            "run": self.run_id,
+            "transactions": [
+                [one.transactional_id, one.producer_id, one.producer_epoch, one.is_v2, one.pieces]
+                for one in self.transactions
+            ],
+        }
+        return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), level=1)
+
+    @classmethod
+    def decode(cls, value: bytes) -> "Decision":
+        read: dict[str, Any] = json.loads(zlib.decompress(value))
+        if read["version"] != _VERSION:
+            raise ValueError(f"a decision of version {read['version']}: a newer ottla has written for this query")
+        return cls(
+            read["batch"],
+            read["run"],
+            tuple(
+                TaskTransaction(
+                    transactional_id, producer_id, producer_epoch, is_v2, tuple(Piece(*piece) for piece in pieces)
+                )
+                for transactional_id, producer_id, producer_epoch, is_v2, pieces in read["transactions"]
+            ),
+        )

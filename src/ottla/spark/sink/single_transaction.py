@@ -1,0 +1,43 @@
+"""One transaction of the driver for a whole write: all of it, or nothing, and the broker sees to it.
+
+This is how a batch is written (`df.write`), where nobody comes back after a crash to finish what was decided.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from secrets import token_hex
+
+from ottla.client.blocking.producer import Producer
+from ottla.spark.sink.cluster_access import ClusterAccess
+from ottla.spark.sink.row_sender import RowSender
+from ottla.spark.sink.rows import Routing
+from ottla.spark.sink.staging import staged_rows
+from ottla.spark.sink.task_writer import TaskResult
+
+
+def send_results(producer: Producer, access: ClusterAccess, routing: Routing, results: Sequence[TaskResult]) -> None:
+    """Sends what tasks left for the driver to write, within the producer's transaction."""
+    sender = RowSender(producer, routing)
+    for result in results:
+        if result.inline is not None:
+            sender.send(result.inline)
+    for staged, rows in staged_rows(access, chain.from_iterable(result.staged for result in results)):
+        producer.send_arrow(staged.topic, rows, partition=staged.partition)
+    sender.finish()
+
+
+class SingleWriter:
+    """Writes any number of batches, each in a transaction. Nothing is replayed, so any name will do for it."""
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        self._access = ClusterAccess(settings)
+        self._producer = Producer({**settings, "transactional.id": f"ottla-spark.write.{token_hex(8)}"})
+
+    def write(self, routing: Routing, results: Sequence[TaskResult]) -> None:
+        """When it returns, all rows are there. A driver that is killed before has written nothing."""
+        with self._producer.transaction():
+            send_results(self._producer, self._access, routing, results)
+
+    def close(self) -> None:
+        self._producer.close(0)
+        self._access.close()

@@ -1,0 +1,53 @@
+"""The options of a write, read and checked where the query starts, on the driver."""
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from ottla.config.scopes import Scope
+from ottla.spark.options import OptionError, Options, checked_client_settings
+from ottla.spark.sink.task_writer import INLINE_BYTES
+
+
+class Delivery(Enum):
+    EXACTLY_ONCE = "exactly-once"
+    SINGLE_TRANSACTION = "single-transaction"
+    AT_LEAST_ONCE = "at-least-once"
+
+
+_REFUSED: Final = {
+    "transactional.id": "the sink names its transactions itself; they begin with ottla-spark.",
+    "key.serializer": "rows are written as the bytes or text that they are",
+    "value.serializer": "rows are written as the bytes or text that they are",
+    "partitioner.class": "give rows a column partition instead",
+    "enable.idempotence": "the sink sees to it by itself",
+}
+
+
+class SinkOptions(NamedTuple):
+    topic: str | None
+    delivery: Delivery
+    inline_bytes: int
+    fails_on_loss: bool
+    settings: dict[str, str]
+    """Of producers."""
+
+
+def read_sink_options(options: Options, default: Delivery) -> SinkOptions:
+    topic = options.text("topic")
+    if topic == "":
+        raise OptionError('option topic is empty: name a topic, or leave it out for a column "topic"')
+    delivery = options.choice("delivery", {one.value: one for one in Delivery}, default)
+    settings = options.client_settings(_REFUSED)
+    if delivery is not Delivery.AT_LEAST_ONCE and settings.get("acks", "all") not in ("all", "-1"):
+        raise OptionError(
+            f"option kafka.acks is {settings['acks']!r}: must be all, or option delivery {Delivery.AT_LEAST_ONCE.value}"
+        )
+    inline_bytes = options.integer("inlineBytes", INLINE_BYTES, least=0)
+    assert inline_bytes is not None
+    return SinkOptions(
+        topic,
+        delivery,
+        inline_bytes,
+        options.flag("failOnDataLoss", True),
+        checked_client_settings(Scope.PRODUCER, settings),
+    )

@@ -1,0 +1,168 @@
+"""What a task does with its rows: it hands few of them to the driver, and writes many in a transaction of its own.
+
+Theory of operation. A task cannot know whether its rows will count: it may be tried again, run twice, or be part of a
+batch that fails. So it never commits. Rows up to `inline_bytes` go to the driver within the task's result, and the
+driver writes them together with its decision. More rows are written in a transaction that the task flushes and leaves
+open; the result names it, and where its rows are. The driver commits it, or aborts it, or a task that is killed leaves
+it to the driver's next look for leftovers.
+
+Its transactional id is made of query, task and attempt, and used again in every batch: a coordinator remembers ids for
+a week. Beginning fences the attempt of the same name in an older batch.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from random import randrange
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ottla.client.blocking.producer import Producer
+from ottla.client.errors import KafkaError
+from ottla.spark.sink import staging
+from ottla.spark.sink.cluster_access import ClusterAccess
+from ottla.spark.sink.decision import Piece, TaskTransaction
+from ottla.spark.sink.decision_log import last_decision, partition_of
+from ottla.spark.sink.row_sender import RowSender, chained, check_partition, chunks, split_off_inline
+from ottla.spark.sink.rows import Routing
+from ottla.spark.sink.staging import StagedPiece
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+
+    from ottla.client.producer.arrow_rows import ArrowDelivery
+
+_MOST_RUNS_SEEN: Final = 100
+INLINE_BYTES: Final = 64 << 10
+_DEFAULTS: Final = {"batch.size": 512 << 10, "transaction.timeout.ms": 600_000}
+"""Rows come many at a time. A batch may run for minutes between its first task and its decision."""
+
+
+class TaskResult(NamedTuple):
+    """What a task tells the driver. Either way empty if it had no rows."""
+
+    inline: "pa.Table | None" = None
+    transaction: TaskTransaction | None = None
+    staged: tuple[StagedPiece, ...] = ()
+
+
+class Task(NamedTuple):
+    """Which attempt of which task, in which batch of which start of a query."""
+
+    query_id: str
+    run_id: str
+    batch_id: int
+    number: int
+    attempt: int
+
+    @property
+    def transactional_id(self) -> str:
+        return f"{task_prefix(self.query_id)}{self.number}.{self.attempt}"
+
+
+def task_prefix(query_id: str) -> str:
+    return f"ottla-spark.{query_id}.task."
+
+
+def write_task(
+    task: Task,
+    settings: Mapping[str, object],
+    routing: Routing,
+    batches: Iterable["pa.RecordBatch"],
+    *,
+    inline_bytes: int = INLINE_BYTES,
+) -> TaskResult:
+    """Writes a task's rows, or hands them over; nothing at all if the batch is decided already."""
+    inline, rest = split_off_inline(batches, inline_bytes)
+    first = next(rest, None)
+    if first is None:
+        return TaskResult(inline)
+    if _is_decided(task, settings):
+        for _ in rest:
+            pass  # Spark wants its rows to be taken
+        return TaskResult()
+    with Producer({**_DEFAULTS, **settings, "transactional.id": task.transactional_id}) as producer:
+        return TaskResult(transaction=_write_in_transaction(producer, task, routing, chained([first], rest)))
+
+
+def stage_task(
+    task_index: int,
+    settings: Mapping[str, object],
+    routing: Routing,
+    batches: Iterable["pa.RecordBatch"],
+    *,
+    inline_bytes: int = INLINE_BYTES,
+) -> TaskResult:
+    """Hands a task's rows over, or writes them to the staging topic, for the driver to copy."""
+    inline, rest = split_off_inline(batches, inline_bytes)
+    first = next(rest, None)
+    if first is None:
+        return TaskResult(inline)
+    with ClusterAccess(settings) as access:
+        staging.create_topic(access)
+    staged_in = task_index % staging.PARTITIONS
+    staged: list[StagedPiece] = []
+    under_way: deque[tuple[str, int, ArrowDelivery]] = deque()
+    with Producer({**_DEFAULTS, **settings}) as producer:
+        for rows in chunks(chained([first], rest)):
+            for routed in routing.routes(rows):
+                count = check_partition(producer, routed)
+                keyless = randrange(count)
+                for partition, part in staging.place(routed, count, keyless):
+                    delivery = producer.send_arrow(staging.TOPIC, part, partition=staged_in)
+                    under_way.append((routed.topic, partition, delivery))
+            while under_way and under_way[0][2].done():
+                staged += _staged(*under_way.popleft())
+        while under_way:
+            staged += _staged(*under_way.popleft())
+    return TaskResult(staged=tuple(staged))
+
+
+def _staged(topic: str, partition: int, delivery: "ArrowDelivery") -> list[StagedPiece]:
+    delivery.result()
+    return [
+        StagedPiece(Piece(staging.TOPIC, staged_in, first, first + count - 1, count), topic, partition)
+        for staged_in, first, count in delivery.written()
+    ]
+
+
+def send_task(settings: Mapping[str, object], routing: Routing, batches: Iterable["pa.RecordBatch"]) -> None:
+    """Writes a task's rows without a transaction: at least once, and again if the task is tried again."""
+    with Producer({**_DEFAULTS, **settings}) as producer:
+        sender = RowSender(producer, routing)
+        for rows in chunks(batches):
+            sender.send(rows)
+        sender.finish()
+
+
+def _write_in_transaction(
+    producer: Producer, task: Task, routing: Routing, batches: Iterable["pa.RecordBatch"]
+) -> TaskTransaction:
+    """Writes and flushes the rows, and leaves the transaction open. It is aborted if that fails."""
+    producer.begin()
+    try:
+        sender = RowSender(producer, routing)
+        for rows in chunks(batches):
+            sender.send(rows)
+        pieces = sender.finish()
+        return TaskTransaction(task.transactional_id, *producer.transaction_identity(), pieces)
+    except BaseException:
+        with suppress(KafkaError):  # what went wrong first is what the user has to know; the driver looks for leftovers
+            producer.abort()
+        raise
+
+
+_runs_seen: dict[tuple[str, str], int] = {}
+"""The batch that was decided last, by query and start of it. Only a start's first batch can be decided before."""
+
+
+def _is_decided(task: Task, settings: Mapping[str, object]) -> bool:
+    """Beginning a transaction under the name of a decided one would abort it."""
+    run = task.query_id, task.run_id
+    if run not in _runs_seen:
+        with ClusterAccess(settings) as access:
+            is_there = access.has_partition(partition_of(task.query_id))
+            last = last_decision(access, task.query_id) if is_there else None
+        if len(_runs_seen) >= _MOST_RUNS_SEEN:
+            _runs_seen.clear()
+        _runs_seen[run] = -1 if last is None else last.batch_id
+    return _runs_seen[run] >= task.batch_id

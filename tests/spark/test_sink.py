@@ -1,0 +1,95 @@
+"""Writing with Spark: columns, options, delivery."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import ottla
+from ottla.testing import Broker
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def records(broker: Broker, topic: str, isolation_level: str = "read_committed") -> list[Any]:
+    with ottla.Consumer(bootstrap_servers=broker.bootstrap, isolation_level=isolation_level) as consumer:
+        partitions = [ottla.TopicPartition(topic, one.partition) for one in consumer.partitions_for(topic)]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning(*partitions)
+        ends = consumer.end_offsets(partitions)
+        found: list[Any] = []
+        while any(consumer.position(one) < ends[one] for one in partitions):
+            found += consumer.poll(0.2)
+        return found
+
+
+@pytest.fixture
+def write(ottla_broker: Broker, ottla_topic: str) -> "Callable[..., None]":
+    def write(frame: "DataFrame", **options: object) -> None:
+        given = {"kafka.bootstrap.servers": ottla_broker.bootstrap, "topic": ottla_topic, **options}
+        writer = frame.write.format("ottla").mode("append")
+        for name, value in given.items():
+            if value is not None:
+                writer = writer.option(name, str(value))
+        writer.save()
+
+    return write
+
+
+@pytest.mark.ottla_topic(partitions=3)
+@pytest.mark.parametrize("delivery", ["single-transaction", "at-least-once"])
+@pytest.mark.parametrize("inline_bytes", [0, 65536])
+def test_keys_values_and_headers_land_where_java_puts_them(
+    spark: "SparkSession",
+    write: Callable[..., None],
+    ottla_broker: Broker,
+    ottla_topic: str,
+    delivery: str,
+    inline_bytes: int,
+) -> None:
+    frame = spark.range(0, 500, numPartitions=2).selectExpr(
+        "cast(id as string) as key",
+        "concat('value ', id) as value",
+        "array(struct('n' as key, cast(cast(id as string) as binary) as value)) as headers",
+    )
+    write(frame, delivery=delivery, inlineBytes=inline_bytes)
+    found = records(ottla_broker, ottla_topic)
+    assert sorted(int(one.key) for one in found) == list(range(500))
+    with ottla.Producer(bootstrap_servers=ottla_broker.bootstrap) as producer:
+        for one in found:
+            assert one.value == b"value " + one.key
+            assert list(one.headers) == [("n", one.key)]
+        places = {one.key: one.partition for one in found}
+        for key in list(places)[:20]:
+            assert producer.send(ottla_topic, b"", key).result().partition == places[key]
+
+
+def test_a_streaming_query_writes_every_row_once(
+    spark: "SparkSession", ottla_broker: Broker, ottla_topic: str, tmp_path: Path
+) -> None:
+    for inline_bytes in (0, 65536):
+        query = (
+            spark.readStream.format("rate-micro-batch")
+            .option("rowsPerBatch", 100)
+            .option("numPartitions", 2)
+            .load()
+            .selectExpr("cast(value as string) as value")
+            .writeStream.format("ottla")
+            .option("kafka.bootstrap.servers", ottla_broker.bootstrap)
+            .option("topic", ottla_topic)
+            .option("inlineBytes", inline_bytes)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+        wanted = 3 + (inline_bytes > 0) * 3
+        while query.isActive and (query.lastProgress is None or query.lastProgress["batchId"] < wanted):
+            pass
+        query.stop()
+        if query.exception() is not None:
+            raise query.exception()
+    found = sorted(int(one.value) for one in records(ottla_broker, ottla_topic))
+    assert found == list(range(len(found)))
+    assert len(found) >= 600
