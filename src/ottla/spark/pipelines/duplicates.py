@@ -1,0 +1,20 @@
+"""Rows that come twice leave once, by Spark's own operators."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+
+def deduplicate(rows: DataFrame, by: Sequence[str], *, time: str | None = None, within: str | None = None) -> DataFrame:
+    """The first row of each value of `by`.
+
+    With `time` and `within`, a value is forgotten when the watermark has passed its first row by `within`: duplicates
+    that are no further apart are found, and state stays bounded. Without, every value is remembered for ever.
+    """
+    if (time is None) != (within is None):
+        raise ValueError("time and within belong together: give both, or neither")
+    if time is None or within is None:
+        return rows.dropDuplicates(list(by))
+    if not rows.isStreaming:
+        return rows.dropDuplicates(list(by))
+    return rows.withWatermark(time, within).dropDuplicatesWithinWatermark(list(by))

@@ -1,0 +1,43 @@
+"""Joins of two streams whose rows are close in time, by Spark's own operator."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+
+def stream_stream(
+    left: DataFrame,
+    right: DataFrame,
+    on: Sequence[str],
+    *,
+    left_time: str,
+    right_time: str,
+    before: str = "0 seconds",
+    after: str = "0 seconds",
+    grace: str = "0 seconds",
+    how: Literal["inner", "left", "right", "outer"] = "inner",
+) -> DataFrame:
+    """Pairs of rows that are equal in `on`, where the right row is at most `before` earlier and `after` later.
+
+    Each side's rows are kept until no partner can come any more: the watermark of the other side has passed. A row
+    without a partner, in the outer joins, is told then. The sides' other columns must have different names. For output
+    mode append.
+    """
+    if shared := sorted(set(left.columns) & set(right.columns) - set(on)):
+        raise ValueError(f"both sides have the columns {', '.join(shared)}: rename them, or name them in `on`")
+    a = left.withWatermark(left_time, grace).alias("a")
+    b = right.withWatermark(right_time, grace).alias("b")
+    condition = F.expr(
+        f"b.`{right_time}` >= a.`{left_time}` - INTERVAL {before} "
+        f"AND b.`{right_time}` <= a.`{left_time}` + INTERVAL {after}"
+    )
+    for name in on:
+        condition = condition & (F.col(f"a.{name}") == F.col(f"b.{name}"))
+    joined = a.join(b, condition, {"outer": "fullOuter"}.get(how, how))
+    keys = [F.coalesce(f"a.{name}", f"b.{name}").alias(name) for name in on]
+    rest = [
+        F.col(f"{side}.{name}") for side, rows in (("a", left), ("b", right)) for name in rows.columns if name not in on
+    ]
+    return joined.select(*keys, *rest)
