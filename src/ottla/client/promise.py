@@ -7,7 +7,7 @@ like straight code, sees no loop, and behaves the same under a thread, asyncio o
 """
 
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 OnDone = Callable[["Promise[Any]"], None]
@@ -46,7 +46,7 @@ class Promise(Generic[T]):
         assert self.is_done, "nothing is known yet"
         if self._error is not None:
             raise self._error
-        return cast(T, self._value)
+        return self._value  # type: ignore[return-value]  # It is there, or there is an error.
 
     def resolve(self, value: T) -> None:
         self._value = value

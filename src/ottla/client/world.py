@@ -1,7 +1,7 @@
 """The world of a client as ports: what time it is, timers, chance, and connecting. `client/io` has the real ones."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ottla.base.ports import Clock, Dialer, Entropy, Timers
 from ottla.client.errors import ClientClosed
@@ -10,13 +10,21 @@ from ottla.client.promise import Promise, spawn
 T = TypeVar("T")
 
 
-class ClientWorld(NamedTuple):
-    clock: Clock
-    timers: Timers
-    entropy: Entropy
-    dialer: Dialer
-    report: Callable[[Exception], None]
-    """Is told of an exception that nobody awaits: a bug, to be logged with its traceback."""
+class ClientWorld:
+    """`report` is told of an exception that nobody awaits: a bug, to be logged with its traceback."""
+
+    __slots__ = ("clock", "dialer", "entropy", "now_s", "report", "timers")
+
+    def __init__(
+        self, clock: Clock, timers: Timers, entropy: Entropy, dialer: Dialer, report: Callable[[Exception], None]
+    ) -> None:
+        self.clock = clock
+        self.timers = timers
+        self.entropy = entropy
+        self.dialer = dialer
+        self.report = report
+        self.now_s: Callable[[], float] = timers.now_s
+        """Elapsed time, in which deadlines are told."""
 
     def sleep(self, delay_ms: float) -> Promise[None]:
         """Done after that time, in a later turn even if it is none."""
@@ -48,10 +56,6 @@ class ClientWorld(NamedTuple):
 
         promise.on_done(settle)
         return outcome
-
-    def now_s(self) -> float:
-        """Elapsed time, in which deadlines are told."""
-        return self.timers.now_s()
 
     def _report_failure(self, done: Promise[Any]) -> None:
         if done.error is not None and not isinstance(done.error, ClientClosed):

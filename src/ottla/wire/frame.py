@@ -6,7 +6,7 @@ the response to ApiVersions always has the oldest header: a client that asks doe
 """
 
 from collections.abc import Callable, Generator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _SIZE = Struct(">i")
 _KEY_AND_VERSION = Struct(">hh")
+_REQUEST_START = Struct(">ihhi")
 _PLAIN_RESPONSE_START = Struct(">ii")
 _FLEXIBLE_RESPONSE_START = Struct(">iiB")
 _PLAIN_REQUEST, _FLEXIBLE_REQUEST = 1, 2
@@ -120,19 +121,32 @@ def encode_request(message: Message, version: int, correlation_id: int, client_i
 
 
 def encode_request_parts(message: Message, version: int, correlation_id: int, client_id: str | None) -> list[Piece]:
-    """The same as parts, records payloads uncopied; see `codec.encode_parts`."""
-    header = _request_header(message, version, correlation_id, client_id)
-    return _parts(header, request_header_version(message._schema.api_key, version), message, version)
+    """The same as parts, records payloads uncopied; see `codec.encode_parts`.
+
+    The header is written by hand, as that of a response: a client does this for every request.
+    """
+    pieces: list[Any] = [b""]
+    payloads: list[int] = []
+    encode_into(message, version, pieces, payloads)
+    parts: list[Any] = join_around(message, version, pieces, payloads)
+    api_key = message._schema.api_key
+    client = _client_in_header(client_id, request_header_version(api_key, version))
+    size = _REQUEST_START.size - _SIZE.size + len(client) + sum(map(payload_size, parts))
+    parts[0] = _REQUEST_START.pack(size, api_key, version, correlation_id) + client + parts[0]
+    return parts
 
 
 def decode_response(message: type[Message], frame: Buffer, version: int) -> tuple[int, Any]:
     """Correlation id and message of a response to a request of that `version`."""
     header_version = response_header_version(message._schema.api_key, version)
-    header, start = decode_from(ResponseHeader, frame, 0, header_version)
+    correlation_id, start = correlation_id_of(frame), _SIZE.size
+    if header_version == _FLEXIBLE_RESPONSE:
+        # Nothing has ever been among the tagged fields of this header.
+        start = start + 1 if len(frame) > start and not frame[start] else decode_from(ResponseHeader, frame, 0, 1)[1]
     value, end = decode_from(message, frame, start, version)
     if end != len(frame):
         raise TrailingBytesError(f"{message.__name__} ends {len(frame) - end} bytes early", end)
-    return header.correlation_id, value
+    return correlation_id, value
 
 
 def correlation_id_of(response_frame: Buffer) -> int:
@@ -213,11 +227,9 @@ def _whole(header: Message, header_version: int, message: Message, version: int)
     return _SIZE.pack(len(frame)) + frame
 
 
-def _parts(header: Message, header_version: int, message: Message, version: int) -> list[Piece]:
+@lru_cache(64)
+def _client_in_header(client_id: str | None, header_version: int) -> bytes:
+    """The end of a request's header, the same for all requests of a client."""
     pieces: list[Any] = []
-    payloads: list[int] = []
-    encode_into(header, header_version, pieces, payloads)
-    encode_into(message, version, pieces, payloads)
-    parts: list[Any] = join_around(message, version, pieces, payloads)
-    parts[0] = _SIZE.pack(sum(map(payload_size, parts))) + parts[0]  # the first part holds the header: bytes
-    return parts
+    encode_into(RequestHeader(client_id=client_id), header_version, pieces, [])
+    return b"".join(pieces)[_REQUEST_START.size - _SIZE.size :]

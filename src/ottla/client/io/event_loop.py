@@ -21,6 +21,7 @@ from ottla.client.io.tcp import AddressInfo, addresses_of, numeric_address
 
 MOST_WAIT_S = 3600.0
 """As long as a turn may wait if there is nothing to wait for."""
+_FOR_EVER = float("inf")
 _MANY_CANCELLED = 64
 
 
@@ -67,20 +68,28 @@ class EventLoop:
 
     def turn(self, timeout_s: float) -> None:
         """Waits for at most that time for something to happen, and handles it."""
-        with self.lock:
-            if self._is_closed:
-                return
-            now_s = monotonic()
-            if self._calls:
-                timeout_s = 0.0
-            elif self._timers:
-                timeout_s = min(timeout_s, max(self._timers[0][0] - now_s, 0.0))
-            self._sleeps_until_s = now_s + timeout_s
+        if self._is_closed:
+            return
+        if timeout_s:
+            timeout_s = self._time_to_sleep_s(timeout_s)
         events = self._selector.select(timeout_s)
         with self.lock:
             self._sleeps_until_s = 0.0
             if not self._is_closed:
                 self._handle(events)
+
+    def _time_to_sleep_s(self, timeout_s: float) -> float:
+        """Until the next timer is due. The lock is not needed: a timer that is set in between finds a loop that says it
+        sleeps for ever, and wakes it.
+        """
+        self._sleeps_until_s = _FOR_EVER
+        now_s = monotonic()
+        if self._calls:
+            return 0.0
+        if next_timer := self._timers[:1]:
+            timeout_s = min(timeout_s, max(next_timer[0][0] - now_s, 0.0))
+        self._sleeps_until_s = now_s + timeout_s
+        return timeout_s
 
     def _handle(self, events: list[tuple[Any, int]]) -> None:
         for key, mask in events:

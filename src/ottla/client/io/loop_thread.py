@@ -11,6 +11,7 @@ A fork has no such thread and would share our sockets: the child is told so (`Fo
 import atexit
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Lock, Thread, current_thread
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -49,7 +50,11 @@ class LoopThread:
         self._is_wanted = False
         self._waiting = 0
         self._last_driven_s = 0.0
-        self._parked = Event()
+        self._unpark = Lock()
+        """Held while the loop's thread is to stand aside. A lock and no `Event`: a thread that wakes up only to find
+        that it is not needed must be done at once, because a caller may need the interpreter.
+        """
+        self._unpark.acquire()
         self._is_stopped = False
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -119,7 +124,7 @@ class LoopThread:
         self._last_driven_s = monotonic()
         self._driving.release()
         if self._waiting:
-            self._parked.set()
+            self._end_parking()
 
     def _wait_for_others(self, promise: Promise[Any], timeout_s: float) -> None:
         """Another caller drives: it, or the loop's thread after it, settles the promise."""
@@ -144,17 +149,19 @@ class LoopThread:
             rest_s = self._last_driven_s + _GRACE_S - monotonic()
             if self._is_wanted or (rest_s > 0 and not self._waiting):
                 self._is_wanted = False
-                self._parked.wait(max(rest_s, _GRACE_S))
-                self._parked.clear()
+                self._unpark.acquire(timeout=max(rest_s, _GRACE_S))
                 continue
             if not self._driving.acquire(blocking=False):
-                self._parked.wait(_GRACE_S)
-                self._parked.clear()
+                self._unpark.acquire(timeout=_GRACE_S)
                 continue
             try:
                 self.loop.turn(MOST_WAIT_S)
             finally:
                 self._driving.release()
+
+    def _end_parking(self) -> None:
+        with suppress(RuntimeError):  # It is ended already.
+            self._unpark.release()
 
     def stop(self) -> None:
         """Ends the thread. What the cores promised and did not settle stays so: they are closed before."""
@@ -163,7 +170,7 @@ class LoopThread:
         self._is_stopped = True
         with self.lock:
             self.loop.close()
-        self._parked.set()
+        self._end_parking()
         self.loop.wake()
         if current_thread() is not self._thread:
             self._thread.join(_STOP_TIMEOUT_S)

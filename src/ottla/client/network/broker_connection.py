@@ -225,7 +225,7 @@ class BrokerConnection:
         had_to_wait = False
         try:
             while unsent and not had_to_wait:
-                parts = [unsent[index] for index in range(min(len(unsent), _MOST_PARTS))]
+                parts = list(unsent) if len(unsent) <= _MOST_PARTS else [unsent[index] for index in range(_MOST_PARTS)]
                 had_to_wait = self._drop_sent(transport.send_parts(parts, more=False), parts)
         except BlockingIOError:
             pass

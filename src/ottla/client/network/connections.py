@@ -1,7 +1,7 @@
 """The connections of one client: opened when something is asked, opened again with growing pauses, closed when idle."""
 
 from collections.abc import Callable
-from enum import Enum
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ottla.client.errors import ClientClosed, Disconnected, KafkaError
@@ -19,12 +19,12 @@ _MOST_SPARE_BYTES = 32 << 20
 _IDLE_CHECKS_PER_PERIOD = 4
 
 
-class Line(Enum):
+class Line(IntEnum):
     """What a connection is for. Responses come in order, so what must not wait behind a long poll has its own."""
 
-    MAIN = "main"
-    COORDINATOR = "coordinator"
-    FETCH = "fetch"
+    MAIN = 0
+    COORDINATOR = 1
+    FETCH = 2
 
 
 class Key(NamedTuple):

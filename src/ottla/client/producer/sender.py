@@ -282,7 +282,6 @@ class Sender:
                 self._accumulator.make_ready(batch.queue)
 
     def _on_response(self, attempt: ProduceAttempt, response: Any) -> None:
-        endpoints = {one.node_id: Broker(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints}
         unanswered = dict.fromkeys(attempt.batches)
         for batch, answer in attempt.answers(response):
             del unanswered[batch]
@@ -293,8 +292,7 @@ class Sender:
                 continue
             leader = answer.current_leader
             if leader is not None and leader.leader_id >= 0:
-                told = Leader(leader.leader_id, leader.leader_epoch)
-                self._cluster.note_leader(batch.queue.topic_partition, told, endpoints.get(leader.leader_id))
+                self._note_leader(batch, leader, response.node_endpoints)
             error = error_for(answer.error_code, answer.error_message)
             refused = {one.batch_index: one.batch_index_error_message for one in answer.record_errors}
             self._on_error(batch, error, answer.log_start_offset, refused)
@@ -304,6 +302,12 @@ class Sender:
             )
             if not batch.is_done:
                 self._on_error(batch, error, -1, {})
+
+    def _note_leader(self, batch: ProducerBatch, leader: Any, endpoints: list[Any]) -> None:
+        told = Leader(leader.leader_id, leader.leader_epoch)
+        at = next((one for one in endpoints if one.node_id == leader.leader_id), None)
+        broker = None if at is None else Broker(at.node_id, at.host, at.port, at.rack)
+        self._cluster.note_leader(batch.queue.topic_partition, told, broker)
 
     def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time_ms: int) -> None:
         if batch.is_done:

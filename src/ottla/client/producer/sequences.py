@@ -132,6 +132,8 @@ class Sequences:
 
     def resolve(self) -> bool:
         """Looks whether the fate of unresolved sequences is clear. False if a transaction has a gap now."""
+        if not self._unresolved:
+            return True
         is_whole = True
         for queue in [queue for queue in self._unresolved if not queue.unacked]:
             del self._unresolved[queue]
