@@ -165,6 +165,7 @@ def test_an_interrupt_waits_until_the_client_is_in_order_again() -> None:
         import os, signal
         from ottla.client.io.client_lock import ClientLock
         lock, steps = ClientLock(), []
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
         before = signal.getsignal(signal.SIGINT)
         try:
             with lock:
