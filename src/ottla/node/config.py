@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ottla.config.parse import ConfigError, Problem, Values, Warned, parse
 from ottla.config.scopes import Scope
+from ottla.node.group_limits import check_group_limits
 from ottla.node.listeners import Listener, given_addresses, parse_listeners
 
 
@@ -34,6 +35,7 @@ def read_config(properties: Mapping[str, str]) -> NodeConfig:
     is_broker, is_controller = "broker" in roles, "controller" in roles
     _check_listeners(values, listeners, is_broker=is_broker, is_controller=is_controller)
     given_addresses(values, listeners)
+    check_group_limits(values)
     _check_quorum(values, node_id, is_controller=is_controller)
     log_dirs = tuple(values.list("log.dirs") if values["log.dirs"] else values.list("log.dir"))
     return NodeConfig(

@@ -105,6 +105,24 @@ def test_what_nobody_knows_is_warned_of():
             {"advertised_listeners": "PLAINTEXT://0.0.0.0:1"},
             "advertised.listeners=PLAINTEXT://0.0.0.0:1: it must be an address that others can connect to",
         ),
+        (
+            {"group_consumer_heartbeat_interval_ms": "1000"},
+            "group.consumer.heartbeat.interval.ms=1000: "
+            "it must be at least group.consumer.min.heartbeat.interval.ms (5000)",
+        ),
+        (
+            {"group_share_session_timeout_ms": "70000"},
+            "group.share.session.timeout.ms=70000: it must be no more than group.share.max.session.timeout.ms (60000)",
+        ),
+        (
+            {"group_consumer_max_session_timeout_ms": "46000", "group_consumer_min_session_timeout_ms": "45001"},
+            "group.consumer.session.timeout.ms=45000: "
+            "it must be at least group.consumer.min.session.timeout.ms (45001)",
+        ),
+        (
+            {"group_consumer_min_session_timeout_ms": "1000", "group_consumer_session_timeout_ms": "5000"},
+            "group.consumer.heartbeat.interval.ms=5000: it must be less than group.consumer.session.timeout.ms (5000)",
+        ),
         ({"node_id": None}, "node.id is missing"),
         ({"process_roles": "king"}, "process.roles=king: it must be "),
     ],
