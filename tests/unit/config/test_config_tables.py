@@ -161,7 +161,7 @@ def test_a_setting_is_marked_as_acted_on_only_if_something_reads_it() -> None:
     read = "\n".join(path.read_text() for path in sorted(source.rglob("*.py")) if source / "config" not in path.parents)
     acted_on = [row.name for scope in Scope for row in settings(scope).values() if row.acted_on]
     assert acted_on
-    # A topic setting that is read asks its synonyms, a codec's level is read by the codec's name, a limit by its setting's.
+    # A topic setting that is read asks its synonyms, a codec's level is read by the codec's name, limits by theirs.
     indirectly = {synonym.name for row in settings(Scope.TOPIC).values() if row.acted_on for synonym in row.synonyms}
     indirectly |= {f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd")}
     indirectly |= {name for limits in GROUP_LIMITS.values() for name in limits if name is not None}

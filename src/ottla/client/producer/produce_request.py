@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.client.cluster.view import ClusterView
+from ottla.client.cluster.view import ClusterView, Leader
 from ottla.client.producer.batch import ProducerBatch
 from ottla.client.producer.producer_settings import ProducerSettings
+from ottla.client.topic_partition import Broker
 from ottla.wire.messages import ProduceRequest
 
 LAST_WITH_EXPLICIT_PARTITIONS: Final = 11
@@ -73,3 +74,13 @@ class ProduceAttempt:
                 batch = batches.get(answer.index)
                 if batch is not None:
                     yield batch, answer
+
+
+def new_leader(answer: Any, response: Any) -> tuple[Leader, Broker | None] | None:
+    """Who leads the partition of an answer now, and where that broker is, if the response tells (KIP-951)."""
+    leader = answer.current_leader
+    if leader is None or leader.leader_id < 0:
+        return None
+    at = next((one for one in response.node_endpoints if one.node_id == leader.leader_id), None)
+    broker = None if at is None else Broker(at.node_id, at.host, at.port, at.rack)
+    return Leader(leader.leader_id, leader.leader_epoch), broker

@@ -13,17 +13,16 @@ from typing import Any
 
 from ottla.base.ports import Timer
 from ottla.client.cluster.cluster import Cluster
-from ottla.client.cluster.view import NO_NODE, Leader
+from ottla.client.cluster.view import NO_NODE
 from ottla.client.errors import KafkaError, error_for
 from ottla.client.producer.accumulator import Accumulator, timed_out
 from ottla.client.producer.batch import NO_STAMP, ProducerBatch
 from ottla.client.producer.metrics import SendMetrics
 from ottla.client.producer.partition_queue import PartitionQueue
-from ottla.client.producer.produce_request import ProduceAttempt
+from ottla.client.producer.produce_request import ProduceAttempt, new_leader
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.producer.sequences import Sequences
 from ottla.client.promise import Promise
-from ottla.client.topic_partition import Broker
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
 
@@ -290,9 +289,8 @@ class Sender:
             if answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 self._complete(batch, answer.base_offset, answer.log_append_time_ms)
                 continue
-            leader = answer.current_leader
-            if leader is not None and leader.leader_id >= 0:
-                self._note_leader(batch, leader, response.node_endpoints)
+            if (told := new_leader(answer, response)) is not None:
+                self._cluster.note_leader(batch.queue.topic_partition, *told)
             error = error_for(answer.error_code, answer.error_message)
             refused = {one.batch_index: one.batch_index_error_message for one in answer.record_errors}
             self._on_error(batch, error, answer.log_start_offset, refused)
@@ -302,12 +300,6 @@ class Sender:
             )
             if not batch.is_done:
                 self._on_error(batch, error, -1, {})
-
-    def _note_leader(self, batch: ProducerBatch, leader: Any, endpoints: list[Any]) -> None:
-        told = Leader(leader.leader_id, leader.leader_epoch)
-        at = next((one for one in endpoints if one.node_id == leader.leader_id), None)
-        broker = None if at is None else Broker(at.node_id, at.host, at.port, at.rack)
-        self._cluster.note_leader(batch.queue.topic_partition, told, broker)
 
     def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time_ms: int) -> None:
         if batch.is_done:
