@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ottla.spark.sink.sink_options import Delivery, SinkOptions
     from ottla.spark.source.source_options import SourceOptions
+    from ottla.spark.source.task import RowReading
 
 
 class OttlaDataSource(DataSource):
@@ -26,25 +27,25 @@ class OttlaDataSource(DataSource):
     def name(cls) -> str:
         return "ottla"
 
-    def schema(self) -> "StructType":
+    def schema(self) -> str:
         """Of a read. Whether it will be a batch or a stream is not known yet."""
-        from ottla.spark.source.rows import spark_schema
+        from ottla.spark.source.rows import schema_ddl
+        from ottla.spark.source.values.value_options import value_type_ddl
 
-        return spark_schema(self._column_names(self._source_options(Use.READ)))
+        options = self._source_options(Use.READ)
+        return schema_ddl(self._column_names(options), value_type_ddl(options.values))
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
         from ottla.spark.source.batch_reader import BatchReader
 
         options = self._source_options(Use.BATCH_READ)
-        self._check_schema(schema)
-        return BatchReader(options, self._column_names(options))
+        return BatchReader(options, self._reading(options, schema))
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802
         from ottla.spark.source.stream_reader import StreamReader
 
         options = self._source_options(Use.STREAM_READ)
-        self._check_schema(schema)
-        return StreamReader(options, self._column_names(options))
+        return StreamReader(options, self._reading(options, schema))
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
         from ottla.spark.sink.batch_writer import BatchWriter
@@ -82,10 +83,21 @@ class OttlaDataSource(DataSource):
 
         return column_names(includes_headers=options.includes_headers, columns=options.columns)
 
-    def _check_schema(self, given: "StructType") -> None:
-        expected = self.schema()
-        if [(field.name, field.dataType) for field in given] != [(field.name, field.dataType) for field in expected]:
+    def _reading(self, options: "SourceOptions", schema: "StructType") -> "RowReading":
+        """What Spark was told, or what a user has said with `.schema()`, which then must be the same."""
+        from pyspark.sql.pandas.types import to_arrow_type
+        from pyspark.sql.types import BinaryType, StringType
+
+        from ottla.spark.source.rows import other_columns
+        from ottla.spark.source.task import RowReading
+
+        names = self._column_names(options)
+        value_type = schema["value"].dataType if "value" in schema.names else BinaryType()
+        fixed = {"raw": BinaryType(), "string": StringType()}.get(options.values.format, value_type)
+        others = [(field.name, field.dataType) for field in schema if field.name != "value"]
+        if schema.names != names or others != other_columns(names) or value_type != fixed:
             raise OptionError(
-                f"the source has the columns {expected.simpleString()}, and .schema() asks for {given.simpleString()}: "
-                "leave .schema() out, and choose with option columns or with select"
+                f"the source has the columns {self.schema()}, and .schema() asks for {schema.simpleString()}: "
+                "leave .schema() out, and choose with the options columns and value.format"
             )
+        return RowReading(names, to_arrow_type(value_type, timezone="UTC"))

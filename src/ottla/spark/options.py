@@ -47,6 +47,8 @@ class Option(NamedTuple):
 
 
 CLIENT_PREFIX: Final = "kafka."
+DECODER_PREFIX: Final = "value.decoder."
+"""Before the options of a decoder of the user's own."""
 
 OPTIONS: Final = (
     # which partitions
@@ -100,7 +102,7 @@ class Options:
     def __init__(self, given: Mapping[str, str], use: Use) -> None:
         self._given = {key.lower(): value for key, value in given.items()}
         for key, value in self._given.items():
-            if not key.startswith(CLIENT_PREFIX) and key not in _SPARKS_OWN:
+            if not key.startswith((CLIENT_PREFIX, DECODER_PREFIX)) and key not in _SPARKS_OWN:
                 _check_name(key, value, use)
 
     def text(self, name: str) -> str | None:
@@ -137,6 +139,10 @@ class Options:
     def given(self, *names: str) -> list[str]:
         """Those of these names that were given."""
         return [name for name in names if self.text(name) is not None]
+
+    def beginning_with(self, prefix: str) -> dict[str, str]:
+        """All that were given whose names begin so, without that, in lower case."""
+        return {key.removeprefix(prefix): value for key, value in self._given.items() if key.startswith(prefix)}
 
     def client_settings(self, refused: Mapping[str, str]) -> dict[str, str]:
         """Kafka's settings, without the prefix. `refused` are those that the source or the sink decides, with why."""

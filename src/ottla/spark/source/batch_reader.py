@@ -1,31 +1,42 @@
 """`spark.read.format("ottla")`: the partitions are looked up once, when the query is planned, and read by tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from ottla.base.ids import TopicPartition
+from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.lookups import Lookups
+from ottla.spark.source.offsets_json import Offsets
 from ottla.spark.source.ranges import OffsetRange, divided, ranges_between
 from ottla.spark.source.source_options import SourceOptions
-from ottla.spark.source.task import read_rows
+from ottla.spark.source.task import RowReading, read_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 
 class BatchReader(DataSourceReader):
-    def __init__(self, options: SourceOptions, names: Sequence[str]) -> None:
+    def __init__(self, options: SourceOptions, reading: RowReading) -> None:
         self._options = options
-        self._names = list(names)
+        self._reading = reading
+        self._filters = PushedFilters()
+        vars(self)["pushFilters"] = self._filters  # see there why it is no method
 
     def partitions(self) -> list[InputPartition]:
-        options = self._options
+        options, filters = self._options, self._filters
         lookups = Lookups(options)
         try:
             there = lookups.required_partitions()
             begins = lookups.at(options.starting, there, none_is_latest=options.no_timestamp_is_latest)
             ends = lookups.at(options.ending, there, none_is_latest=True)
+            wanted = [partition for partition in there if filters.keeps(partition)]
+            begins = {one: max(begins[one], filters.offsets.first or 0) for one in wanted}
+            if filters.offsets.end is not None:
+                ends = {one: min(ends[one], filters.offsets.end) for one in wanted}
+            if filters.timestamps_us.first is not None:
+                begins = self._not_before(lookups, wanted, begins, ends, filters.timestamps_us.first)
         finally:
             lookups.close()
         return list(
@@ -38,4 +49,12 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         if isinstance(partition, OffsetRange):  # Spark makes an empty one where there is nothing to read
-            yield from read_rows(self._options, self._names, partition)
+            yield from read_rows(self._options, self._reading, partition, self._filters.rows)
+
+    def _not_before(
+        self, lookups: Lookups, wanted: list[TopicPartition], begins: Offsets, ends: Offsets, first_us: int
+    ) -> Offsets:
+        """All records before the first that is as young are older."""
+        found = lookups.at_time(dict.fromkeys(wanted, max(first_us // 1000, 0)))
+        young = {one: ends[one] if offset is None else offset for one, offset in found.items()}
+        return {one: max(begins[one], young[one]) for one in wanted}

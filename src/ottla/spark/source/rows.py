@@ -48,8 +48,14 @@ def column_names(*, includes_headers: bool, columns: Sequence[str] | None) -> li
     return [by_key[name.lower()] for name in columns]
 
 
-def spark_schema(names: Sequence[str]) -> StructType:
-    return StructType([StructField(name, _TYPES[name]) for name in names])
+def schema_ddl(names: Sequence[str], value_type: str) -> str:
+    """In Spark's words: only Spark can read the type of values that a user writes."""
+    return ", ".join(f"`{name}` {value_type if name == 'value' else _TYPES[name].simpleString()}" for name in names)
+
+
+def other_columns(names: Sequence[str]) -> list[tuple[str, DataType]]:
+    """All but `value`, whose type is the job's to choose."""
+    return [(name, _TYPES[name]) for name in names if name != "value"]
 
 
 def chosen(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
@@ -66,9 +72,15 @@ def chosen(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
 
 
 def _as_sparks(headers: pa.Array) -> pa.Array:
-    """The same buffers under another name: Spark calls an element `element`, and lets a header's key be null."""
+    """The same buffers under another name: Spark calls an element `element`, and lets a header's key be null.
+
+    A record without headers has null, as in Spark's connector.
+    """
     values = headers.values
+    from pyarrow import compute
+
+    has_none = compute.equal(headers.value_lengths(), 0)
     struct = pa.StructArray.from_arrays(
         [values.field("key"), values.field("value")], fields=[_ARROW_HEADER.field(0), _ARROW_HEADER.field(1)]
     )
-    return pa.ListArray.from_arrays(headers.offsets, struct, type=_ARROW_HEADERS)
+    return pa.ListArray.from_arrays(headers.offsets, struct, type=_ARROW_HEADERS, mask=has_none)

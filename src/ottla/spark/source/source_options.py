@@ -4,9 +4,10 @@ import re
 from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.config.scopes import Scope
+from ottla.config.scopes import Scope, settings
 from ottla.spark.options import OptionError, Options, Use, checked_client_settings
 from ottla.spark.source.offsets_json import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
+from ottla.spark.source.values.value_options import ValueOptions, read_value_options
 
 _DECIDED: Final = {
     "auto.offset.reset": "startingOffsets says where to begin, and failOnDataLoss what to do when that is gone",
@@ -57,6 +58,9 @@ class SourceOptions(NamedTuple):
     lookup_retries: int
     lookup_pause_ms: int
     idle_wait_ms: int
+    values: ValueOptions
+    producer_settings: dict[str, str]
+    """For dead letters: what a producer has of the client's settings."""
 
     @property
     def group_id(self) -> str | None:
@@ -66,8 +70,9 @@ class SourceOptions(NamedTuple):
 def read_source_options(options: Options, use: Use) -> SourceOptions:
     """Raises `OptionError` with the first thing that is wrong."""
     topics, pattern, assigned = _subscription(options)
+    client = _client_settings(options)
     return SourceOptions(
-        client=_client_settings(options),
+        client=client,
         topics=topics,
         pattern=pattern,
         assigned=assigned,
@@ -89,6 +94,8 @@ def read_source_options(options: Options, use: Use) -> SourceOptions:
         lookup_retries=options.integer("fetchOffset.numRetries", 3, least=0) or 0,
         lookup_pause_ms=options.integer("fetchOffset.retryIntervalMs", 1000, least=0) or 0,
         idle_wait_ms=options.integer("idleWaitMs", _IDLE_WAIT_MS, least=0) or 0,
+        values=read_value_options(options),
+        producer_settings={key: value for key, value in client.items() if key in settings(Scope.PRODUCER)},
     )
 
 

@@ -33,7 +33,7 @@ from ottla.spark.source.offsets_json import LATEST, Offsets, OffsetsJson, from_j
 from ottla.spark.source.ranges import OffsetRange, divided, ranges_between
 from ottla.spark.source.scout import Scout
 from ottla.spark.source.source_options import Boundary, SourceOptions
-from ottla.spark.source.task import data_loss, read_rows
+from ottla.spark.source.task import RowReading, data_loss, read_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -44,9 +44,9 @@ _FIRST_WAIT_S: Final = 0.05
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark sends a copy to the executors, before it has asked anything of it: then there are no connections in it."""
 
-    def __init__(self, options: SourceOptions, names: Sequence[str]) -> None:
+    def __init__(self, options: SourceOptions, reading: RowReading) -> None:
         self._options = options
-        self._names = list(names)
+        self._reading = reading
         self._lookups: Lookups | None = None
         self._scout: Scout | None = None
         self._initial: Offsets | None = None
@@ -163,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, OffsetRange)
-        return read_rows(self._options, self._names, partition)
+        return read_rows(self._options, self._reading, partition)
 
     # --- what is done when something is gone ---
 

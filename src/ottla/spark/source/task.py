@@ -1,26 +1,66 @@
-"""What a task does on an executor: reads one range as Arrow's record batches."""
+"""What a task does on an executor: reads one range as Arrow's record batches, and makes of them what was asked for."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.client.blocking.range_consumer import RangeConsumer
 from ottla.client.errors import KafkaError, OffsetOutOfRange, RequestTimedOut, UnknownTopicOrPartition
+from ottla.spark.source.kept_consumers import kept_consumer
 from ottla.spark.source.lookups import SourceError
 from ottla.spark.source.ranges import OffsetRange
+from ottla.spark.source.rows import chosen
 from ottla.spark.source.source_options import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
+    from ottla.client.blocking.range_consumer import RangeConsumer
+
+
+class RowReading(NamedTuple):
+    """What becomes of records."""
+
+    names: list[str]
+    """The columns, in order."""
+    value_type: "pa.DataType"
+    """Arrow's type of the column `value`."""
+
+
+def read_rows(
+    options: SourceOptions,
+    reading: RowReading,
+    wanted: OffsetRange,
+    keep: "Callable[[pa.RecordBatch], pa.RecordBatch] | None" = None,
+) -> "Iterator[pa.RecordBatch]":
+    """The range as Spark is to see it. `keep` takes out the rows that nobody wants."""
+    from ottla.spark.source.values.value_options import make_decoder
+
+    decoder = make_decoder(options.values, reading.value_type) if "value" in reading.names else None
+    if decoder is None:
+        for batch in read_range(options, wanted):
+            if (kept := batch if keep is None else keep(batch)).num_rows:
+                yield chosen(kept, reading.names)
+        return
+
+    from ottla.spark.source.values.undecodable import DecodedValues
+
+    values = DecodedValues(options.values, decoder, options.producer_settings)
+    try:
+        for batch in read_range(options, wanted):
+            decoded = values.decoded(batch if keep is None else keep(batch))
+            if decoded.num_rows:
+                yield chosen(decoded, reading.names)
+    finally:
+        values.close()
+
 
 def read_range(options: SourceOptions, wanted: OffsetRange) -> "Iterator[pa.RecordBatch]":
     """Every record of the range that is still there. What is not is an error, or is passed over, as the job says."""
-    settings = {**options.client, "auto.offset.reset": "none", "enable.auto.commit": "false"}
-    with RangeConsumer(settings) as consumer:
+    patience_s = options.task_patience_ms / 1000
+    with kept_consumer(options.client) as consumer:
         begin = wanted.begin
         while begin < wanted.end:
             try:
-                yield from consumer.read_range(wanted.partition, begin, wanted.end, options.task_patience_ms / 1000)
+                yield from consumer.read_range(wanted.partition, begin, wanted.end, patience_s)
                 return
             except OffsetOutOfRange as problem:
                 if options.fails_on_data_loss:
@@ -32,15 +72,7 @@ def read_range(options: SourceOptions, wanted: OffsetRange) -> "Iterator[pa.Reco
                 ) from problem
 
 
-def read_rows(options: SourceOptions, names: Sequence[str], wanted: OffsetRange) -> "Iterator[pa.RecordBatch]":
-    """The range as Spark is to see it."""
-    from ottla.spark.source.rows import chosen
-
-    for batch in read_range(options, wanted):
-        yield chosen(batch, names)
-
-
-def _next_there(consumer: RangeConsumer, wanted: OffsetRange, begin: int) -> int:
+def _next_there(consumer: "RangeConsumer", wanted: OffsetRange, begin: int) -> int:
     """The first offset after `begin` that the log has, or the end of the range."""
     try:
         first = consumer.beginning_offsets([wanted.partition])[wanted.partition]
