@@ -20,6 +20,7 @@ from brokers import NOW_MS, TestNode, broker_settings, over_the_wire, topic_id_o
 from ottla.base.ids import Uuid
 from ottla.machines.decision import VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.controller.leadership import changes_when_added, changes_when_removed
 from ottla.machines.metadata.decisions.alter_partition import alter_partition
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.channels import Caller, Failed, Then
@@ -163,7 +164,12 @@ class Cluster:
         """As `kill -9`: what its system has of its files stays."""
         self.down.add(node_id)
         self.nodes[node_id].timers.close()
-        self.commit(FenceBrokerRecord(id=node_id, epoch=self.epoch_of(node_id)))
+        self.fence(node_id)
+
+    def fence(self, node_id: int) -> None:
+        """The controller has not heard of a broker for too long."""
+        changes = [change.message for change in changes_when_removed(self._context, node_id)]
+        self.commit(FenceBrokerRecord(id=node_id, epoch=self.epoch_of(node_id)), *changes)
 
     def start(self, node_id: int, *, empty: bool = False) -> None:
         """The same node again, or one that has lost its disk."""
@@ -171,7 +177,11 @@ class Cluster:
         self.down.discard(node_id)
         disk = None if empty else self.nodes[node_id].disk.survivor_of_kill()  # type: ignore[attr-defined]
         self._make(node_id, disk)
-        self.commit(UnfenceBrokerRecord(id=node_id, epoch=self.epoch_of(node_id)))
+        self.unfence(node_id)
+
+    def unfence(self, node_id: int) -> None:
+        changes = [change.message for change in changes_when_added(self._context, node_id)]
+        self.commit(UnfenceBrokerRecord(id=node_id, epoch=self.epoch_of(node_id)), *changes)
 
     def elect(self, leader: int, isr: tuple[int, ...], name: str = "orders") -> None:
         self.change(name, leader=leader, isr=list(isr))

@@ -76,7 +76,6 @@ def test_more_than_one_reply_holds_is_followed_to_the_end():
 
 def test_a_follower_that_was_away_catches_up(cluster):
     cluster.kill(3)
-    cluster.change(isr=[1, 2])
     produce(cluster, b"a", b"b")
     cluster.start(3)
     cluster.advance(100)
@@ -89,7 +88,6 @@ def test_a_follower_that_has_lost_its_disk_begins_where_its_leader_does(cluster)
     produce(cluster, b"b", b"c")
     cluster.advance(500)
     cluster.kill(3)
-    cluster.change(isr=[1, 2])
     cluster[1].partition().log.advance_log_start_offset(2)  # within the second batch
     cluster.start(3, empty=True)
     cluster.advance(LAG_MS)
@@ -154,7 +152,6 @@ def test_a_follower_that_does_not_fetch_leaves_the_isr_and_comes_back(cluster):
 def test_with_too_few_in_sync_nothing_is_taken(cluster):
     cluster.kill(2)
     cluster.kill(3)
-    cluster.change(isr=[1])
     assert only(produce(cluster, b"a").message).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     cluster.start(2)
     cluster.advance(100)
@@ -179,7 +176,6 @@ def test_another_leader_has_all_that_was_acknowledged(cluster):
         cluster.run()
         assert only(reply.message).error_code == ErrorCode.NONE
     cluster.kill(1)
-    cluster.elect(2, (2, 3))
     reply = cluster[2].ask(produce_request(produced(7, 4, b"4")), 12)
     cluster.advance(1000)
     assert only(reply.message).base_offset == 4, "a repetition, which the new leader knows"
@@ -196,7 +192,6 @@ def test_a_leader_that_comes_back_cuts_what_nobody_else_has(cluster):
     cluster[1].produce(batch(b"lost"), acks=1)
     cluster.down -= {2, 3}
     cluster.kill(1)
-    cluster.elect(2, (2, 3))
     cluster.advance(100)
     assert only(produce(cluster, b"b", to=2).message).error_code == ErrorCode.NONE
     cluster.start(1)
