@@ -29,7 +29,7 @@ from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
-from ottla.runtime.channels import Caller, ControllerChannel, Failed, Then
+from ottla.runtime.channels import Caller, ControllerChannel, Failed, PeerChannel, Then
 from ottla.runtime.request import ClientConnection, RequestContext, Respond
 from ottla.testing.clock import FixedClock
 from ottla.testing.host_names import FixedHostNames
@@ -111,6 +111,8 @@ class StepPeers:
         self.asked: list[tuple[int, Any]] = []
         self.replies: list[Any] = []
         self.is_held = False
+        self.other: PeerChannel | None = None
+        """A channel to real ones."""
         self._parked: list[Callable[[], None]] = []
 
     def ask(self, node_id: int, request: Message, version: int, then: Then, failed: Failed) -> None:
@@ -119,6 +121,8 @@ class StepPeers:
         if node_id == self._node_id:
             assert self.local is not None
             self.local.ask(node_id, request, version, lambda reply: then(over_the_wire(reply, version)), failed)
+        elif self.other is not None:
+            self.other.ask(node_id, request, version, then, failed)
         elif self.is_held:
             self._parked.append(lambda: self._answer(version, then, failed))
         else:

@@ -30,6 +30,8 @@ from ottla.testing.step_timers import Agenda
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartitionRequest,
     ConfigRecord,
     FenceBrokerRecord,
@@ -59,6 +61,7 @@ class Cluster:
         self._settings = {"replica_lag_time_max_ms": "3000", **settings}
         self._context = ControllerContext(self.image, 9, "the-cluster", broker_settings(), Uuid, Random(0))
         self._epochs = 100
+        self._producer_ids = 0
         self.nodes: dict[int, TestNode] = {}
         for node_id in range(1, count + 1):
             self._register(node_id)
@@ -76,6 +79,7 @@ class Cluster:
         node = TestNode(disk, image, self.clock, node_id=node_id, agenda=self.agenda, leaders=lines, **self._settings)
         self.nodes[node_id] = node
         node.controller.other = self
+        node.peers.other = OtherBrokers(lines)
         node.broker.identity.broker_epoch = self.epoch_of(node_id)
         node.broker.isr_changes.start()
 
@@ -141,6 +145,11 @@ class Cluster:
     # The controller
 
     def ask(self, request: Message, version: int, _caller: Caller, then: Then, failed: Failed) -> None:
+        if isinstance(request, AllocateProducerIdsRequest):
+            self._producer_ids += 1000
+            block = AllocateProducerIdsResponse(producer_id_start=self._producer_ids, producer_id_len=1000)
+            self.messages.append(lambda: then(block))
+            return
         assert isinstance(request, AlterPartitionRequest)
         self.messages.append(lambda: self._decide(over_the_wire(request, version), version, then, failed))
 
@@ -250,3 +259,13 @@ class Lines:
 
     def drop(self, leader_id: int, fetcher: int) -> None:
         self.dropped.append((leader_id, fetcher))
+
+
+class OtherBrokers:
+    """A `PeerChannel` to the other brokers of the cluster."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+
+    def ask(self, node_id: int, request: Message, version: int, then: Then, failed: Failed) -> None:
+        self._lines.ask(node_id, 0, request, version, then, failed, 30_000)
