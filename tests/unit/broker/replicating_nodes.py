@@ -22,6 +22,7 @@ from ottla.machines.decision import VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.controller.leadership import changes_when_added, changes_when_removed
 from ottla.machines.metadata.decisions.alter_partition import alter_partition
+from ottla.machines.metadata.image.features import FEATURES
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.channels import Caller, Failed, Then
 from ottla.testing.clock import FixedClock
@@ -34,6 +35,7 @@ from ottla.wire.messages import (
     AllocateProducerIdsResponse,
     AlterPartitionRequest,
     ConfigRecord,
+    FeatureLevelRecord,
     FenceBrokerRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -63,6 +65,8 @@ class Cluster:
         self._epochs = 100
         self._producer_ids = 0
         self.nodes: dict[int, TestNode] = {}
+        newest = FEATURES["metadata.version"].supported[1]
+        self.commit(FeatureLevelRecord(name="metadata.version", feature_level=newest))
         for node_id in range(1, count + 1):
             self._register(node_id)
             self._make(node_id)
@@ -106,7 +110,11 @@ class Cluster:
         self._epochs += 1
         endpoint = RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host=f"b{node_id}", port=9092)
         record = RegisterBrokerRecord(
-            broker_id=node_id, broker_epoch=self._epochs, end_points=[endpoint], fenced=fenced
+            broker_id=node_id,
+            broker_epoch=self._epochs,
+            end_points=[endpoint],
+            fenced=fenced,
+            rack=f"rack-{node_id}",
         )
         self.commit(record)
 

@@ -51,6 +51,12 @@ class ClusterMetadata:
         broker = self.image.brokers.by_id.get(broker_id)
         return broker is not None and not broker.fenced
 
+    def rack_of(self, broker_id: int, listener: str) -> str | None:
+        """Where a broker stands that clients of a listener can reach; None if they cannot, or if it does not say."""
+        broker = self.image.brokers.by_id.get(broker_id)
+        is_there = broker is not None and not broker.fenced and broker.endpoint(listener) is not None
+        return broker.rack if broker is not None and is_there else None
+
     def topic_settings(self, topic: str) -> TopicSettings:
         return self._settings_of_topics.of(self.image.configs.of_topic(topic))
 

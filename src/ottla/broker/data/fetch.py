@@ -1,6 +1,6 @@
 """Fetch, versions 4 to 18: reading records, at once or when there are some.
 
-Left out: fetching from a chosen replica (KIP-392) and from tiered storage. `preferred_read_replica` is always -1.
+Left out: tiered storage. A consumer may read from a follower (KIP-392): what the leader has told it is committed there.
 
 A request reads its partitions in order until `max_bytes` are used up; the first batch of the first partition that has
 one comes whole, however large (KIP-74). If there is less than `min_bytes`, no partition has an error and time is left,
@@ -18,6 +18,7 @@ from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
 from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted, wanted_partitions
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
+from ottla.broker.data.replica_selector import selector_of
 from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
@@ -153,6 +154,8 @@ class Fetch(Operation):
             request.isolation_level,
             leaves_out_known=session.session is not None,
             replica_epoch=replica_epoch,
+            rack=request.rack_id,
+            selector=selector_of(partitions, context.connection.listener, request.rack_id),
         )
         self._rounds = 0
         self._places: dict[Partition, Wanted] = {}
@@ -246,7 +249,7 @@ class Fetch(Operation):
             elif count := len(data.records):  # type: ignore[arg-type]
                 size += count
                 left = max(left - count, 0)
-            elif data.diverging_epoch.end_offset >= 0:
+            elif data.diverging_epoch.end_offset >= 0 or data.preferred_read_replica >= 0:
                 is_urgent = True
             read.append((key, wanted, data))
         return size, is_urgent
@@ -258,13 +261,13 @@ class Fetch(Operation):
 
         It has found its place then, without anything having been read.
         """
-        if len(self._wanted) != 1 or self._is_follower:
+        if len(self._wanted) != 1 or self._is_follower or self._reader.chooses_replicas:
             return False
         wanted = self._wanted[0][1]
         place = self._partitions.get((wanted.topic, wanted.index))  # type: ignore[arg-type]  # no partition has no name
         if place is None or (place.topic_id != wanted.topic_id and wanted.topic_id != ZERO_UUID):
             return False
-        if wanted.last_fetched_epoch >= 0 or place.check_leader(wanted.current_leader_epoch):
+        if wanted.last_fetched_epoch >= 0 or self._reader.check(place, wanted.current_leader_epoch):
             return False
         if self._reader.end_of(place) != wanted.offset:
             return False
@@ -285,7 +288,7 @@ class Fetch(Operation):
     def is_done(self, place: Place) -> bool:
         assert isinstance(place, Partition)
         wanted = self._places[place]
-        if place.check_leader(wanted.current_leader_epoch):
+        if self._reader.check(place, wanted.current_leader_epoch):
             return True
         end_offset = self._reader.end_of(place)
         if end_offset == wanted.offset:

@@ -7,6 +7,7 @@ from struct import Struct
 
 from ottla.base.ids import ZERO_UUID
 from ottla.broker.data.fetch_sessions import Wanted
+from ottla.broker.data.replica_selector import ReplicaSelector
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
@@ -18,6 +19,7 @@ from ottla.wire.messages import FetchResponse
 
 _KNOWS_STORAGE_ERRORS = 6
 _TELLS_DIVERGENCE = 12
+_READS_FROM_FOLLOWERS = 11
 _BATCH_LENGTH = Struct(">8xi")
 
 NOT_IN_METADATA = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
@@ -34,6 +36,8 @@ _DATA = _PartitionData(diverging_epoch=_NOTHING_DIVERGES, current_leader=_NO_HIN
 class FetchReader:
     """`leaves_out_known`: partitions of which the client knows all there is to say are None, and cost little.
 
+    `selector` chooses replicas for consumers that say where they are (KIP-392); `rack` is where this one is.
+
     `may_wait`: whether `read` may wait for the disk, or raises `ColdRead`. `notes_follower`: whether what is asked for
     tells what its follower has. That is so once: a request that has waited is of the past when it is read again.
     """
@@ -42,9 +46,12 @@ class FetchReader:
         "_isolation_level",
         "_leaves_out_known",
         "_partitions",
+        "_rack",
         "_replica_epoch",
         "_replica_id",
+        "_selector",
         "_version",
+        "check",
         "may_wait",
         "notes_follower",
     )
@@ -58,15 +65,26 @@ class FetchReader:
         *,
         leaves_out_known: bool,
         replica_epoch: int = -1,
+        rack: str = "",
+        selector: ReplicaSelector | None = None,
     ) -> None:
         self._partitions = partitions
         self._version = version
         self._replica_id = replica_id
         self._replica_epoch = replica_epoch
+        self._rack = rack
+        self._selector = selector if replica_id < 0 else None
+        is_free_to_choose = replica_id < 0 and version >= _READS_FROM_FOLLOWERS
+        self.check = Partition.check_replica if is_free_to_choose else Partition.check_leader
+        """Whether this client may read from the partition here."""
         self._isolation_level = isolation_level
         self._leaves_out_known = leaves_out_known
         self.may_wait = True
         self.notes_follower = replica_id >= 0
+
+    @property
+    def chooses_replicas(self) -> bool:
+        return self._selector is not None
 
     def end_of(self, partition: Partition) -> int:
         """The offset before which this client may read."""
@@ -86,9 +104,13 @@ class FetchReader:
             return self._error(wanted, partitions.find_error(wanted.topic, wanted.index))
         if partition.topic_id != wanted.topic_id and wanted.topic_id != ZERO_UUID:
             return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
-        error = partition.check_leader(wanted.current_leader_epoch)
+        error = self.check(partition, wanted.current_leader_epoch)
         if error:
             return self._error(wanted, error)
+        if self._selector is not None and partition.state is not None:
+            replica_id = self._selector.choose(partition, wanted.offset, self._rack)
+            if replica_id is not None:
+                return self._elsewhere(partition, wanted, replica_id)
         try:
             return self._read(partition, wanted, left, min_one_batch)
         except OffsetOutOfRange:
@@ -144,6 +166,11 @@ class FetchReader:
         data.diverging_epoch = diverging
         data.aborted_transactions = aborted
         data.records = records
+        return data
+
+    def _elsewhere(self, partition: Partition, wanted: Wanted, replica_id: int) -> FetchResponse.PartitionData:
+        data = self._data(partition, wanted, _NO_BYTES)
+        data.preferred_read_replica = replica_id
         return data
 
     def _error(self, wanted: Wanted, error: ErrorCode) -> FetchResponse.PartitionData:

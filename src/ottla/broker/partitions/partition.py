@@ -159,6 +159,12 @@ class Partition:
             return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.NONE if self.state is not None else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
+    def check_replica(self, current_leader_epoch: int) -> ErrorCode:
+        """The same for a client that reads from whom it likes (KIP-392): a follower will do, if there is a leader."""
+        error = self.check_leader(current_leader_epoch)
+        is_follower = error is ErrorCode.NOT_LEADER_OR_FOLLOWER and self.leader_id >= 0
+        return ErrorCode.NONE if is_follower else error
+
     def end_for_readers(self, isolation_level: int) -> int:
         """The offset before which consumers may read: the high watermark, or what is decided below it."""
         return self.log.last_stable_offset if isolation_level else self.log.high_watermark

@@ -148,13 +148,13 @@ class Replicas:
         self._take_up(partition, image)
 
     def _take_up(self, partition: Partition, image: PartitionImage) -> None:
-        partitions = self._partitions
+        partitions, leader_epoch = self._partitions, partition.leader_epoch
         try:
             partition.on_image(image, partitions.surroundings, partitions.clock.now_ms())
         except OSError as problem:
             partitions.on_disk_error(partition.directory, problem)
             return
-        if partition.is_leader:
+        if partition.is_leader or partition.leader_epoch == leader_epoch:
             partitions.purgatory.wake(partition)
         else:
             partitions.purgatory.release(partition)

@@ -28,7 +28,8 @@ SETTINGS = (
     Long("replica.high.watermark.checkpoint.interval.ms", 5000, ANY, HIGH,
          "Time between two writes of the high watermarks to disk.", acted_on=True),
     Text("replica.selector.class", None, ANY, MEDIUM,
-         "Class that picks the replica a consumer reads from (KIP-392). Not given, always the leader."),
+         "Class that picks the replica a consumer reads from (KIP-392). Not given, always the leader. Kafka's "
+         "`RackAwareReplicaSelector` is known: a replica in the rack of the consumer.", acted_on=True),
     Int("min.insync.replicas", 1, at_least(1), HIGH,
         "Default of a topic's `min.insync.replicas`: the replicas in sync that acks=all needs.",
         CLUSTER_WIDE, acted_on=True),

@@ -196,9 +196,11 @@ def test_a_fetch_of_a_deleted_topic_is_answered(node):
 def test_a_fetch_is_answered_when_leadership_goes(node):
     node.register_broker(2, "other.example", 9092)
     node.create_topic("shared", replicas=(1, 2))
-    reply = node.ask(fetch_request(0, "shared", max_wait_ms=500), 12)
+    reply = node.ask(fetch_request(0, "shared", max_wait_ms=500, current_leader_epoch=-1), 10)
+    followed = node.ask(fetch_request(0, "shared", max_wait_ms=500, current_leader_epoch=0), 12)
     node.change_partition("shared", leader=2)
     assert only(reply.message).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert only(followed.message).error_code == ErrorCode.FENCED_LEADER_EPOCH
 
 
 def test_the_fetch_of_a_client_that_has_gone_is_forgotten(node):
@@ -222,11 +224,11 @@ def test_leader_epochs_that_are_not_the_current_one(node):
 def test_who_asks_the_wrong_node_is_told_the_leader_and_its_address(node):
     node.register_broker(2, "other.example", 9092)
     topic_id = node.create_topic("theirs", replicas=(1, 2), leader=2, leader_epoch=3)
-    request = fetch_request(topic="")
+    request = fetch_request(topic="", current_leader_epoch=2)
     request.topics[0].topic_id = topic_id
     reply = node.send(request, 16)
     data = only(reply)
-    assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert data.error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (2, 3)
     assert [(one.node_id, one.host, one.port) for one in reply.node_endpoints] == [(2, "other.example", 9092)]
 
@@ -266,7 +268,9 @@ def test_an_epoch_that_this_log_has_never_seen(node):
 def test_errors_in_every_version(node, version):
     node.create_topic("theirs", replicas=(1, 2), leader=2)
     assert node.fetch(99, version=version).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-    assert node.fetch(topic="theirs", version=version).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    can_follow = version >= 11  # KIP-392
+    error = ErrorCode.NONE if can_follow else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert node.fetch(topic="theirs", version=version).error_code == error
     assert node.fetch(topic="nobody", version=version).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
