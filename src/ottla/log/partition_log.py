@@ -35,7 +35,7 @@ from ottla.log.recovery import Recovery
 from ottla.log.retention import beyond_size, beyond_start, beyond_time
 from ottla.log.retired_files import RetiredFiles
 from ottla.log.segment import Segment
-from ottla.records.batch import LOG_OVERHEAD, BatchHeader, assign, batches
+from ottla.records.batch import LOG_OVERHEAD, BatchHeader, assign, assign_to_first, batches
 from ottla.records.control import parse_end_transaction_marker
 from ottla.wire.errors import ErrorCode
 
@@ -174,7 +174,7 @@ class PartitionLog(ReadableLog):
             return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
         base_offset, max_timestamp = self.log_end_offset, header.max_timestamp
         last_offset = base_offset + header.last_offset_delta
-        assign(data, 0, base_offset, leader_epoch)
+        assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
         segment = self.segments[-1]
         if not segment.has_room(self.config, size, last_offset, max_timestamp):
             segment = self._segment_for(size, base_offset, last_offset, max_timestamp)

@@ -92,7 +92,11 @@ class Segment(SegmentFiles):
         """The same for one batch, of which the caller knows what the indexes need."""
         position = self.size
         self._write(data, position)
-        self._index(size, last_offset, max_timestamp, position)
+        known = self._known_max_timestamp or self.max_timestamp
+        if max_timestamp > known[0] or self._bytes_since_index_entry > self._index_interval_bytes:
+            self._index(size, last_offset, max_timestamp, position)
+        else:
+            self._bytes_since_index_entry += size
         self.size = position + size
 
     def _write(self, data: Buffer, position: int) -> None:

@@ -63,6 +63,7 @@ __all__ = [
     "CorruptBatch",
     "TimestampType",
     "assign",
+    "assign_to_first",
     "batches",
     "checksum_matches",
     "complete_batches",
@@ -149,6 +150,12 @@ def assign(data: bytearray | memoryview, position: int, base_offset: int, leader
     """Writes what the leader assigns into the batch at `position`; its CRC stays valid."""
     _BASE_OFFSET.pack_into(data, position, base_offset)
     _LEADER_EPOCH.pack_into(data, position + _LEADER_EPOCH_POSITION, leader_epoch)
+
+
+assign_to_first = Struct(">qii").pack_into
+"""The same for the batch that `data` begins with, in one step: called with data, 0, base offset, the batch's length as
+its header says it, and leader epoch.
+"""
 
 
 def set_max_timestamp(

@@ -133,7 +133,8 @@ class Connection:
     def _end_step(self) -> None:
         """The requests that were there have been handled: the replies that are ready leave, together."""
         self._is_corked = False
-        if self._replies.has_ready:
+        replies = self._replies
+        if replies and replies[0].parts is not None:
             if self.server.network.is_crowded:
                 self._send_later()
                 return

@@ -84,7 +84,7 @@ class OfApi:
     __slots__ = ("bytes", "times", "versions")
 
     def __init__(self) -> None:
-        self.versions: Counter[int] = Counter()
+        self.versions: dict[int, int] = {}
         self.bytes = 0
         self.times = Times()
 
@@ -113,7 +113,8 @@ class RequestMetrics:
         found = self.apis.get(api_key)
         if found is None:
             found = self.apis[api_key] = OfApi()
-        found.versions[api_version] += 1
+        versions = found.versions
+        versions[api_version] = versions.get(api_version, 0) + 1
         found.bytes += size
         found.times.note(now_s - received_s, now_s)
 

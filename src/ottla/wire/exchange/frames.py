@@ -16,7 +16,7 @@ from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.wire.exchange.spare_buffers import LEAST_BYTES, SpareBuffers
 
-_INT32 = Struct(">i")
+_unpack_size = Struct(">i").unpack_from
 _SIZE = 4
 _FIRST_BUFFER = 16 << 10
 _GROWTH = 7
@@ -71,9 +71,12 @@ class Frames:
 
     def take(self, received: memoryview, take_frame: TakeFrame) -> None:
         """Hands on the whole frames in `received`, and keeps what is left of it. Raises `FrameTooLarge`."""
-        at, count = 0, len(received)
+        at, count, max_bytes = 0, len(received), self._max_bytes
         while count - at >= _SIZE:
-            end = at + _SIZE + self._announced(received, at)
+            (size,) = _unpack_size(received, at)
+            if not 0 <= size <= max_bytes:
+                raise self._too_large(size)
+            end = at + _SIZE + size
             if end > count:
                 break
             takes_more = take_frame(received[at + _SIZE : end])
@@ -119,10 +122,13 @@ class Frames:
         self._waiting = bytearray()
 
     def _announced(self, data: Buffer, at: int) -> int:
-        size: int = _INT32.unpack_from(data, at)[0]
+        size: int = _unpack_size(data, at)[0]
         if not 0 <= size <= self._max_bytes:
-            raise FrameTooLarge(f"a frame of {size} bytes is not within {self._limit_name}={self._max_bytes}")
+            raise self._too_large(size)
         return size
+
+    def _too_large(self, size: int) -> FrameTooLarge:
+        return FrameTooLarge(f"a frame of {size} bytes is not within {self._limit_name}={self._max_bytes}")
 
     def _begin(self, rest: memoryview) -> None:
         self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
