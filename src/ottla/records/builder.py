@@ -81,20 +81,22 @@ class BatchBuilder(RecordWriter):
 
     def _header(self, batch_length: int) -> BatchHeader:
         stamp = self.log_append_time_ms
-        return BatchHeader(
-            base_offset=self.base_offset,
-            batch_length=batch_length,
-            partition_leader_epoch=self.leader_epoch,
-            magic=MAGIC,
-            crc=0,
-            attributes=self.compression | self._flags,
-            last_offset_delta=self.last_offset_delta,
-            base_timestamp=self.base_timestamp,
-            max_timestamp=self.max_timestamp if stamp is None else stamp,
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            base_sequence=self.base_sequence,
-            record_count=self.record_count,
+        return BatchHeader._make(
+            (
+                self.base_offset,
+                batch_length,
+                self.leader_epoch,
+                MAGIC,
+                0,
+                self.compression | self._flags,
+                self.last_offset_delta,
+                self.base_timestamp,
+                self.max_timestamp if stamp is None else stamp,
+                self.producer_id,
+                self.producer_epoch,
+                self.base_sequence,
+                self.record_count,
+            )
         )
 
 

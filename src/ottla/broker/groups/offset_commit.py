@@ -78,6 +78,13 @@ def _answered(topic: _Topic, error: ErrorCode) -> _AnsweredTopic:
 
 def _joined(answered: list[_AnsweredTopic], refused: list[_AnsweredTopic], *, by_id: bool) -> list[_AnsweredTopic]:
     """One answer a topic: refused partitions first, as in Kafka."""
+    if len(answered) == 1 and not refused:
+        (topic,) = answered
+        if by_id:
+            topic.name = ""
+        else:
+            topic.topic_id = ZERO_UUID
+        return answered
     topics: dict[object, _AnsweredTopic] = {}
     for topic in (*refused, *answered):
         known = topics.setdefault(topic.topic_id if by_id else topic.name, topic)

@@ -1,5 +1,6 @@
 """How far a group has come in a partition."""
 
+from functools import partial
 from typing import NamedTuple
 
 from ottla.base.ids import ZERO_UUID, Uuid
@@ -17,16 +18,18 @@ class CommittedOffset(NamedTuple):
     topic_id: Uuid = ZERO_UUID
     order: int = 0
 
-    @classmethod
-    def of_record(cls, value: OffsetCommitValue, order: int) -> "CommittedOffset":
-        return cls(
-            value.offset,
-            value.leader_epoch,
-            value.metadata,
-            value.commit_timestamp,
-            value.expire_timestamp,
-            value.topic_id,
-            order,
+    @staticmethod
+    def of_record(value: OffsetCommitValue, order: int) -> "CommittedOffset":
+        return as_committed(
+            (
+                value.offset,
+                value.leader_epoch,
+                value.metadata,
+                value.commit_timestamp,
+                value.expire_timestamp,
+                value.topic_id,
+                order,
+            )
         )
 
     def is_expired(self, since_ms: int, now_ms: int, retention_ms: int) -> bool:
@@ -38,6 +41,9 @@ class CommittedOffset(NamedTuple):
             return now_ms >= self.expire_timestamp_ms
         return now_ms - since_ms >= retention_ms
 
+
+as_committed = partial(tuple.__new__, CommittedOffset)
+"""All fields as one tuple: half the time of the constructor, and two are made for every commit."""
 
 Partitions = dict[int, CommittedOffset]
 Topics = dict[str, Partitions]

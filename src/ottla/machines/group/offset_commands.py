@@ -5,11 +5,12 @@ from typing import Protocol
 
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.coordinator_machine import CoordinatorRecord
-from ottla.machines.group.committed import CommittedOffset, Partitions
+from ottla.machines.group.committed import CommittedOffset, Partitions, as_committed
 from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.records import offset_committed, offset_forgotten
 from ottla.machines.group.settings import GroupSettings
 from ottla.wire.errors import ErrorCode
+from ottla.wire.message import like
 from ottla.wire.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -29,6 +30,10 @@ FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
 _FetchedTopic = OffsetFetchResponse.OffsetFetchResponseTopics
 _FetchedPartition = OffsetFetchResponse.OffsetFetchResponsePartitions
 
+# What answers to commits are made like.
+_COMMITTED = OffsetCommitResponse.OffsetCommitResponsePartition()
+_COMMITTED_TOPIC = OffsetCommitResponse.OffsetCommitResponseTopic()
+
 
 class Subscriber(Protocol):
     """What offsets must know of their group."""
@@ -46,14 +51,17 @@ def commit(
     if request.retention_time_ms != _DEFAULT_RETENTION:
         expires_ms = min(now_ms + request.retention_time_ms, _LATEST_MS)
     response, records = OffsetCommitResponse(), list[CoordinatorRecord]()
-    of_partition = OffsetCommitResponse.OffsetCommitResponsePartition
     for topic in request.topics:
+        answers: list[OffsetCommitResponse.OffsetCommitResponsePartition] = []
         place = request.group_id, topic.name
-        errors = _take(place, topic.partitions, settings, records, now_ms, expires_ms, topic.topic_id)
-        answers = [of_partition(partition_index=index, error_code=error) for index, error in errors]
-        response.topics.append(
-            OffsetCommitResponse.OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers)
-        )
+        for index, error in _take(place, topic.partitions, settings, records, now_ms, expires_ms, topic.topic_id):
+            answer = like(_COMMITTED)
+            answer.partition_index = index
+            answer.error_code = error
+            answers.append(answer)
+        of_topic = like(_COMMITTED_TOPIC)
+        of_topic.name, of_topic.topic_id, of_topic.partitions = topic.name, topic.topic_id, answers
+        response.topics.append(of_topic)
     return response, records
 
 
@@ -91,7 +99,7 @@ def _take(
             yield partition.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE
             continue
         offset, leader_epoch = partition.committed_offset, partition.committed_leader_epoch
-        committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expires_ms, topic_id)
+        committed: CommittedOffset = as_committed((offset, leader_epoch, metadata, now_ms, expires_ms, topic_id, 0))
         records.append(offset_committed(*place, partition.partition_index, committed))
         yield partition.partition_index, ErrorCode.NONE
 
