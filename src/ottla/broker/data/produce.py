@@ -177,7 +177,7 @@ class Produce(Operation):
             self._transactional = TransactionalBatches(
                 self._partitions, self._verifications, request.transactional_id, self._context.api_version
             )
-            self._transactional.ask(request, lambda: self._begin(request))
+            self._transactional.ask(self.client, request, lambda: self._begin(request))
 
     def go_on(self, request: ProduceRequest, partition: Partition, validated: Validated, appended: Appended) -> None:
         """The request's only batch has been handed to its log, and this became of it."""

@@ -23,6 +23,7 @@ from ottla.broker.transactions.transaction_verification import (
 )
 from ottla.records.batch import read_header
 from ottla.records.header import BatchHeader, CorruptBatch
+from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest
 
@@ -59,27 +60,37 @@ class TransactionalBatches:
         self._guards: dict[TopicPartition, Guard] = {}
         self._errors: dict[TopicPartition, ErrorCode] = {}
 
-    def ask(self, request: ProduceRequest, then: Callable[[], None]) -> None:
-        """Calls back when all is known, maybe at once. If not, the request's records are copied, to outlive it."""
+    def ask(self, client: ClientConnection, request: ProduceRequest, then: Callable[[], None]) -> None:
+        """Calls back when all is known, maybe at once. If not, the request's records are copied, to outlive it.
+
+        The connection is paused meanwhile: the next request may have batches for the same partitions, of which only
+        this one's are in their sequence.
+        """
         producers = self._look(request)
         self._is_mixed = len(producers) > 1
         if self._is_mixed or not self._guards:
             self._finish(then)
             return
         ((producer_id, epoch),) = producers
-        is_answered = False
+        is_answered = is_paused = False
 
         def answered(errors: dict[TopicPartition, ErrorCode]) -> None:
             nonlocal is_answered
             is_answered = True
             self._errors.update(errors)
-            self._finish(then)
+            try:
+                self._finish(then)
+            finally:
+                if is_paused:
+                    client.resume()
 
         questions = self._verifications.questions
         ask = questions.add if self._adds_partitions else questions.verify
         ask(Producer(self._name, producer_id, epoch), self._guards, answered)
         if not is_answered:
             keep_records(request)
+            client.pause()
+            is_paused = True
 
     def _look(self, request: ProduceRequest) -> set[tuple[int, int]]:
         """Begins to verify what has to be, and returns who wrote."""

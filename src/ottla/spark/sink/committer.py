@@ -15,7 +15,6 @@ A failure leaves a committer unusable. The next one starts from what the log say
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
 
 from ottla.client.admin.transaction_states import TransactionState
 from ottla.client.blocking.producer import Producer
@@ -24,18 +23,11 @@ from ottla.client.io.real_ports import log_problem
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.copying import LostRows, rows_in_log
 from ottla.spark.sink.decision import Decision, TaskTransaction
-from ottla.spark.sink.decision_log import MOST_BYTES, create_topic, last_decision, partition_of
+from ottla.spark.sink.decision_log import create_topic, last_decision, partition_of
 from ottla.spark.sink.outcomes import commit_all
 from ottla.spark.sink.rows import Routing
-from ottla.spark.sink.single_transaction import send_results
+from ottla.spark.sink.single_transaction import DRIVER_DEFAULTS, send_results
 from ottla.spark.sink.task_writer import TaskResult, task_prefix
-
-DRIVER_DEFAULTS: Final = {
-    "batch.size": 512 << 10,
-    "buffer.memory": 2 * MOST_BYTES,
-    "max.request.size": MOST_BYTES,
-    "transaction.timeout.ms": 600_000,
-}
 
 
 class NewerDriver(KafkaError):

@@ -6,13 +6,22 @@ This is how a batch is written (`df.write`), where nobody comes back after a cra
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from secrets import token_hex
+from typing import Final
 
 from ottla.client.blocking.producer import Producer
 from ottla.spark.sink.cluster_access import ClusterAccess
+from ottla.spark.sink.decision_log import MOST_BYTES
 from ottla.spark.sink.row_sender import RowSender
 from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.staging import staged_rows
 from ottla.spark.sink.task_writer import TaskResult
+
+DRIVER_DEFAULTS: Final = {
+    "batch.size": 512 << 10,
+    "buffer.memory": 2 * MOST_BYTES,
+    "max.request.size": MOST_BYTES,
+    "transaction.timeout.ms": 600_000,
+}
 
 
 def send_results(producer: Producer, access: ClusterAccess, routing: Routing, results: Sequence[TaskResult]) -> None:
@@ -31,7 +40,9 @@ class SingleWriter:
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._access = ClusterAccess(settings)
-        self._producer = Producer({**settings, "transactional.id": f"ottla-spark.write.{token_hex(8)}"})
+        self._producer = Producer(
+            {**DRIVER_DEFAULTS, **settings, "transactional.id": f"ottla-spark.write.{token_hex(8)}"}
+        )
 
     def write(self, routing: Routing, results: Sequence[TaskResult]) -> None:
         """When it returns, all rows are there. A driver that is killed before has written nothing."""
