@@ -18,7 +18,7 @@ from typing import Any
 from brokers import NOW_MS, TestNode, broker_settings, over_the_wire, topic_id_of
 
 from ottla.base.ids import Uuid
-from ottla.machines.decision import VersionedRecord
+from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.controller.leadership import changes_when_added, changes_when_removed
 from ottla.machines.metadata.decisions.alter_partition import alter_partition
@@ -174,6 +174,12 @@ class Cluster:
             self.commit(*(record.message for record in records))
         reply = over_the_wire(decision.reply, version)
         self.messages.append(lambda: then(reply))
+
+    def decide(self, decide: Callable[..., Decision[Any]], request: Message) -> Any:
+        """Lets the controller decide about something, as it decides about it in a node."""
+        decision = decide(self._context, request)
+        self.commit(*(record.message for record in decision.records))
+        return decision.reply
 
     # Brokers that come and go
 

@@ -214,6 +214,7 @@ class FetchReader:
         if self._replica_id not in state.isr:
             partitions.propose_isr(partition, self._replica_id)
         if has_moved or has_deleted:
+            partitions.has_news_for_checkpoints |= has_moved
             partitions.purgatory.wake(partition)
         return ErrorCode.NONE
 

@@ -30,7 +30,7 @@ _EARLIEST: Final = -2
 
 
 class Fetcher:
-    """The `number`th of those that follow `leader_id`."""
+    """The `number`th of those that follow `leader_id`. `is_asking`: a request is under way."""
 
     def __init__(self, partitions: "Partitions", leaders: LeaderLines, leader_id: int, number: int) -> None:
         self.leader_id = leader_id
@@ -40,7 +40,7 @@ class Fetcher:
         self._leaders = leaders
         self._session = FollowerSession()
         self._pauses = Pauses(self._integer("replica.fetch.backoff.ms"))
-        self._is_asking = False
+        self.is_asking = False
         self._is_due = False
         self._is_stopped = False
 
@@ -92,7 +92,7 @@ class Fetcher:
     # Asking
 
     def _ask_in(self, delay_s: float) -> None:
-        if not self._is_due and not self._is_asking:
+        if not self._is_due and not self.is_asking:
             self._is_due = True
             self._partitions.world.timers.after(delay_s, self._on_due)
 
@@ -101,9 +101,9 @@ class Fetcher:
         self._ask()
 
     def _ask(self) -> None:
-        if self._is_asking or self._is_stopped or not self._session.wanted:
+        if self.is_asking or self._is_stopped or not self._session.wanted:
             return
-        self._is_asking = True
+        self.is_asking = True
         identity = self._partitions.identity
         request = FetchRequest(
             replica_state=FetchRequest.ReplicaState(replica_id=identity.node_id, replica_epoch=identity.broker_epoch),
@@ -124,12 +124,12 @@ class Fetcher:
 
     def _on_no_reply(self, error: ErrorCode) -> None:
         _log.debug("node %s did not answer a follower's fetch: %s", self.leader_id, error.name)
-        self._is_asking = False
+        self.is_asking = False
         self._session.on_lost()
         self._ask_in(self._pauses.next_ms() / 1000)
 
     def _on_reply(self, reply: FetchResponse) -> None:
-        self._is_asking = False
+        self.is_asking = False
         if self._is_stopped:
             return
         error = ErrorCode(reply.error_code)
@@ -170,9 +170,9 @@ class Fetcher:
 
     def _go_on_at_once(self, followed: FollowedPartition) -> None:
         """In the request that follows the reply that is being dealt with."""
-        self._is_asking = True
+        self.is_asking = True
         self._go_on(followed)
-        self._is_asking = False
+        self.is_asking = False
 
     # A position that is not in the leader's log
 

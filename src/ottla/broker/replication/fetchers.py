@@ -1,4 +1,9 @@
-"""Which partitions this node follows, and over which of the `num.replica.fetchers` connections to their leader."""
+"""Which partitions this node follows, and over which of the `num.replica.fetchers` connections to their leader.
+
+A request that waits for records at the leader holds up what comes after it, for up to `replica.fetch.wait.max.ms`. A
+partition that gets a new leader must not wait for that: its producers do. So each connection has a second one beside
+it, for partitions that come while a request is under way on the first.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -40,12 +45,18 @@ class Fetchers:
         return is_followers and self._partitions.holds(partition) and not self._is_stopped
 
     def _fetcher_for(self, partition: Partition) -> Fetcher:
+        first = 2 * self._slot_of(partition)
+        fetcher = self._fetcher(partition.leader_id, first)
+        return self._fetcher(partition.leader_id, first + 1) if fetcher.is_asking else fetcher
+
+    def _slot_of(self, partition: Partition) -> int:
         count = self._partitions.node_settings.effective.integer("num.replica.fetchers")
-        place = int.from_bytes(partition.topic_id[-4:], "big") + partition.name.partition
-        key = partition.leader_id, place % count
-        fetcher = self._fetchers.get(key)
+        return (int.from_bytes(partition.topic_id[-4:], "big") + partition.name.partition) % count
+
+    def _fetcher(self, leader_id: int, number: int) -> Fetcher:
+        fetcher = self._fetchers.get((leader_id, number))
         if fetcher is None:
-            fetcher = self._fetchers[key] = Fetcher(self._partitions, self._leaders, *key)
+            fetcher = self._fetchers[leader_id, number] = Fetcher(self._partitions, self._leaders, leader_id, number)
         return fetcher
 
     def _leave(self, name: TopicPartition) -> None:
@@ -63,13 +74,11 @@ class Fetchers:
 
     def on_settings(self) -> None:
         """There may be to be more fetchers, or fewer (KIP-226)."""
-        count = self._partitions.node_settings.effective.integer("num.replica.fetchers")
-        if any(number >= count for _, number in self._fetchers) or count > 1:
-            for name in list(self._homes):
-                partition, _, fetcher = self._homes[name]
-                if fetcher is not self._fetcher_for(partition):
-                    self._leave(name)
-                    self.on_leadership(partition)
+        for name in list(self._homes):
+            partition, _, fetcher = self._homes[name]
+            if fetcher.number // 2 != self._slot_of(partition):
+                self._leave(name)
+                self.on_leadership(partition)
 
     def stop(self) -> None:
         """The node goes: it follows nobody any more."""

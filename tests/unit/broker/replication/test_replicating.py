@@ -5,6 +5,7 @@ from brokers import batch, fetch_request, only, produce_request, produced, value
 from replicating_nodes import Cluster
 
 from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ConfigRecord
 
 LAG_MS = 3000
 
@@ -248,3 +249,25 @@ def test_a_follower_finds_its_leader_again_after_a_while_alone(cluster):
     cluster.down.clear()
     cluster.advance(1000)
     assert only(produce(cluster, b"a").message).error_code == ErrorCode.NONE
+
+
+def test_producers_of_a_partition_with_a_new_leader_do_not_wait_for_the_fetches_of_others():
+    """Node 3 waits at node 2 for records of `payments` when node 2 becomes the leader of `orders`, too."""
+    cluster = Cluster(3, replica_fetch_wait_max_ms="500")
+    cluster.create_topic("orders", (1, 2, 3))
+    cluster.create_topic("payments", (2, 3, 1))
+    cluster.advance(700)
+    cluster.kill(1)
+    reply = produce(cluster, b"a", to=2)
+    assert only(reply.message).error_code == ErrorCode.NONE, "and no time has passed"
+
+
+def test_the_number_of_fetchers_may_change(cluster):
+    cluster.create_topic("payments", (1, 2, 3), partitions=8)
+    cluster.commit(ConfigRecord(resource_type=4, resource_name="", name="num.replica.fetchers", value="3"))
+    cluster.advance(600)
+    for index in range(8):
+        reply = cluster[1].ask(produce_request(batch(b"x"), "payments", index), 12)
+        cluster.advance(600)
+        assert only(reply.message).error_code == ErrorCode.NONE
+    assert len(cluster[2].broker.fetchers) == 9
