@@ -291,7 +291,7 @@ class Fetch(Operation):
         if self._reader.check(place, wanted.current_leader_epoch):
             return True
         end_offset = self._reader.end_of(place)
-        if end_offset == wanted.offset:
+        if end_offset == wanted.offset or self._reader.has_to_wait(place):
             return False
         if self._min_bytes <= 1 or not place.log.log_start_offset <= wanted.offset < end_offset:
             return True

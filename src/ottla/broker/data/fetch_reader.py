@@ -136,6 +136,8 @@ class FetchReader:
             if self._leaves_out_known and wanted.knows(partition.log.high_watermark, partition.log.log_start_offset):
                 return None
             return self._data(partition, wanted, _NO_BYTES)
+        if self._replica_id >= 0 and self.has_to_wait(partition):
+            return self._data(partition, wanted, _NO_BYTES)
         max_bytes = min(wanted.max_bytes, left)
         disk = self._partitions.world.disk
         disk.reads_may_wait(self.may_wait)  # Here, and nowhere else: what others do for us is not ready for it.
@@ -143,9 +145,23 @@ class FetchReader:
             records = partition.read(wanted.offset, max_bytes, end_offset, min_one_batch=min_one_batch)
             if not min_one_batch and records.size == max_bytes and _begins_with_a_cut_batch(records):
                 return self._data(partition, wanted, _NO_BYTES)
+            if self._replica_id >= 0:
+                self._count_against_quota(partition, records)
             return self._data(partition, wanted, records)
         finally:
             disk.reads_may_wait(True)
+
+    def has_to_wait(self, partition: Partition) -> bool:
+        """Whether it is a follower that is not in sync, and would be sent more than it may be at this time (KIP-73)."""
+        state, quota = partition.state, self._partitions.replication_quotas.leader
+        if self._replica_id < 0 or state is None or self._replica_id in state.isr:
+            return False
+        return quota.wait_s > 0 and quota.is_throttled(partition.name)
+
+    def _count_against_quota(self, partition: Partition, records: FileSlice) -> None:
+        quota = self._partitions.replication_quotas.leader
+        if quota.is_throttled(partition.name):
+            quota.record(records.size)
 
     def _data(
         self,

@@ -16,6 +16,7 @@ from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.broker.partitions.partition import Partition, Surroundings
 from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.partitions.replication_quota import ReplicationQuotas
 from ottla.broker.partitions.traffic import Traffic
 from ottla.log.log_dirs import LogDirs
 from ottla.runtime.world import World
@@ -58,6 +59,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         self.repeated_requests: dict[bytes, Any] = {}
         """What the records of produce requests that come again and again are in: see `data/repeated_produce.py`."""
         self.purgatory = Purgatory(world.timers)
+        self.replication_quotas = ReplicationQuotas.of_node(metadata, identity, world.clock)
         self.traffic = Traffic()
         self.has_news_for_checkpoints = True
         self.on_leadership: Callable[[Partition], None] = _nobody_is_told

@@ -164,9 +164,23 @@ class Fetcher:
         )
         if can_go_on:
             followed.pauses.on_success()
-            self._go_on_at_once(followed)
+            wait_s = self._count_against_quota(followed, data)
+            if wait_s:
+                self._session.leave_out(followed.key)
+                self._partitions.world.timers.after(wait_s, lambda: self._go_on(followed))
+            else:
+                self._go_on_at_once(followed)
         else:
             self._hold(followed)
+
+    def _count_against_quota(self, followed: FollowedPartition, data: FetchResponse.PartitionData) -> float:
+        """How long a replica that is throttled and not caught up has to wait now (KIP-73)."""
+        size, partition = len(data.records or b""), followed.partition
+        quota = self._partitions.replication_quotas.follower
+        if not size or not quota.is_throttled(partition.name):
+            return 0.0
+        quota.record(size)
+        return quota.wait_s if partition.log.log_end_offset < data.high_watermark else 0.0
 
     def _go_on_at_once(self, followed: FollowedPartition) -> None:
         """In the request that follows the reply that is being dealt with."""

@@ -104,9 +104,10 @@ SETTINGS = (
          synonyms=(Synonym("unclean.leader.election.enable"),), acted_on=True),
     List("leader.replication.throttled.replicas", (), THROTTLED_REPLICAS, MEDIUM,
          "Replicas whose leader counts what it sends them against the replication quota: `partition:broker` pairs, "
-         "or `*`."),
+         "or `*`.", acted_on=True),
     List("follower.replication.throttled.replicas", (), THROTTLED_REPLICAS, MEDIUM,
-         "Replicas that count what they fetch against the replication quota: `partition:broker` pairs, or `*`."),
+         "Replicas that count what they fetch against the replication quota: `partition:broker` pairs, or `*`.",
+         acted_on=True),
 
     # Tiered storage
     Flag("remote.storage.enable", False, ANY, MEDIUM,
