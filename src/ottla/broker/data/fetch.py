@@ -16,8 +16,10 @@ from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import ColdRead, File
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
+from ottla.broker.data.fetch_replies import RESPONSE, TOPIC
 from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted, wanted_partitions
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
+from ottla.broker.data.ordinary_fetch import HAS_REPLICA_STATE, USES_TOPIC_IDS, read_ordinary
 from ottla.broker.data.replica_selector import selector_of
 from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.held_partitions import Partitions
@@ -33,14 +35,8 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.message import like
 from ottla.wire.messages import FetchRequest, FetchResponse
 
-_USES_TOPIC_IDS = 13
-_HAS_REPLICA_STATE = 15
 _UNKNOWN_EPOCH = -1
 _HAS_LEADER_HINTS = 16
-
-# What replies are made like.
-_TOPIC = FetchResponse.FetchableTopicResponse(partitions=[])
-_RESPONSE = FetchResponse(node_endpoints=())  # type: ignore[arg-type]
 
 _PARTITIONS = Division(("topics", "partitions"), ())
 _STEP = 100
@@ -61,6 +57,10 @@ def handle_fetch(
         begin = partial(_begin, partitions, fetch_sessions, node_settings, context, request, respond)
         context.go_through(_look_in_steps(partitions, context.api_version, request, begin))
     else:
+        reply = read_ordinary(partitions, context.api_version, request, _max_bytes(request, node_settings))
+        if reply is not None:
+            respond(reply)
+            return
         wanted = _look_up(partitions, context.api_version, request)
         _begin(partitions, fetch_sessions, node_settings, context, request, respond, wanted)
 
@@ -74,17 +74,21 @@ def _begin(
     respond: Respond,
     wanted: dict[PartitionKey, Wanted],
 ) -> None:
-    by_id = context.api_version >= _USES_TOPIC_IDS
+    by_id = context.api_version >= USES_TOPIC_IDS
     session = fetch_sessions.begin(request, wanted, by_id=by_id, now_ms=partitions.clock.now_ms())
     if session.error:
         respond(FetchResponse(error_code=session.error))
     else:
-        max_bytes = min(request.max_bytes, node_settings.effective.integer("fetch.max.bytes"))
+        max_bytes = _max_bytes(request, node_settings)
         Fetch(partitions, context, request, session, max_bytes, respond).begin()
 
 
+def _max_bytes(request: FetchRequest, node_settings: NodeSettings) -> int:
+    return min(request.max_bytes, node_settings.effective.integer("fetch.max.bytes"))
+
+
 def _look_up(partitions: Partitions, version: int, request: FetchRequest) -> dict[PartitionKey, Wanted]:
-    by_id = version >= _USES_TOPIC_IDS
+    by_id = version >= USES_TOPIC_IDS
     names = (
         {topic.topic_id: partitions.metadata.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
     )
@@ -135,13 +139,13 @@ class Fetch(Operation):
         super().__init__(context.connection)
         version = context.api_version
         replica_id, replica_epoch = request.replica_id, _UNKNOWN_EPOCH
-        if version >= _HAS_REPLICA_STATE:
+        if version >= HAS_REPLICA_STATE:
             replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
         self._partitions = partitions
         self._context = context
         self._session = session
         self._respond = respond
-        self._by_id = version >= _USES_TOPIC_IDS
+        self._by_id = version >= USES_TOPIC_IDS
         self._is_follower = replica_id >= 0
         self._max_bytes = max_bytes
         self._min_bytes = min(request.min_bytes, self._max_bytes)
@@ -333,7 +337,7 @@ class Fetch(Operation):
         session_id, error, news = self._session.finish(
             read, self._partitions.clock.now_ms(), by_id=self._by_id, follower=self._is_follower
         )
-        response = like(_RESPONSE)
+        response = like(RESPONSE)
         response.error_code, response.session_id, response.responses = error, session_id, []
         return response, news
 
@@ -350,7 +354,7 @@ class Fetch(Operation):
             self._add_hints(response, news)
 
     def _topic(self, key: PartitionKey) -> FetchResponse.FetchableTopicResponse:
-        topic = like(_TOPIC)
+        topic = like(TOPIC)
         topic.partitions = []
         if self._by_id:
             topic.topic_id = key[0]  # type: ignore[assignment]

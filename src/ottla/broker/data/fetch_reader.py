@@ -6,6 +6,7 @@ The order of the checks is Kafka's, so that a client that has several things wro
 from struct import Struct
 
 from ottla.base.ids import ZERO_UUID
+from ottla.broker.data.fetch_replies import partition_data
 from ottla.broker.data.fetch_sessions import Wanted
 from ottla.broker.data.replica_selector import ReplicaSelector
 from ottla.broker.partitions.held_partitions import Partitions
@@ -14,7 +15,6 @@ from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
 from ottla.log.outcomes import FileSlice
 from ottla.records.header import LOG_OVERHEAD
 from ottla.wire.errors import ErrorCode
-from ottla.wire.message import like
 from ottla.wire.messages import FetchResponse
 
 _KNOWS_STORAGE_ERRORS = 6
@@ -26,11 +26,7 @@ NOT_IN_METADATA = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC
 
 _PartitionData = FetchResponse.PartitionData
 _NOTHING_DIVERGES = FetchResponse.EpochEndOffset()
-_NO_HINT = FetchResponse.LeaderIdAndEpoch()
-_NO_SNAPSHOT = FetchResponse.SnapshotId()
 _NO_BYTES = b""
-# What replies are made like.
-_DATA = _PartitionData(diverging_epoch=_NOTHING_DIVERGES, current_leader=_NO_HINT, snapshot_id=_NO_SNAPSHOT)
 
 
 class FetchReader:
@@ -170,18 +166,12 @@ class FetchReader:
         records: FileSlice | bytes,
         diverging: FetchResponse.EpochEndOffset = _NOTHING_DIVERGES,
     ) -> FetchResponse.PartitionData:
-        log = partition.log
         aborted = None
         if self._isolation_level:
             aborted = self._aborted(partition, wanted, records) if isinstance(records, FileSlice) and records else []
-        data = like(_DATA)
-        data.partition_index = wanted.index
-        data.high_watermark = log.high_watermark
-        data.last_stable_offset = log.last_stable_offset
-        data.log_start_offset = log.log_start_offset
+        data = partition_data(partition, records)
         data.diverging_epoch = diverging
         data.aborted_transactions = aborted
-        data.records = records
         return data
 
     def _elsewhere(self, partition: Partition, wanted: Wanted, replica_id: int) -> FetchResponse.PartitionData:

@@ -14,6 +14,8 @@ from brokers import (
     values_in,
 )
 
+from ottla.broker.data import fetch
+from ottla.broker.data.ordinary_fetch import read_ordinary
 from ottla.broker.partitions.partition import Partition
 from ottla.log.outcomes import FileSlice
 from ottla.log.producer_state import AppendOrigin
@@ -23,6 +25,13 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest
 
 VERSIONS = range(4, 19)
+
+
+@pytest.fixture(autouse=True, params=["the short way", "the long way"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fetch of one partition has a way of its own. Whatever it is asked, the other must answer the same."""
+    if request.param == "the long way":
+        monkeypatch.setattr(fetch, "read_ordinary", lambda *_: None)
 
 
 @pytest.fixture
@@ -391,3 +400,29 @@ def test_a_waiting_fetch_whose_disk_fails_is_told_so_and_the_producer_that_wakes
     monkeypatch.setattr(Partition, "read", fails)
     assert node.produce(batch(b"b")).error_code == ErrorCode.NONE
     assert only(reply.message).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_fetch_of_one_partition_with_something_to_read_is_ordinary_and_others_are_not(node):
+    node.produce(batch(b"a"))
+    node.create_topic("shared", replicas=(2, 1))
+
+    def is_ordinary(offset=0, version=11, **fields):
+        request = fetch_request(offset, **fields)
+        return read_ordinary(node.broker.partitions, version, request, 1 << 20) is not None
+
+    assert is_ordinary()
+    assert is_ordinary(current_leader_epoch=0, max_wait_ms=500)
+    assert not is_ordinary(1, max_wait_ms=500)
+    assert not is_ordinary(2)
+    assert not is_ordinary(topic="nothing")
+    assert not is_ordinary(topic="shared")
+    assert not is_ordinary(current_leader_epoch=7)
+    assert not is_ordinary(last_fetched_epoch=0)
+    assert not is_ordinary(replica_id=2)
+    assert not is_ordinary(isolation_level=1)
+    assert not is_ordinary(rack_id="r")
+    assert not is_ordinary(session_epoch=0)
+    assert not is_ordinary(session_id=5)
+    assert not is_ordinary(min_bytes=1 << 16, max_wait_ms=500)
+    assert is_ordinary(min_bytes=1 << 16)
+    assert read_ordinary(node.broker.partitions, 11, several((0, 0), (1, 0)), 1 << 20) is None

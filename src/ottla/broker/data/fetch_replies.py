@@ -1,0 +1,27 @@
+"""What replies to Fetch are made like, and the part of one that tells of a partition."""
+
+from ottla.broker.partitions.partition import Partition
+from ottla.log.outcomes import FileSlice
+from ottla.wire.message import like
+from ottla.wire.messages import FetchResponse
+
+TOPIC = FetchResponse.FetchableTopicResponse(partitions=[])
+RESPONSE = FetchResponse(node_endpoints=())  # type: ignore[arg-type]
+_DATA = FetchResponse.PartitionData(
+    aborted_transactions=None,
+    diverging_epoch=FetchResponse.EpochEndOffset(),
+    current_leader=FetchResponse.LeaderIdAndEpoch(),
+    snapshot_id=FetchResponse.SnapshotId(),
+)
+
+
+def partition_data(partition: Partition, records: FileSlice | bytes) -> FetchResponse.PartitionData:
+    """Records of a partition, and where it ends for readers. What is a struct in it is shared, and to be replaced."""
+    log = partition.log
+    data = like(_DATA)
+    data.partition_index = partition.name[1]
+    data.high_watermark = log.high_watermark
+    data.last_stable_offset = log.last_stable_offset
+    data.log_start_offset = log.log_start_offset
+    data.records = records
+    return data

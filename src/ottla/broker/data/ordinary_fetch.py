@@ -1,0 +1,64 @@
+"""The fetch that consumers without sessions send most: one partition, in which there is something to read.
+
+librdkafka has no sessions, and reads so. What is read is in memory, mostly. Then the reply is made in a straight line,
+without the objects that a wait, a session or a second partition would need. Nothing is changed here: every other
+fetch takes the long way, which looks at everything again and has the words for a refusal.
+"""
+
+from ottla.base.ports import ColdRead
+from ottla.broker.data.fetch_replies import RESPONSE, TOPIC, partition_data
+from ottla.broker.data.fetch_sessions import FINAL_EPOCH, NO_SESSION
+from ottla.broker.partitions.held_partitions import Partitions
+from ottla.broker.partitions.partition import NO_EPOCH
+from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
+from ottla.wire.message import like
+from ottla.wire.messages import FetchRequest, FetchResponse
+
+USES_TOPIC_IDS = 13
+HAS_REPLICA_STATE = 15
+_LONG_WAY = (ColdRead, OffsetOutOfRange, *STORAGE_PROBLEMS)
+
+
+def read_ordinary(partitions: Partitions, version: int, request: FetchRequest, max_bytes: int) -> FetchResponse | None:
+    """The reply, at most `max_bytes` of records unless the first batch is larger; None for the long way."""
+    topics = request.topics
+    if len(topics) != 1 or request.session_epoch != FINAL_EPOCH or request.session_id != NO_SESSION:
+        return None
+    topic = topics[0]
+    replica_id = request.replica_state.replica_id if version >= HAS_REPLICA_STATE else request.replica_id
+    if len(topic.partitions) != 1 or replica_id >= 0 or request.isolation_level or request.rack_id:
+        return None
+    asked = topic.partitions[0]
+    by_id = version >= USES_TOPIC_IDS
+    name = partitions.metadata.topic_name(topic.topic_id) if by_id else topic.topic
+    partition = partitions.get((name, asked.partition))  # type: ignore[arg-type]  # no partition has no name
+    if partition is None or partition.state is None or (by_id and partition.topic_id != topic.topic_id):
+        return None
+    epoch, offset, log = asked.current_leader_epoch, asked.fetch_offset, partition.log
+    if (epoch != NO_EPOCH and epoch != partition.leader_epoch) or asked.last_fetched_epoch >= 0:
+        return None
+    if not log.log_start_offset <= offset < log.high_watermark:
+        return None
+    disk = partitions.world.disk
+    disk.reads_may_wait(False)
+    try:
+        records = partition.read(
+            offset, min(asked.partition_max_bytes, max_bytes), log.high_watermark, min_one_batch=True
+        )
+    except _LONG_WAY:
+        return None
+    finally:
+        disk.reads_may_wait(True)
+    if records.size < min(request.min_bytes, max_bytes) and request.max_wait_ms > 0:
+        return None
+    partition.traffic.fetch_requests += 1
+    partition.traffic.bytes_out += records.size
+    of_topic = like(TOPIC)
+    if by_id:
+        of_topic.topic_id = topic.topic_id
+    else:
+        of_topic.topic = topic.topic
+    of_topic.partitions = [partition_data(partition, records)]
+    response = like(RESPONSE)
+    response.responses = [of_topic]
+    return response
