@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -104,8 +105,8 @@ def test_records_of_a_poll_that_was_interrupted_are_not_consumed(broker: Broker)
         consumer.assign([TopicPartition("clicks", 0)])
         poll = consumer._core.poll
 
-        def interrupted(most):
-            records = poll(most)
+        def interrupted(most, records):
+            poll(most, records)
             if records:
                 os.kill(os.getpid(), signal.SIGINT)
             return records
@@ -121,3 +122,88 @@ def test_records_of_a_poll_that_was_interrupted_are_not_consumed(broker: Broker)
         consumer.close()
     """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_chunk_of_a_poll_arrow_that_was_interrupted_is_not_consumed(broker: Broker) -> None:
+    pytest.importorskip("pyarrow")
+    program = f"""if True:
+        import os, signal
+        from ottla import Consumer, TopicPartition
+        from ottla.client.consumer.fetching import arrow_chunks
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        consumer = Consumer({settings_of(broker, "interrupted-arrow")!r})
+        clicks = TopicPartition("clicks", 0)
+        consumer.assign([clicks])
+        to_arrow, read_up = arrow_chunks.to_arrow, consumer._core.chunks.read_up
+
+        def interrupt(work):
+            def interrupted(*args, **options):
+                work(*args, **options)
+                os.kill(os.getpid(), signal.SIGINT)
+            return interrupted
+
+        def poll_until_interrupted():
+            try:
+                while True:
+                    consumer.poll_arrow(1.0)
+            except KeyboardInterrupt:
+                assert consumer.position(clicks) == 0, consumer.position(clicks)
+
+        arrow_chunks.to_arrow = interrupt(to_arrow)
+        poll_until_interrupted()
+        arrow_chunks.to_arrow = to_arrow
+        consumer._core.chunks.read_up = interrupt(read_up)
+        poll_until_interrupted()
+        consumer._core.chunks.read_up = read_up
+        assert consumer.poll_arrow(10.0).column("value").to_pylist() == [b"v"]
+        consumer.close()
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_deserializer_does_not_keep_the_client_from_its_work(broker: Broker) -> None:
+    """It may ask a registry and wait: heartbeats go on meanwhile."""
+    began, may_go_on = Event(), Event()
+
+    def slow(topic: str, content: bytes, headers: object) -> bytes:
+        began.set()
+        assert may_go_on.wait(30)
+        return content
+
+    with Consumer(settings_of(broker, "slow"), value_deserializer=slow) as consumer:
+        consumer.assign([T0])
+        read: list[Any] = []
+        reader = Thread(target=lambda: read.extend(poll_some(consumer)))
+        reader.start()
+        assert began.wait(30)
+        assert consumer._lock._lock.acquire(timeout=30), "the loop's thread could not do its work"
+        consumer._lock._lock.release()
+        may_go_on.set()
+        reader.join(30)
+        assert [record.value for record in read] == [b"v"]
+        assert consumer.position(T0) == 1
+
+
+def test_records_that_were_read_while_their_partition_was_moved_are_not_handed_out(broker: Broker) -> None:
+    calls: list[bytes] = []
+
+    def moving(topic: str, content: bytes, headers: object) -> bytes:
+        calls.append(content)
+        if len(calls) == 1:
+            with consumer._lock:  # as the client's own thread does when a fetch beyond tells that the log was cut
+                consumer._core.seek_to_end_of([T0], beginning=True)
+        return content
+
+    with Consumer(settings_of(broker, "moved"), value_deserializer=moving) as consumer:
+        consumer.assign([T0])
+        assert [record.value for record in poll_some(consumer)] == [b"v"]
+        assert len(calls) == 2
+        assert consumer.position(T0) == 1
+
+
+def poll_some(consumer: Consumer) -> list[Any]:
+    """As many polls as it takes until there are records."""
+    for _ in range(30):
+        if records := consumer.poll(1.0):
+            return records
+    raise AssertionError("no records came")

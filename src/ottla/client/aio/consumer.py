@@ -125,7 +125,11 @@ class Consumer(ConsumerFace):
                 await self._run_tasks()
             chunk = self._core.poll_chunk()
             if chunk is not None:
-                batch = to_arrow(chunk, check_crcs=self._core.settings.check_crcs)
+                try:
+                    batch = to_arrow(chunk, check_crcs=self._core.settings.check_crcs)
+                except BaseException:  # It is damaged, or an interrupt struck: the chunk is not handed out.
+                    self._core.put_back_chunk(chunk)
+                    raise
                 self._core.chunks.read_up(chunk)
                 self._core.metrics.records_consumed += batch.num_rows
                 if batch.num_rows:

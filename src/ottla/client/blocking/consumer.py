@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
+    from ottla.client.consumer.fetching.fetched_chunks import Chunk
     from ottla.client.keywords import ConsumerKeywords
 
 T = TypeVar("T")
@@ -78,6 +79,8 @@ class Consumer(ConsumerFace):
         except Exception:
             self._loop.stop()
             raise
+        if self._core.settings.key_deserializer is not None or self._core.settings.value_deserializer is not None:
+            self._core.chunks.unlocked = self._lock.released
         self._most = self._core.settings.max_poll_records
         self._patience_s = max(self._core.settings.patience_s, _LEAST_PATIENCE_S)
         self._api_timeout_s = self._core.settings.api_timeout_ms / 1000
@@ -97,8 +100,8 @@ class Consumer(ConsumerFace):
             records: list[ConsumerRecord] = []
             try:
                 with self._lock:
-                    records = self._core.poll(most)
-            except BaseException:  # An interrupt has waited for the lock: what was taken is not handed out.
+                    self._core.poll(most, records)
+            except BaseException:  # An interrupt, perhaps one that has waited: what was taken is not handed out.
                 if records:
                     self._core.subscription.unread.hand_out(records)
                 raise
@@ -125,17 +128,25 @@ class Consumer(ConsumerFace):
         deadline_s = monotonic() + timeout if timeout > 0 else 0.0
         while True:
             self._take_up()
-            with self._lock:
-                chunk = self._core.poll_chunk()
-            if chunk is not None:
-                batch = to_arrow(chunk, check_crcs=self._core.settings.check_crcs)
+            chunk: Chunk | None = None
+            try:
                 with self._lock:
-                    self._core.chunks.read_up(chunk)
-                    self._core.metrics.records_consumed += batch.num_rows
-                if batch.num_rows:
-                    return batch
-            elif not self._wait_for_activity(deadline_s):
-                return None
+                    chunk = self._core.poll_chunk()
+                if chunk is not None:
+                    batch = to_arrow(chunk, check_crcs=self._core.settings.check_crcs)
+                    with self._lock:
+                        self._core.chunks.read_up(chunk)
+                        self._core.metrics.records_consumed += batch.num_rows
+            except BaseException:  # It is damaged, or an interrupt struck: the chunk is not handed out.
+                if chunk is not None:
+                    with self._lock:
+                        self._core.put_back_chunk(chunk)
+                raise
+            if chunk is None:
+                if not self._wait_for_activity(deadline_s):
+                    return None
+            elif batch.num_rows:
+                return batch
 
     def arrow(self) -> "Iterator[pa.RecordBatch]":
         """Record batches one by one, for ever. Ends when the consumer is closed."""

@@ -3,9 +3,12 @@
 from typing import Any
 
 from ottla.client.cluster.cluster import Cluster
-from ottla.client.errors import KafkaError, RequestTimedOut, error_for
+from ottla.client.errors import KafkaError, RequestTimedOut, UnknownTopicOrPartition, error_for
 from ottla.client.topic_partition import PartitionInfo
 from ottla.wire.messages import MetadataRequest
+
+_UNKNOWN_TOPIC_PATIENCE_S = 1.0
+"""How long a topic that a broker does not know may be one that it has not heard of yet."""
 
 
 async def list_topics(
@@ -17,8 +20,9 @@ async def list_topics(
 
 
 async def partitions_for(cluster: Cluster, topic: str, timeout_ms: float) -> tuple[PartitionInfo, ...]:
-    """A topic's partitions. Raises `UnknownTopicOrPartition` if it does not come to be in time."""
-    deadline_s = cluster.world.now_s() + timeout_ms / 1000
+    """A topic's partitions. Raises `UnknownTopicOrPartition` if there is no such topic: it does not wait for one."""
+    began_s = cluster.world.now_s()
+    deadline_s = began_s + timeout_ms / 1000
     failures = 0
     while True:
         left_ms = (deadline_s - cluster.world.now_s()) * 1000
@@ -29,6 +33,9 @@ async def partitions_for(cluster: Cluster, topic: str, timeout_ms: float) -> tup
         problem = error_for(found.error_code, f"topic {topic!r} cannot be looked up")
         pause_ms = cluster.backoff.after(failures, cluster.world.entropy)
         failures += 1
+        is_unknown = isinstance(problem, UnknownTopicOrPartition)
+        if is_unknown and cluster.world.now_s() - began_s > _UNKNOWN_TOPIC_PATIENCE_S:
+            raise problem
         if not problem.retriable or left_ms <= pause_ms:
             raise problem
         await cluster.world.sleep(pause_ms)

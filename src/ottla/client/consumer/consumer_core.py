@@ -26,14 +26,7 @@ from ottla.client.consumer.offsets.offset_lookup import FoundOffset, look_up_off
 from ottla.client.consumer.offsets.offset_reset import EARLIEST, LATEST
 from ottla.client.consumer.offsets.positions import Positions
 from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, Mode, Subscription
-from ottla.client.errors import (
-    ClientClosed,
-    InvalidGroupId,
-    InvalidState,
-    RequestTimedOut,
-    Wakeup,
-    error_for,
-)
+from ottla.client.errors import ClientClosed, InvalidGroupId, InvalidState, RequestTimedOut, Wakeup, error_for
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, Member
 from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings
@@ -132,12 +125,15 @@ class ConsumerCore:
         """To be run, one after the other, in the application's call."""
         return self.bond.tasks
 
-    def poll(self, most: int) -> list[ConsumerRecord]:
-        """At most so many records; none if none are there. Raises what went wrong since the last call."""
+    def poll(self, most: int, records: list[ConsumerRecord] | None = None) -> list[ConsumerRecord]:
+        """At most so many records; none if none are there. Raises what went wrong since the last call.
+
+        `records` is the list that they go into: a caller who is interrupted has those that were taken by then.
+        """
         self._begin_poll()
-        records = self.chunks.take(most)
-        if records:
-            self.metrics.records_consumed += len(records)
+        records = [] if records is None else records
+        self.chunks.take(records, most)
+        self.metrics.records_consumed += len(records)
         if self.chunks.removals != self._removals_seen:
             self._removals_seen = self.chunks.removals
             self._fetcher.fetch()
@@ -150,6 +146,12 @@ class ConsumerCore:
         if chunk is not None:
             self._fetcher.fetch()
         return chunk
+
+    def put_back_chunk(self, chunk: Chunk) -> None:
+        """A chunk that was not handed out after all is fetched again, unless its partition was moved since."""
+        if chunk.moves == chunk.state.moves:
+            self.subscription.seek(chunk.state.partition, chunk.start)
+            self.work()
 
     def _begin_poll(self) -> None:
         if self.is_closed:
@@ -339,11 +341,7 @@ class ConsumerCore:
 
     def lag(self, partition: TopicPartition) -> int | None:
         """As far as fetches have told; with read committed, up to the last stable offset."""
-        state = self.subscription.state_of(partition)
-        end = state.high_watermark if self.settings.isolation_level == 0 else state.last_stable_offset
-        if end is None or state.position is None:
-            return None
-        return max(end - state.position.offset, 0)
+        return self.subscription.state_of(partition).lag(is_committed=self.settings.isolation_level != 0)
 
     # --- the group ---
 

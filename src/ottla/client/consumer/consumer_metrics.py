@@ -60,7 +60,7 @@ class ConsumerMetrics:
     def snapshot(self, subscription: Subscription, consumed_bytes: int, now_s: float) -> dict[str, float]:
         """The groups `consumer-metrics`, `consumer-fetch-manager-metrics` and `consumer-coordinator-metrics`."""
         states = list(subscription.partitions.values())
-        lags = [state.lag for state in states if state.lag is not None]
+        lags = [lag for state in states if (lag := state.lag()) is not None]
         leads = [
             state.position.offset - state.log_start_offset
             for state in states

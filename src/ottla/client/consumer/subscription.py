@@ -107,12 +107,10 @@ class PartitionState:
             return False
         return self.fetch_end is None or self.fetch_position.offset < self.fetch_end
 
-    @property
-    def lag(self) -> int | None:
-        """Records between the position and the high watermark, as far as a fetch has told it."""
-        if self.position is None or self.high_watermark is None:
-            return None
-        return max(self.high_watermark - self.position.offset, 0)
+    def lag(self, *, is_committed: bool = False) -> int | None:
+        """Records from the position to the high watermark, or to the last stable offset, as far as a fetch has told."""
+        end = self.last_stable_offset if is_committed else self.high_watermark
+        return None if self.position is None or end is None else max(end - self.position.offset, 0)
 
 
 class Subscription:

@@ -41,6 +41,10 @@ class ClientLock:
             if not self._depth and self._handler is not None:
                 self._give_back()
 
+    def released(self) -> "Released":
+        """For a `with` within one of its own, the only one: the lock is free meanwhile, and Ctrl-C strikes at once."""
+        return Released(self)
+
     def _give_back(self) -> None:
         handler, self._handler = self._handler, None
         if getsignal(SIGINT) == self._note:
@@ -51,3 +55,30 @@ class ClientLock:
 
     def _note(self, number: int, frame: Any) -> None:
         self._noted = number, frame
+
+
+class Released:
+    """However it is left, the lock is held afterwards, as the `with` around it expects."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: ClientLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.__exit__()
+        except BaseException:  # An interrupt has waited for this.
+            self._lock.__enter__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        interrupt: KeyboardInterrupt | None = None
+        while True:
+            try:
+                self._lock.__enter__()
+                break
+            except KeyboardInterrupt as struck:  # Nothing was done yet: once it is, interrupts wait.
+                interrupt = struck
+        if interrupt is not None:
+            raise interrupt

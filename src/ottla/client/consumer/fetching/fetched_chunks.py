@@ -5,9 +5,14 @@ assigned and has not been moved since it was asked for; `discard` takes a partit
 that is kept is counted, for its partition and in total, which is what bounds the memory of a slow consumer. Chunks of
 one response share its buffer until the last of them is read up; a partition that is paused gives its own up, or it
 would keep the others' for as long.
+
+A deserializer is the application's code, and may take its time. So it runs without the client's lock (`unlocked`), and
+what it was given may be of no use any more when it is done: then its records are dropped.
 """
 
 from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, PartitionState
@@ -31,9 +36,12 @@ class RecordReading:
 
 
 class Chunk:
-    """`shares_buffer`: with chunks of other partitions, all of which keep the whole response."""
+    """`shares_buffer`: with chunks of other partitions, all of which keep the whole response.
 
-    __slots__ = ("aborted", "records", "shares_buffer", "size", "state")
+    `start` and `moves` are the partition's when the chunk was taken whole.
+    """
+
+    __slots__ = ("aborted", "moves", "records", "shares_buffer", "size", "start", "state")
 
     def __init__(
         self, state: PartitionState, records: FetchedRecords, aborted: list[tuple[int, int]], shares_buffer: bool
@@ -43,6 +51,8 @@ class Chunk:
         self.records = records
         self.aborted = aborted
         self.size = records.bytes_left
+        self.start = FetchPosition(records.next_offset)
+        self.moves = state.moves
 
 
 class FetchedChunks:
@@ -57,6 +67,8 @@ class FetchedChunks:
         """How many chunks were read up: after each there is room for another."""
         self.handed_out_bytes = 0
         """Since the beginning, counted by batches."""
+        self.unlocked: Callable[[], AbstractContextManager[None]] | None = None
+        """What to enter around a deserializer, where there is a lock."""
 
     def __len__(self) -> int:
         return len(self._chunks)
@@ -102,23 +114,45 @@ class FetchedChunks:
         """Whether there is something to hand out."""
         return any(chunk.state.can_hand_out for chunk in self._chunks)
 
-    def take(self, most: int) -> list[ConsumerRecord]:
-        """At most so many records; positions move behind them. Raises what is wrong with the first, if it is wrong."""
-        out: list[ConsumerRecord] = []
+    def take(self, out: list[ConsumerRecord], most: int) -> None:
+        """Appends at most so many records; positions move behind them. Raises what is wrong with the first of them.
+
+        Those that are there when an interrupt strikes count as taken.
+        """
         while (chunk := self._next()) is not None:
+            taken = len(out)
             try:
-                chunk.records.take(out, most - len(out))
+                self._read(chunk, out, most - taken)
             except Exception as problem:
-                self._moved(chunk)
+                if not self._settle(chunk, out, taken):
+                    continue
                 if out:
-                    return out  # The next call finds the same, and tells.
+                    return  # The next call finds the same, and tells.
                 raise self._explained(chunk, problem) from problem
-            self._moved(chunk)
+            except BaseException:
+                self._settle(chunk, out, taken)
+                raise
+            if not self._settle(chunk, out, taken):
+                continue
             if len(out) >= most:
-                break
+                return
             self._remove(chunk)
             self.read_up(chunk)
-        return out
+
+    def _read(self, chunk: Chunk, out: list[ConsumerRecord], most: int) -> None:
+        if self.unlocked is None:
+            chunk.records.take(out, most)
+        else:
+            with self.unlocked():
+                chunk.records.take(out, most)
+
+    def _settle(self, chunk: Chunk, out: list[ConsumerRecord], taken: int) -> bool:
+        """Moves the position behind what was taken of the chunk. False if that is of no use any more: it is dropped."""
+        if self.unlocked is not None and chunk not in self._chunks:
+            del out[taken:]
+            return False
+        self._moved(chunk)
+        return True
 
     def take_chunk(self) -> Chunk | None:
         """The oldest chunk, whole, for a caller who reads it in another way. Positions move behind it."""
@@ -126,6 +160,7 @@ class FetchedChunks:
         if chunk is not None:
             self._remove(chunk)
             self.handed_out_bytes += chunk.size
+            chunk.start, chunk.moves = chunk.state.position or chunk.start, chunk.state.moves
             chunk.state.position = FetchPosition(chunk.records.end_offset, chunk.records.end_epoch)
         return chunk
 
