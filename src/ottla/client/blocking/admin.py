@@ -85,6 +85,7 @@ class Admin:
         with self._loop.lock:
             self._cluster = Cluster(self._loop.world, settings)
             self._asking = Asking(self._cluster)
+        self._loop.end_with(self, self._cluster.close)
 
     def close(self) -> None:
         """Ends connections and the client's thread. Calls that are under way raise `ClientClosed`."""

@@ -81,6 +81,8 @@ class Consumer(ConsumerFace):
             raise
         if self._core.settings.key_deserializer is not None or self._core.settings.value_deserializer is not None:
             self._core.chunks.unlocked = self._lock.released
+        # What was handed out may not be processed, so a consumer that is dropped commits nothing.
+        self._loop.end_with(self, self._core.stop)
         self._most = self._core.settings.max_poll_records
         self._patience_s = max(self._core.settings.patience_s, _LEAST_PATIENCE_S)
         self._api_timeout_s = self._core.settings.api_timeout_ms / 1000

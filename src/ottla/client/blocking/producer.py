@@ -20,7 +20,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.io.real_ports import log_problem
-from ottla.client.producer.append import IS_COMPILED, Delivery, OnDelivery
+from ottla.client.producer.append import IS_COMPILED, Appender, Delivery, OnDelivery
 from ottla.client.producer.core import ProducerCore
 from ottla.client.producer.serializing import Serializing
 from ottla.client.promise import Promise
@@ -76,7 +76,8 @@ class Producer:
         except Exception:
             self._loop.stop()
             raise
-        appender = self._core.appender
+        self._loop.end_with(self, self._core.finish)
+        appender = Appender(self._core.now_ns, self._core.appender.topics)
         self._append = appender.append
         self._loop.on_forked = appender.topics.clear
         appender.send_slowly = self._send_slowly

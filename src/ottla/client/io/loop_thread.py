@@ -5,6 +5,8 @@ caller's processor away only every 5 ms. So a caller who waits takes the turns i
 own thread stands aside meanwhile, and for `_GRACE_S` after: a caller who polls in a loop is the only one that runs.
 When no caller drives, the thread does, so that heartbeats, retries and prefetching go on while the application works.
 
+A client that is dropped without being closed leaves a thread that nobody can end: it ends by itself (`end_with`).
+
 A fork has no such thread and would share our sockets: the child is told so (`ForkedClient`) instead of hanging.
 """
 
@@ -15,7 +17,8 @@ from contextlib import suppress
 from threading import Event, Lock, Thread, current_thread
 from time import monotonic
 from typing import Any, Final, TypeVar
-from weakref import WeakSet
+from warnings import warn
+from weakref import WeakSet, finalize
 
 from ottla.base.errors import ClientError
 from ottla.client.errors import ClientClosed, ForkedClient
@@ -56,9 +59,28 @@ class LoopThread:
         """
         self._unpark.acquire()
         self._is_stopped = False
+        self._finalizer: finalize[..., Any] | None = None
+        self._finish: Callable[[], bool | None] | None = None
+        """Of a client that was dropped."""
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
         _alive.add(self)
+
+    def end_with(self, client: object, finish: Callable[[], bool | None]) -> None:
+        """Ends the thread when nobody holds the client any more, and `finish` has ended the client's work.
+
+        `finish` is called with the lock, after every turn until it is not False, and must not hold the client.
+        """
+        self._finalizer = finalize(client, self._on_dropped, f"ottla.{type(client).__name__}", finish)
+        self._finalizer.atexit = False  # then all threads are stopped
+
+    def _on_dropped(self, name: str, finish: Callable[[], bool | None]) -> None:
+        """May be called anywhere, by the garbage collector: the thread does the rest."""
+        if not self._is_stopped and not self.is_forked:
+            self._finish = finish
+            self._end_parking()
+            self.loop.wake()
+            warn(f"{name} was dropped without close()", ResourceWarning, stacklevel=2)
 
     # --- for callers ---
 
@@ -146,6 +168,8 @@ class LoopThread:
                     self.run_callbacks()
                 except BaseException as problem:  # A user's sys.exit() would end this thread, and the client with it.
                     log_problem(problem)
+            if self._finish is not None and self._is_finished(self._finish):
+                return
             rest_s = self._last_driven_s + _GRACE_S - monotonic()
             if self._is_wanted or (rest_s > 0 and not self._waiting):
                 self._is_wanted = False
@@ -159,6 +183,15 @@ class LoopThread:
             finally:
                 self._driving.release()
 
+    def _is_finished(self, finish: Callable[[], bool | None]) -> bool:
+        with self.lock:
+            if finish() is False:
+                return False
+        if self.run_callbacks is not None:
+            self.run_callbacks()
+        self.stop()
+        return True
+
     def _end_parking(self) -> None:
         with suppress(RuntimeError):  # It is ended already.
             self._unpark.release()
@@ -168,13 +201,16 @@ class LoopThread:
         if self._is_stopped or self.is_forked:
             return
         self._is_stopped = True
+        if self._finalizer is not None:
+            self._finalizer.detach()
         with self.lock:
             self.loop.close()
         self._end_parking()
         self.loop.wake()
-        if current_thread() is not self._thread:
+        is_its_end = current_thread() is self._thread
+        if not is_its_end:
             self._thread.join(_STOP_TIMEOUT_S)
-        if not self._thread.is_alive() and self._driving.acquire(timeout=1.0):
+        if (is_its_end or not self._thread.is_alive()) and self._driving.acquire(timeout=1.0):
             self.loop.release()
             self._driving.release()
         _alive.discard(self)

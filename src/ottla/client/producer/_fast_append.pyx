@@ -187,8 +187,8 @@ cdef class Appender:
     cdef object now_ns
     cdef public object send_slowly
 
-    def __init__(self, now_ns):
-        self.topics = {}
+    def __init__(self, now_ns, dict topics=None):
+        self.topics = {} if topics is None else topics
         self.now_ns = now_ns
 
     def send(

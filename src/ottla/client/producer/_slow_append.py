@@ -152,12 +152,15 @@ class Appender:
     `append` returns None, and has done nothing, when it is not: a topic that is not open, a partition without an open
     batch, a batch without room, headers, a key or value that is not `bytes`. Then `send` has `send_slowly` do it, which
     is the owner's. The compiled twin needs no lock; this one has to be called with the client's.
+
+    `topics` may be shared with another: a face has an appender of its own, so that what its methods hold is not held by
+    the client's thread, too.
     """
 
     send_slowly: Callable[..., Delivery]
 
-    def __init__(self, now_ns: Callable[[], int]) -> None:
-        self.topics: dict[str, OpenBatches] = {}
+    def __init__(self, now_ns: Callable[[], int], topics: dict[str, OpenBatches] | None = None) -> None:
+        self.topics: dict[str, OpenBatches] = {} if topics is None else topics
         self._now_ns = now_ns
 
     def send(

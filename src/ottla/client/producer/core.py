@@ -48,7 +48,8 @@ class ProducerCore:
         self.cluster = Cluster(world, settings, creates_topics=True)
         self.is_closed = False
         self.fatal_error: KafkaError | None = None
-        self.appender = Appender(_nanoseconds(world.clock))
+        self.now_ns = _nanoseconds(world.clock)
+        self.appender = Appender(self.now_ns)
         self.accumulator = Accumulator(self.settings, world, waiting, self.appender)
         self.sequences = Sequences(self.settings.transactional_id is not None) if self.settings.is_idempotent else None
         self.sender = Sender(self.cluster, self.settings, self.accumulator, self.sequences)
@@ -325,6 +326,15 @@ class ProducerCore:
         self.sender.is_stopped = True
         self.sender.give_up(ClientClosed("the producer was closed before the record was delivered"))
         self.cluster.close()
+
+    def finish(self) -> bool:
+        """Ends as soon as everything is delivered that was sent. Returns whether it has: else call again."""
+        if self.accumulator.unfinished() and not self.is_closed:
+            self.accumulator.complete_all()
+            self.sender.run()
+            return False
+        self.close()
+        return True
 
     def metrics(self) -> dict[str, float]:
         """By the names of Kafka's `producer-metrics`."""
