@@ -3,6 +3,7 @@
 A plain object on the loop's thread.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import Uuid
@@ -52,6 +53,7 @@ class Broker:
         world: World,
         controller: ControllerChannel,
         peers: PeerChannel | None = None,
+        make_peers: Callable[[PeerChannel], PeerChannel] | None = None,
         leaders: LeaderLines | None = None,
         settings: SettingsOfTopics | None = None,
         directory_ids: dict[str, Uuid] | None = None,
@@ -63,7 +65,8 @@ class Broker:
         self.world = world
         self.clock = world.clock
         self.controller = controller
-        self.peers: PeerChannel = peers or LocalPeers(self)
+        own = LocalPeers(self)
+        self.peers: PeerChannel = peers or (make_peers(own) if make_peers is not None else own)
         self.partitions = Partitions(self.identity, self.node_settings, self.metadata, logs, world)
         questions = CoordinatorQuestions(self.metadata, self.peers, self.node_settings, world)
         self.verifications = Verifications(questions, self.node_settings)

@@ -7,6 +7,8 @@
     alter_client_quotas     quotas: names of hosts are looked up first
     described               settings and users, described from the metadata
     describe_quorum         the voters, and how far they are
+    quorum_requests         what other replicas of the metadata log ask
+    timed_decisions         what is decided because time has passed
     controller_listener     what only a connection can ask: ApiVersions, DescribeCluster
     envelope                requests that a broker passes on for its clients (KIP-590)
 

@@ -59,6 +59,12 @@ ANSWERS: Final[dict[ApiKey, Route]] = {
     ApiKey.ALTER_PARTITION: _DECIDED,
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: _DECIDED,
     ApiKey.ALLOCATE_PRODUCER_IDS: _DECIDED,
+    # What replicas of the metadata log ask
+    ApiKey.VOTE: Route("quorum_requests", "vote"),
+    ApiKey.BEGIN_QUORUM_EPOCH: Route("quorum_requests", "begin_quorum_epoch"),
+    ApiKey.END_QUORUM_EPOCH: Route("quorum_requests", "end_quorum_epoch"),
+    ApiKey.FETCH: Route("quorum_requests", "fetch"),
+    ApiKey.FETCH_SNAPSHOT: Route("quorum_requests", "fetch_snapshot"),
 }
 
 OF_CONNECTIONS: Final[dict[ApiKey, Route]] = {

@@ -8,6 +8,8 @@ from ottla.config.parse import Values
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.channels import Caller, Failed, Then
+from ottla.runtime.metadata.metadata_leader import MetadataLeader
+from ottla.runtime.metadata.quorum_answers import QuorumAnswers
 from ottla.runtime.metadata.quorum_view import QuorumView
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
@@ -42,6 +44,16 @@ class DecisionLog(Protocol):
         """
 
 
+class QuorumReplicaLog(Protocol):
+    """This node's replica of the metadata log, as far as the other replicas ask it."""
+
+    @property
+    def answers(self) -> QuorumAnswers | None: ...
+
+    @property
+    def leader(self) -> MetadataLeader | None: ...
+
+
 class ControllerServer:
     """See the module. `image` is the committed one. It is a `ControllerChannel` for the broker in its process."""
 
@@ -55,6 +67,7 @@ class ControllerServer:
         log: DecisionLog,
         quorum: QuorumView,
         world: World,
+        replica: QuorumReplicaLog | None = None,
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -63,6 +76,8 @@ class ControllerServer:
         self.log = log
         self.quorum = quorum
         self.world = world
+        self.replica = replica
+        """What other replicas of the metadata log are answered by; None where there can be none."""
         self.clock = world.clock
         self.timers = world.timers
         self.workers = world.workers

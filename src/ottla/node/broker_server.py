@@ -13,15 +13,21 @@ from ottla.base.errors import StorageError
 from ottla.base.ids import TopicPartition, random_uuid
 from ottla.broker.broker import Broker
 from ottla.broker.partitions.background import Background
+from ottla.broker.replication.leader_lines import RemoteLeaders
 from ottla.controller.controller_server import ControllerServer
 from ottla.log.log_config import LogConfig
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.node.config import NodeConfig
 from ottla.node.listeners import Endpoint
 from ottla.node.registration import Membership
 from ottla.node.storage.meta_properties import Storage
+from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog
+from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import NodeConnections
+from ottla.runtime.peers.remote_peers import RemotePeers
 from ottla.runtime.procedure import wait_for, wait_until
 from ottla.runtime.world import World
 
@@ -51,11 +57,16 @@ class BrokerServer:
     # Coming up
 
     async def start(
-        self, metadata: MetadataLog[Controller], controller: ControllerServer, endpoints: Sequence[Endpoint]
+        self,
+        metadata: MetadataLog[Controller],
+        controller: ControllerServer,
+        channel: ControllerChannel,
+        connections: NodeConnections,
+        endpoints: Sequence[Endpoint],
     ) -> Broker:
         """Comes back when clients may be sent here. Raises `StorageError` when the disks or the controller say no."""
         assert self._logs is not None
-        broker = self.broker = self._make_broker(metadata, controller)
+        broker = self.broker = self._make_broker(metadata, controller, channel, connections)
         await wait_for(partial(self._world.workers.run, partial(self._logs.open_all, self._on_opened)))
         self._report_directories()
         broker.identity.directory_ids = {path: self._storage.directory_ids[path] for path in self._logs.online}
@@ -72,8 +83,16 @@ class BrokerServer:
         await wait_for(self._membership.join)
         return broker
 
-    def _make_broker(self, metadata: MetadataLog[Controller], controller: ControllerServer) -> Broker:
+    def _make_broker(
+        self,
+        metadata: MetadataLog[Controller],
+        controller: ControllerServer,
+        channel: ControllerChannel,
+        connections: NodeConnections,
+    ) -> Broker:
         assert self._logs is not None
+        find_broker = partial(_address_of, metadata.image, self._config.inter_broker_listener)
+        node_id = self._config.node_id
         broker = Broker(
             node_id=self._config.node_id,
             cluster_id=self._storage.cluster_id,
@@ -81,7 +100,9 @@ class BrokerServer:
             image=metadata.image,
             logs=self._logs,
             world=self._world,
-            controller=controller,
+            controller=channel,
+            make_peers=lambda own: RemotePeers(node_id, own, connections, find_broker),
+            leaders=RemoteLeaders(connections, find_broker),
             directory_ids={path: self._storage.directory_ids[path] for path in self._logs.online},
             node_settings=controller.node_settings,
         )
@@ -156,3 +177,10 @@ class BrokerServer:
             self.broker.cleaner.stop()
         if self._logs is not None:
             self._logs.abandon()
+
+
+def _address_of(image: MetadataImage, listener: str, node_id: int) -> NodeAddress | None:
+    """Where a broker listens for the others, as the metadata has it."""
+    broker = image.brokers.by_id.get(node_id)
+    endpoint = broker.endpoint(listener) if broker is not None else None
+    return NodeAddress(endpoint.host, endpoint.port) if endpoint is not None else None

@@ -64,12 +64,14 @@ def _check_quorum(values: Values, node_id: int, *, is_controller: bool) -> None:
     if not voters and not values.list("controller.quorum.bootstrap.servers"):
         raise _wrong("controller.quorum.voters", "", "given, or controller.quorum.bootstrap.servers")
     ids = [int(voter.partition("@")[0]) for voter in voters]
-    if len(ids) > 1:
-        raise _wrong("controller.quorum.voters", ",".join(voters), "one voter: this version runs a quorum of one")
+    if len(set(ids)) < len(ids):
+        raise _wrong("controller.quorum.voters", ",".join(voters), "a list in which no id is twice")
     if ids and is_controller and node_id not in ids:
         raise _wrong("node.id", str(node_id), f"among controller.quorum.voters={','.join(voters)}, as a controller")
-    if not is_controller:
-        raise _wrong("process.roles", "broker", "with controller too: this version runs a quorum of one")
+    if not is_controller and node_id in ids:
+        raise _wrong("process.roles", "broker", f"with controller: node {node_id} is in controller.quorum.voters")
+    if not is_controller and not values.list("controller.listener.names"):
+        raise _wrong("controller.listener.names", "", "given: brokers ask the controllers there")
 
 
 def _inter_broker_listener(values: Values, listeners: list[Listener]) -> str:

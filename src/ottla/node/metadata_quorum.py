@@ -1,4 +1,4 @@
-"""Opening a node's metadata log: its store, its quorum, and the controller that decides when this node leads."""
+"""Opening a node's metadata log: its store, its place in the quorum, and the controller that decides when it leads."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -8,6 +8,7 @@ from ottla.base.ids import random_uuid
 from ottla.base.ports import Entropy
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.machines.raft.machine import Timeouts
 from ottla.machines.raft.voters import Endpoint as VoterEndpoint
 from ottla.machines.raft.voters import ReplicaKey, Voter, VoterSet
 from ottla.node.config import NodeConfig
@@ -15,11 +16,15 @@ from ottla.node.listeners import Endpoint
 from ottla.node.storage.bootstrap import read_bootstrap
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
+from ottla.runtime.metadata.quorum_network import QuorumConfig, QuorumNetwork
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import MetadataStore, StoreConfig
+from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import NodeConnections
 from ottla.runtime.world import World
 
 _log = logging.getLogger(__name__)
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def open_metadata(
@@ -28,6 +33,7 @@ def open_metadata(
     endpoints: Sequence[Endpoint],
     *,
     world: World,
+    connections: NodeConnections,
     failed: Callable[[MetadataLogFailed], None],
 ) -> MetadataLog[Controller]:
     """Reads the directory, which may take a while. Raises a `StorageError` when it is not this quorum's."""
@@ -53,11 +59,30 @@ def open_metadata(
             if listener.for_controllers
         ),
     )
-    has_static_voters = bool(values.list("controller.quorum.voters"))
+    network = QuorumNetwork(
+        connections,
+        me,
+        storage.cluster_id,
+        bootstrap=_bootstrap_servers(config, me),
+        config=QuorumConfig(
+            request_timeout_ms=values.integer("controller.quorum.request.timeout.ms"),
+            retry_ms=max(values.integer("controller.quorum.retry.backoff.ms"), 1),
+            fetch_max_bytes=values.integer("controller.quorum.fetch.max.bytes"),
+            fetch_snapshot_max_bytes=values.integer("controller.quorum.fetch.snapshot.max.bytes"),
+        ),
+    )
     return MetadataLog(
         store,
         me,
-        VoterSet([Voter(ReplicaKey(me.key.id), me.endpoints)]) if has_static_voters else None,
+        _static_voters(config, me),
+        timers=world.timers,
+        entropy=world.entropy,
+        network=network,
+        timeouts=Timeouts(
+            election_ms=values.integer("controller.quorum.election.timeout.ms"),
+            election_backoff_max_ms=values.integer("controller.quorum.election.backoff.max.ms"),
+            fetch_ms=values.integer("controller.quorum.fetch.timeout.ms"),
+        ),
         bootstrap=read_bootstrap(world.disk, config.metadata_log_dir),
         make_controller=partial(_make_controller, config, storage.cluster_id, store.kraft_version, world.entropy),
         workers=world.workers,
@@ -68,6 +93,34 @@ def open_metadata(
             max_interval_ms=values.integer("metadata.log.max.snapshot.interval.ms"),
         ),
     )
+
+
+def _static_voters(config: NodeConfig, me: Voter) -> VoterSet | None:
+    """The voters of `controller.quorum.voters`, known by id alone; this node listens where it says itself."""
+    texts = config.values.list("controller.quorum.voters")
+    if not texts:
+        return None
+    listener = config.values.list("controller.listener.names")[0]
+    voters = []
+    for text in texts:
+        node_id, _, address = text.partition("@")
+        endpoints = (VoterEndpoint(listener, *_address(address)),)
+        is_me = config.is_controller and int(node_id) == me.key.id
+        voters.append(Voter(ReplicaKey(int(node_id)), me.endpoints if is_me else endpoints))
+    return VoterSet(voters)
+
+
+def _bootstrap_servers(config: NodeConfig, me: Voter) -> list[NodeAddress]:
+    """Those to ask who leads; a node does not ask itself."""
+    servers = [_address(text) for text in config.values.list("controller.quorum.bootstrap.servers")]
+    own_ports = {endpoint.port for endpoint in me.endpoints}
+    own_hosts = {endpoint.host for endpoint in me.endpoints} | _LOOPBACK
+    return [server for server in servers if not (server.port in own_ports and server.host in own_hosts)]
+
+
+def _address(text: str) -> NodeAddress:
+    host, _, port = text.rpartition(":")
+    return NodeAddress(host.strip("[]"), int(port))
 
 
 def _make_controller(

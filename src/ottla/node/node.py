@@ -4,13 +4,14 @@ How it comes up, in this order:
 
 1. The directories are found to be this node's (or formatted, where nobody configured anything), and locked.
 2. The listeners are bound, so that the node can say where it is; nothing is answered yet.
-3. The metadata log is loaded, and this node, the only voter, takes the lead.
+3. The metadata log is loaded, and the node takes its place in the quorum: the listeners of controllers are served from
+   here on. It waits until it leads, which a sole voter does at once, or has caught up with the leader.
 4. The broker opens its logs, takes up its partitions and joins the cluster. A node that is a controller alone
    (`process.roles`) has none.
-5. Requests are answered.
+5. The other requests are answered.
 
-It goes down in the other order: no more connections, waiting requests answered, what the broker led given up, the
-metadata log closed, the broker's logs closed, and last the markers of a clean stop.
+It goes down in the other order: no more connections, waiting requests answered, what the broker led given up, the lead
+of the quorum given up, the metadata log closed, the broker's logs closed, and last the markers of a clean stop.
 """
 
 import logging
@@ -28,18 +29,24 @@ from ottla.config.parse import Values
 from ottla.controller.controller_apis import dispatcher as controllers_dispatcher
 from ottla.controller.controller_apis import find_handler
 from ottla.controller.controller_server import ControllerServer
+from ottla.controller.timed_decisions import TimedDecisions
 from ottla.log.directory import lock_directory
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.node.broker_server import BrokerServer
 from ottla.node.config import NodeConfig
 from ottla.node.connection_limits import connection_limits, protected_listeners
+from ottla.node.controller_registration import ControllerRegistration
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata_quorum import open_metadata
 from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
+from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum_view import RaftQuorum
+from ottla.runtime.peers.node_connection import ConnectionSettings
+from ottla.runtime.peers.node_connections import NodeConnections
+from ottla.runtime.peers.remote_controller import RemoteController
 from ottla.runtime.procedure import wait_for, wait_until
 from ottla.runtime.request import Handler
 from ottla.runtime.request_metrics import RequestMetrics
@@ -86,6 +93,7 @@ class Node:
         self._metadata_lock: Lock | None = None
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
+        self._connections: NodeConnections | None = None
         self._endpoints: list[Endpoint] = []
         self._bound_ports: list[int] = []
 
@@ -104,16 +112,21 @@ class Node:
             self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
         self._bind()
+        self._connections = NodeConnections(self._world, str(config.node_id), self._connection_settings())
         metadata = await wait_for(partial(self._workers.run, partial(self._open_metadata, storage)))
         self._metadata = metadata
-        await wait_until(metadata.start)
         controller = self._make_controller(metadata)
+        self._server.handle = controllers_dispatcher(controller)
+        self._server.start_accepting({listener.name for listener in config.listeners if listener.for_controllers})
+        await wait_until(metadata.start)
+        channel = self._make_channel(metadata, controller)
         if self._broker_server is not None:
-            broker = await self._broker_server.start(metadata, controller, self._endpoints_of_broker())
+            broker = await self._broker_server.start(
+                metadata, controller, channel, self._connections, self._endpoints_of_broker()
+            )
             self._server.handle = dispatcher(broker, partial(find_handler, controller))
         else:
             self._follow_settings(metadata, controller.node_settings)
-            self._server.handle = controllers_dispatcher(controller)
         if self._around is not None:
             self._server.handle = self._around(self._server.handle, self.broker)
             self._server.answers_undecoded = False
@@ -121,6 +134,10 @@ class Node:
         if self._broker_server is not None:
             self._broker_server.start_background()
         self._timers.every(_METADATA_MAINTENANCE_S, metadata.maintain)
+        if config.is_controller:
+            TimedDecisions(controller).start()
+            endpoints = self._endpoints_of_controller()
+            ControllerRegistration(self._world, config.node_id, endpoints, metadata, channel).start()
 
     @property
     def broker(self) -> Broker | None:
@@ -130,6 +147,28 @@ class Node:
     def _endpoints_of_broker(self) -> list[Endpoint]:
         listeners = zip(self._endpoints, self.config.listeners, strict=True)
         return [endpoint for endpoint, listener in listeners if not listener.for_controllers]
+
+    def _endpoints_of_controller(self) -> list[Endpoint]:
+        listeners = zip(self._endpoints, self.config.listeners, strict=True)
+        return [endpoint for endpoint, listener in listeners if listener.for_controllers]
+
+    def _connection_settings(self) -> ConnectionSettings:
+        values = self.config.values
+        return ConnectionSettings(
+            setup_timeout_ms=values.integer("socket.connection.setup.timeout.ms"),
+            request_timeout_ms=values.integer("request.timeout.ms"),
+        )
+
+    def _make_channel(self, metadata: MetadataLog[Controller], controller: ControllerServer) -> ControllerChannel:
+        """The way to the active controller, which may be this node's."""
+        assert self._connections is not None
+        return RemoteController(
+            self._world,
+            self._connections,
+            node_id=self.config.node_id,
+            own=controller if self.config.is_controller else None,
+            find=metadata.active_controller,
+        )
 
     def _make_server(self) -> Server:
         config = self.config
@@ -166,7 +205,15 @@ class Node:
         return replace(self.config, listeners=[replace(listener, port=port) for listener, port in listeners])
 
     def _open_metadata(self, storage: Storage) -> MetadataLog[Controller]:
-        return open_metadata(self.config, storage, self._endpoints, world=self._world, failed=self._on_metadata_failed)
+        assert self._connections is not None
+        return open_metadata(
+            self.config,
+            storage,
+            self._endpoints,
+            world=self._world,
+            connections=self._connections,
+            failed=self._on_metadata_failed,
+        )
 
     def _make_controller(self, metadata: MetadataLog[Controller]) -> ControllerServer:
         node_settings = NodeSettings(self.config.node_id, self.config.values)
@@ -179,6 +226,7 @@ class Node:
             log=metadata,
             quorum=RaftQuorum(metadata.raft),
             world=self._world,
+            replica=metadata,
         )
 
     def _follow_settings(self, metadata: MetadataLog[Controller], node_settings: NodeSettings) -> None:
@@ -257,12 +305,14 @@ class Node:
         await self._drain()
         if self._broker_server is not None:
             await self._broker_server.leave()
+        self._metadata.resign()
         self._server.close()
         self._close_others()
         self._timers.close()
         await wait_until(self._workers.when_idle)
         await wait_until(self._metadata.stop)
         self._metadata = None
+        self._close_connections()
         if self._broker_server is not None:
             await self._broker_server.close()
 
@@ -279,6 +329,7 @@ class Node:
         self._timers.close()
         if self._server is not None:
             self._server.close()
+        self._close_connections()
         self._world.network.close()
         self._close_others()
         if self._broker_server is not None:
@@ -286,6 +337,10 @@ class Node:
         if self._metadata_lock is not None:
             self._metadata_lock.release()
         self._workers.close()
+
+    def _close_connections(self) -> None:
+        if self._connections is not None:
+            self._connections.close()
 
     def _close_others(self) -> None:
         while self.also_close:

@@ -1,7 +1,13 @@
-"""How a broker joins its cluster, stays in it and leaves: registration, heartbeats, controlled shutdown (KIP-631)."""
+"""How a broker joins its cluster, stays in it and leaves: registration, heartbeats, controlled shutdown (KIP-631).
+
+A broker registers, which gives it an epoch; reads the metadata up to that epoch; and asks to be unfenced. One heartbeat
+is under way at a time, and the next one is due an interval after the last one began. To leave it asks until the
+controller says that it may go, or until that has taken too long: then the others find out by its silence.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
@@ -19,6 +25,12 @@ from ottla.wire.messages import (
 )
 
 _log = logging.getLogger(__name__)
+_REGISTER_AGAIN_S: Final = 0.5
+_LOOK_AGAIN_S: Final = 0.005
+_UNFENCE_AGAIN_S: Final = 0.05
+_LEAVE_AGAIN_S: Final = 0.05
+_LEAVE_S: Final = 10.0
+_NOT_A_MEMBER: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
 
 
 class CannotJoin(StorageError):
@@ -38,11 +50,13 @@ class Membership:
         committed_offset: Callable[[], int],
     ) -> None:
         self._broker = broker
+        self._timers = broker.world.timers
         self._endpoints = endpoints
         self._incarnation_id = incarnation_id
         self._previous_broker_epoch = previous_broker_epoch
         self._committed_offset = committed_offset
         self._heartbeats: Timer | None = None
+        self._is_asking = False
         self._offline_directories: list[Uuid] = []
 
     def join(self, then: Callable[[None], None], failed: Callable[[Exception], None]) -> None:
@@ -73,12 +87,31 @@ class Membership:
             log_dirs=list(self._broker.identity.directory_ids.values()),
             previous_broker_epoch=self._previous_broker_epoch,
         )
-        ask_as_node(
-            self._broker.controller,
-            request,
-            lambda reply: self._on_registered(reply, then, failed),
-            lambda error: failed(CannotJoin(f"the broker cannot register: {error.name}")),
-        )
+        timeout_s = self._broker.config.integer("initial.broker.registration.timeout.ms") / 1000
+        self._register(request, self._timers.now_s() + timeout_s, then, failed)
+
+    def _register(
+        self,
+        request: BrokerRegistrationRequest,
+        until_s: float,
+        then: Callable[[None], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """Asks again while the life before this one may still go on, as the controller sees it."""
+
+        def on_reply(reply: BrokerRegistrationResponse) -> None:
+            if reply.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION and self._timers.now_s() < until_s:
+                self._timers.after(_REGISTER_AGAIN_S, lambda: self._register(request, until_s, then, failed))
+            else:
+                self._on_registered(reply, then, failed)
+
+        def on_failed(error: ErrorCode) -> None:
+            if error is ErrorCode.REQUEST_TIMED_OUT and self._timers.now_s() < until_s:
+                self._register(request, until_s, then, failed)
+            else:
+                failed(CannotJoin(f"the broker cannot register: {error.name}"))
+
+        ask_as_node(self._broker.controller, request, on_reply, on_failed)
 
     def _rack(self) -> str | None:
         rack = self._broker.config["broker.rack"]
@@ -93,10 +126,34 @@ class Membership:
             return
         self._broker.identity.broker_epoch = reply.broker_epoch
         interval_s = self._broker.config.integer("broker.heartbeat.interval.ms") / 1000
-        self._heartbeats = self._broker.world.timers.every(interval_s, lambda: self._beat(lambda _: None))
-        self._beat(lambda _: then(None))
+        self._heartbeats = self._timers.every(interval_s, lambda: self._beat(lambda _: None))
+        self._unfence(then)
 
-    def _beat(self, then: Callable[[BrokerHeartbeatResponse], None], *, want_shut_down: bool = False) -> None:
+    def _unfence(self, then: Callable[[None], None]) -> None:
+        """Asks until clients may be sent here. What it has read of the metadata must have its registration in it."""
+        if self._committed_offset() <= self._broker.identity.broker_epoch:
+            self._timers.after(_LOOK_AGAIN_S, lambda: self._unfence(then))
+            return
+
+        def on_reply(reply: BrokerHeartbeatResponse) -> None:
+            if reply.error_code or reply.is_fenced:
+                self._timers.after(_UNFENCE_AGAIN_S, lambda: self._unfence(then))
+            else:
+                then(None)
+
+        self._beat(on_reply, lambda _: self._timers.after(_UNFENCE_AGAIN_S, lambda: self._unfence(then)))
+
+    def _beat(
+        self,
+        then: Callable[[BrokerHeartbeatResponse], None],
+        failed: Callable[[ErrorCode], object] | None = None,
+        *,
+        want_shut_down: bool = False,
+    ) -> None:
+        """Without `failed` it is one of many, and is left out while another is under way."""
+        if self._is_asking and failed is None:
+            return
+        self._is_asking = True
         request = BrokerHeartbeatRequest(
             broker_id=self._broker.identity.node_id,
             broker_epoch=self._broker.identity.broker_epoch,
@@ -105,7 +162,20 @@ class Membership:
             want_shut_down=want_shut_down,
             offline_log_dirs=list(self._offline_directories),
         )
-        ask_as_node(self._broker.controller, request, then, self._on_heartbeat_failed)
+
+        def on_reply(reply: BrokerHeartbeatResponse) -> None:
+            self._is_asking = False
+            if reply.error_code:
+                self._on_heartbeat_failed(ErrorCode(reply.error_code))
+            then(reply)
+
+        def on_failed(error: ErrorCode) -> None:
+            self._is_asking = False
+            self._on_heartbeat_failed(error)
+            if failed is not None:
+                failed(error)
+
+        ask_as_node(self._broker.controller, request, on_reply, on_failed)
 
     def _on_heartbeat_failed(self, error: ErrorCode) -> None:
         _log.warning("the controller did not take a heartbeat: %s", error.name)
@@ -118,10 +188,33 @@ class Membership:
             self._beat(lambda _: None)
 
     def leave(self, then: Callable[[], None]) -> None:
-        """Asks to shut down; `then` is called when the controller has moved what this broker led."""
+        """Asks to shut down; `then` is called when the controller has moved what this broker led, or after a while."""
         if self._heartbeats is None:
             then()
             return
         self._heartbeats.cancel()
         self._heartbeats = None
-        self._beat(lambda _: then(), want_shut_down=True)
+        is_over: list[bool] = []
+
+        def end() -> None:
+            if not is_over:
+                is_over.append(True)
+                too_long.cancel()
+                then()
+
+        def ask() -> None:
+            if not is_over:
+                self._beat(on_reply, lambda _: again(), want_shut_down=True)
+
+        def again() -> None:
+            if not is_over:
+                self._timers.after(_LEAVE_AGAIN_S, ask)
+
+        def on_reply(reply: BrokerHeartbeatResponse) -> None:
+            if reply.should_shut_down or reply.error_code in _NOT_A_MEMBER:
+                end()
+            else:
+                again()
+
+        too_long = self._timers.after(_LEAVE_S, end)
+        ask()

@@ -5,6 +5,7 @@ along the way goes to the `Traffic` it was given.
 """
 
 import logging
+from collections.abc import Container
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -135,9 +136,11 @@ class Server:
         self._listening.append(_Listening(self, bound, listener))
         return bound.address
 
-    def start_accepting(self) -> None:
+    def start_accepting(self, names: Container[str] | None = None) -> None:
+        """At the listeners of these names, or at all of them."""
         for listening in self._listening:
-            listening.listener.watch(listening)
+            if names is None or listening.name in names:
+                listening.listener.watch(listening)
 
     def accept_from(self, listening: _Listening) -> None:
         for _ in range(_ACCEPTS_PER_TURN):

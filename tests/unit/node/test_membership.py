@@ -27,6 +27,8 @@ class NotingController:
         self.registrations, self.heartbeats = [], []
         self.error = ErrorCode.NONE
         self.is_away = False
+        self.keeps_fenced = False
+        self.keeps = 0
 
     def ask(self, request, version, caller, then, failed):
         request = over_the_wire(request, version)
@@ -37,7 +39,14 @@ class NotingController:
             then(BrokerRegistrationResponse(error_code=self.error, broker_epoch=BROKER_EPOCH))
         else:
             self.heartbeats.append(request)
-            then(BrokerHeartbeatResponse(error_code=self.error))
+            self.keeps -= request.want_shut_down
+            then(
+                BrokerHeartbeatResponse(
+                    error_code=self.error,
+                    is_fenced=self.keeps_fenced,
+                    should_shut_down=request.want_shut_down and self.keeps < 0,
+                )
+            )
 
 
 class Scene:
@@ -121,6 +130,57 @@ def test_a_broker_that_leaves_asks_to_and_beats_no_more():
     assert len(scene.timers) == 0
 
 
+def test_a_broker_that_is_fenced_has_not_joined_and_asks_again():
+    scene = Scene()
+    scene.controller.keeps_fenced = True
+    scene.join()
+    scene.timers.advance(1000)
+    assert scene.events == []
+    scene.controller.keeps_fenced = False
+    scene.timers.advance(100)
+    assert scene.events == ["joined"]
+
+
+def test_a_broker_reads_its_own_registration_before_it_asks_to_be_unfenced():
+    scene = Scene()
+    scene.committed_offset = BROKER_EPOCH
+    scene.join()
+    scene.timers.advance(1000)
+    assert scene.controller.heartbeats == []
+    scene.committed_offset = BROKER_EPOCH + 1
+    scene.timers.advance(100)
+    assert scene.events == ["joined"]
+
+
+def test_a_broker_asks_to_leave_until_it_may():
+    scene = Scene().join()
+    scene.controller.keeps = 3
+    scene.membership.leave(lambda: scene.events.append("left"))
+    assert scene.events == ["joined"]
+    scene.timers.advance(1000)
+    assert scene.events == ["joined", "left"]
+    assert len(scene.controller.heartbeats) == 5
+
+
+def test_a_broker_whose_controllers_are_all_gone_leaves_after_a_while():
+    scene = Scene().join()
+    scene.controller.is_away = True
+    scene.membership.leave(lambda: scene.events.append("left"))
+    scene.timers.advance(10_001)
+    assert scene.events == ["joined", "left"]
+
+
+def test_a_broker_whose_life_before_seems_to_go_on_registers_again():
+    scene = Scene()
+    scene.controller.error = ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    scene.join()
+    scene.timers.advance(3000)
+    assert scene.events == []
+    scene.controller.error = ErrorCode.NONE
+    scene.timers.advance(1000)
+    assert scene.events == ["joined"]
+
+
 def test_one_that_never_joined_just_leaves():
     scene = Scene()
     scene.membership.leave(lambda: scene.events.append("left"))
@@ -131,9 +191,9 @@ def test_one_that_never_joined_just_leaves():
 @pytest.mark.parametrize("is_away", [False, True])
 def test_one_that_is_not_taken_says_why(is_away):
     scene = Scene()
-    scene.controller.error, scene.controller.is_away = ErrorCode.DUPLICATE_BROKER_REGISTRATION, is_away
+    scene.controller.error, scene.controller.is_away = ErrorCode.INCONSISTENT_CLUSTER_ID, is_away
     scene.join()
     (problem,) = scene.events
     assert isinstance(problem, CannotJoin)
-    assert ("NOT_CONTROLLER" if is_away else "DUPLICATE_BROKER_REGISTRATION") in str(problem)
+    assert ("NOT_CONTROLLER" if is_away else "INCONSISTENT_CLUSTER_ID") in str(problem)
     assert len(scene.timers) == 0

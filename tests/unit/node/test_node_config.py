@@ -77,8 +77,8 @@ def test_what_nobody_knows_is_warned_of():
             "controller.quorum.voters=: it must be given, or controller.quorum.bootstrap.servers",
         ),
         (
-            {"controller_quorum_voters": "1@a:9093,2@b:9093"},
-            "controller.quorum.voters=1@a:9093,2@b:9093: it must be one voter: this version runs a quorum of one",
+            {"controller_quorum_voters": "1@a:9093,1@b:9093"},
+            "controller.quorum.voters=1@a:9093,1@b:9093: it must be a list in which no id is twice",
         ),
         (
             {"controller_quorum_voters": "2@a:9093"},
@@ -91,7 +91,7 @@ def test_what_nobody_knows_is_warned_of():
         ({"controller_quorum_voters": "1@b"}, "controller.quorum.voters=1@b: it must be a list of id@host:port"),
         (
             {"process_roles": "broker", "listeners": "PLAINTEXT://:9092"},
-            "process.roles=broker: it must be with controller too: this version runs a quorum of one",
+            "process.roles=broker: it must be with controller: node 1 is in controller.quorum.voters",
         ),
         (
             {"inter_broker_listener_name": "OTHER"},

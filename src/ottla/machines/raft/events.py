@@ -12,6 +12,7 @@ from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.raft.voters import ReplicaKey, Voter, VoterSet
 
 NOBODY = -1
+UNCHECKED = -1
 
 
 class LogEnd(NamedTuple):
@@ -36,6 +37,10 @@ class Timer(Enum):
     """A vote has not come to an end, or nobody is heard of."""
     FETCH = "fetch"
     """The leader has not answered."""
+    CHECK_QUORUM = "check quorum"
+    """A leader has not heard of a majority."""
+    BEGIN_EPOCH = "begin epoch"
+    """Time for a leader to tell voters that do not fetch that it leads."""
 
 
 # Events
@@ -56,9 +61,12 @@ class TimerExpired:
 
 @dataclass(frozen=True, slots=True)
 class VoteRequested:
+    """`pre_vote`: whether a vote would be given. It promises nothing (KIP-996)."""
+
     candidate: ReplicaKey
     epoch: int
     log_end: LogEnd
+    pre_vote: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class VoteReplied:
     epoch: int
     granted: bool
     leader_id: int = NOBODY
+    pre_vote: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +103,30 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A replica asked for records from this offset on, so it has all before it, durably."""
+    """A replica asked the leader for records from this offset on.
+
+    It has all before it, durably, if that has been checked against the leader's log; else `offset` is `UNCHECKED`, and
+    the replica is only known to be alive.
+    """
 
     replica: ReplicaKey
     offset: int
+    now_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAnswered:
+    """The leader of this epoch has answered a fetch: everything before `high_watermark` is committed."""
+
+    epoch: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderLost:
+    """The leader of this epoch cannot be reached: its process seems to be gone."""
+
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +143,8 @@ Event = (
     | EpochEnded
     | Flushed
     | Fetched
+    | LeaderAnswered
+    | LeaderLost
     | ShutdownRequested
 )
 
@@ -133,10 +164,13 @@ class AskForVote:
     voter: Voter
     epoch: int
     log_end: LogEnd
+    pre_vote: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerVote:
+    """One for every `VoteRequested`, in their order."""
+
     candidate: ReplicaKey
     epoch: int
     granted: bool
@@ -179,8 +213,15 @@ class AdvanceHighWatermark:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
+    """Fetch from this leader, for as long as this replica follows it in this epoch."""
+
     leader_id: int
     epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindLeader:
+    """Ask the controllers that are known who leads: this replica has no vote, so nobody tells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +231,7 @@ class StopLeading:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Wait for `delay_ms` and up to `jitter_ms` more, by chance; then tell of `number`."""
+    """Wait for `delay_ms` and up to `jitter_ms` more, by chance; then tell of `number`. Replaces one of its kind."""
 
     timer: Timer
     number: int
@@ -207,6 +248,7 @@ Effect = (
     | TellOfEnd
     | AdvanceHighWatermark
     | Follow
+    | FindLeader
     | StopLeading
     | SetTimer
 )

@@ -5,6 +5,11 @@
     snapshots           `.checkpoint` files: named, written, read
     store               the directory `__cluster_metadata-0`: the log, its snapshots, its quorum state
     quorum              which quorum the directory belongs to
+    quorum_driver       performs what Raft orders
+    quorum_network      what is sent to other replicas
+    quorum_answers      what other replicas ask: votes, and who leads
+    metadata_leader     what a leader gives to those that fetch
+    metadata_follower   fetching from the leader
     controller_machine  what the driver needs of the machine that decides
     quorum_view         what the node knows of the quorum, for clients and metrics
     snapshotter         when a snapshot is taken

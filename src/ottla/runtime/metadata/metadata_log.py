@@ -16,6 +16,12 @@ The committed image is made from the log (at start, and where somebody else lead
 are the same records. A controller is made when this replica leads and all before its epoch is committed, from a copy of
 the committed image, and is dropped with what it had decided when it no longer leads.
 
+Where another replica leads, this one follows it (`metadata_follower`); replicas that fetch from this one are answered
+by `metadata_leader`, and what they ask of the quorum by `quorum_answers`.
+
+One file because all of it keeps the same things in step: the log and what of it is durable, the two images, and the
+replies that wait.
+
 A disk that fails here is the end of the node: an append or a sync that did not work leaves it unknown what is in the
 log, and only a restart finds out. So is a committed record that cannot be replayed, or that a listener cannot take up:
 the node would act on other metadata than the cluster has. `failed` is told once; nothing is accepted after that. A
@@ -29,32 +35,30 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ottla.base.errors import StorageError
-from ottla.base.ports import Clock, Workers
+from ottla.base.ports import Clock, Entropy, Timers, Workers
 from ottla.log.flush import Flush
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
-from ottla.machines.raft.events import (
-    AdvanceHighWatermark,
-    BeginEpoch,
-    Effect,
-    Event,
-    Flushed,
-    LogEnd,
-    SaveQuorumState,
-    ShutdownRequested,
-    Started,
-    StopLeading,
-)
+from ottla.machines.raft.events import BeginEpoch, Flushed, LogEnd, SaveQuorumState, ShutdownRequested, Started
+from ottla.machines.raft.machine import Role, Timeouts
 from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
 from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.metadata.controller_machine import ControllerMachine
 from ottla.runtime.metadata.metadata_batches import MetadataBatch, control_batch, metadata_batches
+from ottla.runtime.metadata.metadata_follower import MetadataFollower
+from ottla.runtime.metadata.metadata_leader import MetadataLeader
 from ottla.runtime.metadata.quorum import epoch_records, raft_of
+from ottla.runtime.metadata.quorum_answers import QuorumAnswers
+from ottla.runtime.metadata.quorum_driver import QuorumDriver
+from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.snapshots import Snapshot, SnapshotId
 from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, is_passing
-from ottla.runtime.metadata.store import MetadataStore
+from ottla.runtime.metadata.store import MetadataStore, voter_changes
+from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.remote_controller import ActiveController
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord
@@ -92,10 +96,15 @@ class MetadataLog(Generic[ControllerT]):
         clock: Clock,
         failed: Callable[[MetadataLogFailed], None],
         snapshots: SnapshotConfig | None = None,
+        timers: Timers | None = None,
+        entropy: Entropy | None = None,
+        network: QuorumNetwork | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         """`static_voters` are those of `controller.quorum.voters`, None where there is no such setting.
 
-        `bootstrap` are the records of `bootstrap.checkpoint`, which a log that is empty begins with.
+        `bootstrap` are the records of `bootstrap.checkpoint`, which a log that is empty begins with. Without a
+        `network`, and the timers and chance that elections need, this is a quorum of one or none.
         """
         self.image = MetadataImage()
         self.controller: ControllerT | None = None
@@ -113,8 +122,25 @@ class MetadataLog(Generic[ControllerT]):
         self._parked: deque[_Parked] = deque()
         self._uncommitted: deque[MetadataBatch] = deque()
         self._is_flushing = False
+        self._is_receiving = False
+        self._durable_offset = -1
+        self._when_durable: list[tuple[int, Callable[[], None]]] = []
+        self._epoch_start = -1
+        self._has_resigned = False
         self.committed_offset = store.snapshot_offset
-        self.raft = raft_of(store, me, static_voters)
+        self.raft = raft_of(store, me, static_voters, timeouts, network)
+        self.quorum = QuorumDriver(self.raft, self, workers, timers=timers, entropy=entropy, network=network)
+        self._network = network
+        self.leader: MetadataLeader | None = None
+        self.answers: QuorumAnswers | None = None
+        self._follower: MetadataFollower | None = None
+        if network is not None:
+            assert timers is not None
+            self._follower = MetadataFollower(self, network, timers)
+            self.answers = QuorumAnswers(self, network)
+            self.leader = MetadataLeader(
+                self, store, cluster_id=network.cluster_id, timers=timers, clock=clock, workers=workers
+            )
         if store.newest_snapshot:
             self._snapshotter.last_timestamp_ms = store.newest_snapshot.last_contained_log_timestamp
             for record in store.newest_snapshot.records:
@@ -139,6 +165,16 @@ class MetadataLog(Generic[ControllerT]):
         """When the last committed batch was written."""
         return self._snapshotter.last_timestamp_ms
 
+    def active_controller(self) -> ActiveController | None:
+        """The node whose controller decides, and where it is asked; None while nobody is known to lead."""
+        raft = self.raft
+        if raft.is_leader:
+            return ActiveController(raft.me.key.id, NodeAddress("", 0))
+        if raft.role is not Role.FOLLOWER or self._network is None:
+            return None
+        address = self._network.address_of(raft.leader_id, raft.voters)
+        return ActiveController(raft.leader_id, address) if address is not None else None
+
     def listen(self, listener: Callable[[MetadataDelta], None]) -> None:
         """Tells `listener` of every committed change from here on, after the image has it and before any reply."""
         self._listeners.append(listener)
@@ -146,20 +182,34 @@ class MetadataLog(Generic[ControllerT]):
     # Starting and stopping
 
     def start(self, ready: Callable[[], None]) -> None:
-        """Loads the metadata and takes the lead; `ready` is called once the controller has decided its first."""
+        """Loads the metadata and takes its place in the quorum.
+
+        `ready` is called once, when the image is that of the cluster: the controller of this node has decided its
+        first, or this replica has caught up with the one that leads.
+        """
         self._ready = ready
-        self._step(Started())
+        self.quorum.step(Started())
+
+    def resign(self) -> None:
+        """Gives up the lead, and tells the other voters, so that one of them takes it at once."""
+        if self._problem is None and not self._has_resigned:
+            self._has_resigned = True
+            self.quorum.step(ShutdownRequested())
 
     def stop(self, then: Callable[[], None]) -> None:
         """Resigns, waits for the disk, and closes the log. What is not committed by then is not answered."""
         assert self._stopped is None, "stopped twice"
         self._stopped = then
-        if self._problem is None:
-            self._step(ShutdownRequested())
+        self.resign()
+        if self._follower is not None:
+            self._follower.stop()
+        self.quorum.stop()
         self._close_when_idle()
 
     def _close_when_idle(self) -> None:
-        if self._stopped is None or self._is_flushing or self._snapshotter.is_writing:
+        if self._stopped is None or self._is_flushing or self._is_receiving or self.quorum.is_saving:
+            return
+        if self._snapshotter.is_writing:
             return
         then, self._stopped = self._stopped, None
         if self._problem is None:
@@ -189,7 +239,7 @@ class MetadataLog(Generic[ControllerT]):
             failed(ErrorCode.NOT_CONTROLLER)
             return
         self.controller.next_offset = self.log_end_offset
-        decision = decide(self.controller, self._clock.now_ms())
+        decision = decide(self.controller, int(self._clock.elapsed_s() * 1000))
         self._carry_out(decision, lambda: then(decision.reply), failed)
 
     def _carry_out(
@@ -240,12 +290,21 @@ class MetadataLog(Generic[ControllerT]):
         self._uncommitted.append(
             MetadataBatch(base_offset, header.next_offset, epoch, header.max_timestamp, header.size, records, control)
         )
+        self._note_voters(base_offset, control)
+        if self.leader is not None:
+            self.leader.on_appended()
+
+    def _note_voters(self, base_offset: int, control: Sequence[KraftMessage]) -> None:
+        for change in voter_changes(base_offset, control):
+            self.quorum.add(
+                self.raft.on_voters(change.offset, kraft_version=change.kraft_version, voters=change.voters)
+            )
 
     # Committing
 
     def _flush(self) -> None:
         """Starts a flush of all that is appended, unless one is under way, which is then followed by another."""
-        if self._is_flushing or not self._uncommitted or self._problem:
+        if self._is_flushing or self._durable_offset >= self.log_end_offset or self._problem:
             return
         self._is_flushing = True
         flush = self._store.start_flush()
@@ -253,9 +312,16 @@ class MetadataLog(Generic[ControllerT]):
 
     def _on_flushed(self, flush: Flush) -> None:
         self._is_flushing = False
-        self._store.finish_flush(flush)
-        self._step(Flushed(flush.end_offset))
+        # A log that was cut meanwhile may hold other records than those that were synced.
+        self._durable_offset = min(self._store.finish_flush(flush), self.log_end_offset)
+        self.quorum.step(Flushed(self._durable_offset))
         self._flush()
+        durable, self._when_durable = self._when_durable, []
+        for offset, then in durable:
+            if offset <= self._durable_offset:
+                then()
+            else:
+                self._when_durable.append((offset, then))
         self._close_when_idle()
 
     def _on_flush_failed(self, problem: Exception) -> None:
@@ -263,34 +329,90 @@ class MetadataLog(Generic[ControllerT]):
         self._fail(problem)
         self._close_when_idle()
 
-    def _step(self, event: Event) -> None:
-        """Performs what Raft orders, in order. After one that failed, no other is."""
-        effects: list[Effect] = []
-        self._guarded(lambda: effects.extend(self.raft.step(event)))
-        for effect in effects:
-            if self._problem is None:
-                self._perform(effect)
+    # What the quorum orders
 
-    def _perform(self, effect: Effect) -> None:
-        match effect:
-            case SaveQuorumState(state):
-                raft = self.raft
-                self._guarded(lambda: self._store.save_quorum_state(state, raft.kraft_version, raft.voters.ids))
-            case BeginEpoch():
-                if self._guarded(lambda: self._begin_epoch(effect)):
-                    self._flush()
-            case AdvanceHighWatermark(offset):
-                self._commit(offset)
-            case StopLeading():
-                self._stop_leading()
-            case _:
-                raise AssertionError(f"a quorum of one has nobody for {effect}")
+    def save_quorum_state(self, save: SaveQuorumState) -> Callable[[], None]:
+        kraft_version, voter_ids = self.raft.kraft_version, self.raft.voters.ids
+        return lambda: self._store.save_quorum_state(save.state, kraft_version, voter_ids)
+
+    def begin_epoch(self, begin: BeginEpoch) -> None:
+        if self._guarded(lambda: self._begin_epoch(begin)):
+            self._flush()
 
     def _begin_epoch(self, begin: BeginEpoch) -> None:
         control = epoch_records(self.raft, begin)
+        self._epoch_start = self.log_end_offset
         self._append(control_batch(control, self._clock.now_ms()), [], control)
 
-    def _commit(self, offset: int) -> None:
+    def follow(self, leader_id: int, epoch: int) -> None:
+        assert self._follower is not None, f"a quorum of one does not follow {leader_id}"
+        self._follower.follow(leader_id, epoch)
+
+    def find_leader(self) -> None:
+        assert self._follower is not None, "a quorum of one looks for nobody"
+        self._follower.find_leader()
+
+    # Following
+
+    def append_as_follower(self, data: bytes) -> None:
+        for batch in self._store.append_as_follower(data):
+            self._note_voters(batch.base_offset, batch.control)
+        self.raft.log_end = self._store.log_end
+        self.quorum.perform()
+
+    def truncate(self, epoch: int, end_offset: int) -> None:
+        """Cuts the log where it and the leader's part: at the end of the epoch in question, whichever is earlier."""
+        own = self._store.end_of_epoch(epoch)
+        target = min(own.offset, end_offset) if own.epoch == epoch else own.offset
+        assert target >= self.committed_offset, f"offset {target} is committed, and the leader has something else there"
+        self._store.truncate(target)
+        self._durable_offset = min(self._durable_offset, self.log_end_offset)
+        self.raft.on_truncated(self._store.log_end)
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        if not self.raft.is_voter or self._durable_offset >= self.log_end_offset:
+            then()
+        else:
+            self._when_durable.append((self.log_end_offset, then))
+            self._flush()
+
+    def receive_snapshot(
+        self, snapshot: SnapshotId, position: int, data: bytes, size: int, then: Callable[[bool], None]
+    ) -> None:
+        self._is_receiving = True
+
+        def kept(read: Snapshot | None) -> None:
+            self._is_receiving = False
+            if read is not None and not self._guarded(lambda: self._begin_after(snapshot, read)):
+                return
+            then(read is not None)
+            self._close_when_idle()
+
+        def failed(problem: Exception) -> None:
+            self._is_receiving = False
+            self._fail(problem)
+            self._close_when_idle()
+
+        self._workers.run(lambda: self._store.keep_snapshot_part(snapshot, position, data, size), kept, failed)
+
+    def _begin_after(self, snapshot: SnapshotId, read: Snapshot) -> None:
+        """The leader's snapshot replaces the log, and the image is what it says."""
+        self._store.begin_after(snapshot)
+        self._durable_offset = snapshot.end_offset
+        self.raft.on_snapshot(
+            LogEnd(snapshot.epoch, snapshot.end_offset), read.kraft_version, read.voters or self.raft.voters
+        )
+        if self.committed_offset:
+            raise StorageError("the cluster's metadata has gone on too far to be followed: the node must start again")
+        delta = MetadataDelta()
+        for record in read.records:
+            self.image.replay(record, delta)
+        self.committed_offset = snapshot.end_offset
+        self._snapshotter.last_timestamp_ms = read.last_contained_log_timestamp
+        for listener in self._listeners:
+            listener(delta)
+
+    def commit(self, offset: int) -> None:
         """Makes everything before `offset` known: first to the image, then to the listeners, then by the replies."""
         self._store.log.advance_high_watermark(offset)
         delta = MetadataDelta()
@@ -301,9 +423,17 @@ class MetadataLog(Generic[ControllerT]):
         while self._parked and self._parked[0].offset <= self.committed_offset:
             parked = self._parked.popleft()
             work_for(parked.request, parked.give)
-        if self.controller is None and self.raft.is_leader:
+        if self.controller is None and self.raft.is_leader and self.committed_offset > self._epoch_start >= 0:
             self._activate()
+        if self.leader is not None:
+            self.leader.on_committed()
         self._take_snapshot_if_due()
+
+    def caught_up_to(self, high_watermark: int) -> None:
+        """The leader has told its high watermark. The first time that this replica is as far, it is ready."""
+        if self._ready is not None and 0 < high_watermark <= self.committed_offset:
+            ready, self._ready = self._ready, None
+            ready()
 
     def _replay_to(self, offset: int, delta: MetadataDelta) -> None:
         for batch in self._batches_to(offset):
@@ -340,10 +470,13 @@ class MetadataLog(Generic[ControllerT]):
         self.controller.next_offset = self.log_end_offset
         return self.controller
 
-    def _stop_leading(self) -> None:
+    def stop_leading(self) -> None:
         self.controller = None
+        self._epoch_start = -1
         self._uncommitted.clear()
         self._refuse_parked(ErrorCode.NOT_CONTROLLER)
+        if self.leader is not None:
+            self.leader.on_stopped()
 
     def _refuse_parked(self, error: ErrorCode) -> None:
         while self._parked:
@@ -388,9 +521,16 @@ class MetadataLog(Generic[ControllerT]):
             return False
         return True
 
+    def fail(self, problem: Exception) -> None:
+        self._fail(problem)
+        self._close_when_idle()
+
     def _fail(self, problem: Exception) -> None:
         if self._problem is not None:
             return
+        self.quorum.stop()
+        if self._follower is not None:
+            self._follower.stop()
         self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")
         self._problem.__cause__ = problem
         self.controller = None

@@ -2,33 +2,48 @@
 
 from ottla.base.errors import StorageError
 from ottla.machines.raft.events import BeginEpoch
-from ottla.machines.raft.machine import Raft
+from ottla.machines.raft.machine import Raft, Timeouts
+from ottla.machines.raft.voter_history import VoterHistory
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter, VoterSet
 from ottla.records.kraft_control import KraftMessage
+from ottla.runtime.metadata.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.store import MetadataStore
 from ottla.wire.messages import KRaftVersionRecord, LeaderChangeMessage
 
 
-def raft_of(store: MetadataStore, me: Voter, static_voters: VoterSet | None) -> Raft:
-    """The replica that this directory holds. Raises `StorageError` unless it is the only voter of its quorum."""
-    voters = store.voters if store.kraft_version >= DYNAMIC_VOTERS else static_voters
-    if voters is None:
+def raft_of(
+    store: MetadataStore,
+    me: Voter,
+    static_voters: VoterSet | None,
+    timeouts: Timeouts | None,
+    network: QuorumNetwork | None,
+) -> Raft:
+    """The replica that this directory holds. Raises `StorageError` where it can be neither a voter nor follow one."""
+    kraft_version, voters = store.snapshot_voters
+    if kraft_version < DYNAMIC_VOTERS:
+        voters = static_voters
+    history = VoterHistory(kraft_version, voters or VoterSet([]), store.snapshot_offset - 1)
+    for change in store.voter_changes:
+        history.note(change.offset, kraft_version=change.kraft_version, voters=change.voters)
+    is_alone = network is None or not network.known(history.voters)
+    if not len(history.voters) and is_alone:
         raise StorageError(
             f"{store.directory}: there are no voters: neither does controller.quorum.voters name any, nor was the "
             "directory formatted with --standalone or --initial-controllers"
         )
-    if voters.ids != [me.key.id] or not voters.has(me.key):
+    if not history.voters.has(me.key) and is_alone:
         raise StorageError(
-            f"{store.directory}: the quorum has the voters {voters.ids}; this version runs a quorum of one, "
-            f"which must be this node, {me.key.id}, with this directory"
+            f"{store.directory}: the quorum has the voters {history.voters.ids}, "
+            f"and none of them is this node, {me.key.id}, with this directory"
         )
     return Raft(
         me,
-        voters,
+        history.voters,
         store.read_quorum_state(),
         store.log_end,
-        kraft_version=store.kraft_version,
         voters_in_log=store.voters_in_log,
+        timeouts=timeouts,
+        history=history,
     )
 
 

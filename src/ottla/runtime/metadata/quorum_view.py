@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.raft.machine import Raft
-from ottla.machines.raft.progress import UNKNOWN
+from ottla.machines.raft.progress import ReplicaProgress
 from ottla.machines.raft.voters import ReplicaKey
 
 
@@ -69,8 +69,12 @@ class RaftQuorum:
         return [self._replica(voter.key, now_ms) for voter in self._raft.voters]
 
     def observers(self, now_ms: int) -> list[QuorumReplica]:
-        """None are known of: brokers that only read the log are a matter of several nodes."""
-        return []
+        """Replicas without a vote that have fetched lately: brokers above all."""
+        progress = self._raft.progress
+        if progress is None:
+            return []
+        progress.forget_silent_observers(now_ms)
+        return [_shown(key, seen) for key, seen in progress.observers.items()]
 
     def endpoints(self) -> list[QuorumEndpoint]:
         return [QuorumEndpoint(voter.key.id, *endpoint) for voter in self._raft.voters for endpoint in voter.endpoints]
@@ -80,5 +84,9 @@ class RaftQuorum:
         if key.id == self._raft.me.key.id:
             return QuorumReplica(key.id, key.directory_id, self._raft.log_end.offset, now_ms, now_ms)
         progress = self._raft.progress
-        end_offset = progress.end_of(key.id) if progress is not None else UNKNOWN
-        return QuorumReplica(key.id, key.directory_id, end_offset)
+        seen = progress.replicas.get(key.id) if progress is not None else None
+        return _shown(key, seen) if seen is not None else QuorumReplica(key.id, key.directory_id)
+
+
+def _shown(key: ReplicaKey, seen: ReplicaProgress) -> QuorumReplica:
+    return QuorumReplica(key.id, key.directory_id, seen.end_offset, seen.last_fetch_ms, seen.last_caught_up_ms)

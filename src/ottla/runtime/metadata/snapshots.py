@@ -87,7 +87,7 @@ def snapshot_batches(
 def write_batches(disk: Disk, path: str, batches: Iterable[bytearray], *, part: str = PART) -> int:
     """Writes a file that has its name only when it is whole and durable; returns its size."""
     position = 0
-    with _opened(disk, path + part, create=True) as file:
+    with opened(disk, path + part, create=True) as file:
         file.truncate(0)
         for batch in batches:
             file.write_at(position, batch)
@@ -104,7 +104,7 @@ def read_snapshot(disk: Disk, path: str) -> Snapshot:
     records: list[Message] = []
     is_complete = False
     try:
-        with _opened(disk, path) as file:
+        with opened(disk, path) as file:
             for position, header, data in scan_batches(file, 0, file.size()):
                 if is_complete or not checksum_matches(data, 0, header):
                     raise CorruptFile(f"{path}: the batch at position {position} is damaged, or follows the end")
@@ -129,7 +129,7 @@ def read_snapshot(disk: Disk, path: str) -> Snapshot:
 
 def last_contained_log_timestamp(disk: Disk, path: str) -> int:
     """What a snapshot's header says of the age of its newest record."""
-    with _opened(disk, path) as file:
+    with opened(disk, path) as file:
         for _, header, data in scan_batches(file, 0, file.size()):
             for message in read_batch(data, 0, header).control:
                 if isinstance(message, SnapshotHeaderRecord):
@@ -139,7 +139,8 @@ def last_contained_log_timestamp(disk: Disk, path: str) -> int:
 
 
 @contextmanager
-def _opened(disk: Disk, path: str, *, create: bool = False) -> Iterator[File]:
+def opened(disk: Disk, path: str, *, create: bool = False) -> Iterator[File]:
+    """A file, closed at the end."""
     file = disk.open(path, create=create)
     try:
         yield file

@@ -75,13 +75,14 @@ class Snapshotter:
         if snapshot in self._store.snapshots:
             return
         self.is_writing = True
+        kraft_version, voters = raft.history.before(end_offset)
         batches = snapshot_batches(
             list(image.snapshot_records()),
             self._clock.now_ms(),
             epoch=snapshot.epoch,
             last_contained_log_timestamp=self.last_timestamp_ms,
-            kraft_version=raft.kraft_version,
-            voters=raft.voters,
+            kraft_version=kraft_version,
+            voters=voters,
         )
         self._workers.run(
             lambda: self._store.write_snapshot(snapshot, batches),

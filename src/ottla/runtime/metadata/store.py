@@ -7,15 +7,17 @@ start is always there, unless the log begins at 0: segments and older snapshots 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ottla.base.errors import ProtocolError
 from ottla.base.ids import TopicPartition, Uuid
-from ottla.base.ports import Clock, Disk
+from ottla.base.ports import Buffer, Clock, Disk
 from ottla.log import names
 from ottla.log.checkpoint import format_partition_metadata
 from ottla.log.errors import CorruptFile
 from ottla.log.files import make_dirs, replace_file
 from ottla.log.flush import Flush
+from ottla.log.leader_epochs import UNDEFINED_OFFSET
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import slot_of
@@ -23,6 +25,7 @@ from ottla.log.scan import scan_headers
 from ottla.machines.raft.events import LogEnd, QuorumState
 from ottla.machines.raft.voters import STATIC_VOTERS, VoterSet
 from ottla.records.batch import complete_batches
+from ottla.records.kraft_control import KraftMessage
 from ottla.runtime.metadata.metadata_batches import MetadataBatch, read_batch
 from ottla.runtime.metadata.quorum_state_file import read_quorum_state, write_quorum_state
 from ottla.runtime.metadata.snapshots import (
@@ -32,6 +35,7 @@ from ottla.runtime.metadata.snapshots import (
     Snapshot,
     SnapshotId,
     last_contained_log_timestamp,
+    opened,
     read_snapshot,
     write_batches,
 )
@@ -51,6 +55,24 @@ class StoreConfig:
     segment_ms: int = 604_800_000
     retention_bytes: int = 104_857_600
     retention_ms: int = 604_800_000
+
+
+class VoterChange(NamedTuple):
+    """What a control record of the log says of the quorum; one of the two is None."""
+
+    offset: int
+    kraft_version: int | None
+    voters: VoterSet | None
+
+
+def voter_changes(base_offset: int, control: Iterable[KraftMessage]) -> Iterator[VoterChange]:
+    """Of one control batch."""
+    for offset, message in enumerate(control, start=base_offset):
+        match message:
+            case KRaftVersionRecord():
+                yield VoterChange(offset, message.k_raft_version, None)
+            case VotersRecord():
+                yield VoterChange(offset, None, VoterSet.of_record(message))
 
 
 class MetadataStore:
@@ -80,6 +102,10 @@ class MetadataStore:
         self.voters: VoterSet | None = None
         self.voters_in_log = False
         self.newest_snapshot = self._read_newest_snapshot()
+        self.snapshot_voters = self.kraft_version, self.voters
+        """kraft.version and the voters as the newest snapshot has them."""
+        self.voter_changes: list[VoterChange] = []
+        """What the log after the snapshot says of them, in order."""
         self._find_voters()
 
     # Opening
@@ -125,12 +151,12 @@ class MetadataStore:
                     self._take_control(read_batch(segment.file.read_at(position, header.size), 0, header))
 
     def _take_control(self, batch: MetadataBatch) -> None:
-        for message in batch.control:
-            match message:
-                case KRaftVersionRecord():
-                    self.kraft_version = message.k_raft_version
-                case VotersRecord():
-                    self.voters, self.voters_in_log = VoterSet.of_record(message), True
+        for change in voter_changes(batch.base_offset, batch.control):
+            self.voter_changes.append(change)
+            if change.kraft_version is not None:
+                self.kraft_version = change.kraft_version
+            if change.voters is not None:
+                self.voters, self.voters_in_log = change.voters, True
 
     # The quorum's state
 
@@ -160,6 +186,20 @@ class MetadataStore:
         assert appended.error == ErrorCode.NONE, f"the log refused its leader's batch: {appended.error.name}"
         return appended.base_offset
 
+    def append_as_follower(self, data: Buffer) -> list[MetadataBatch]:
+        """Writes whole batches of the leader's, not durably yet. Returns those that are the quorum's own."""
+        appended = self.log.append_as_follower(data)
+        assert appended.error == ErrorCode.NONE, f"the log refused what its leader wrote: {appended.error.name}"
+        return [read_batch(data, position, header) for position, header in complete_batches(data) if header.is_control]
+
+    def end_of_epoch(self, epoch: int) -> LogEnd:
+        """The largest epoch up to `epoch` that this log knows, and where it ends; the end of the log if it is newer."""
+        found_epoch, end_offset = self.log.epochs.end_offset(epoch, self.log.log_end_offset)
+        return self.log_end if end_offset == UNDEFINED_OFFSET else LogEnd(found_epoch, end_offset)
+
+    def truncate(self, end_offset: int) -> None:
+        self.log.truncate_to(end_offset)
+
     def read(self, offset: int, end_offset: int) -> Iterator[MetadataBatch]:
         """The batches from `offset` to `end_offset`."""
         while offset < end_offset:
@@ -176,8 +216,9 @@ class MetadataStore:
     def start_flush(self) -> Flush:
         return self.log.start_flush()
 
-    def finish_flush(self, flush: Flush) -> None:
-        self.log.finish_flush(flush)
+    def finish_flush(self, flush: Flush) -> int:
+        """Returns the offset before which records are on the disk."""
+        return self.log.finish_flush(flush)
 
     # Snapshots
 
@@ -188,6 +229,34 @@ class MetadataStore:
     def snapshot_written(self, snapshot: SnapshotId) -> None:
         if snapshot not in self.snapshots:
             self.snapshots = sorted([*self.snapshots, snapshot])
+
+    def read_snapshot_part(self, snapshot: SnapshotId, position: int, most_bytes: int) -> tuple[int, bytes]:
+        """The size of a snapshot, and a part of it. May run on another thread."""
+        with opened(self._disk, f"{self.directory}/{snapshot.name}") as file:
+            return file.size(), file.read_at(position, most_bytes) if position >= 0 else b""
+
+    def keep_snapshot_part(self, snapshot: SnapshotId, position: int, data: bytes, size: int) -> Snapshot | None:
+        """A part of a snapshot that the leader has sent; the whole of it, durable, when that was the last one.
+
+        May run on another thread. A crash leaves a file that the next start removes.
+        """
+        path = f"{self.directory}/{snapshot.name}"
+        with opened(self._disk, path + PART, create=True) as file:
+            if position == 0:
+                file.truncate(0)
+            file.write_at(position, data)
+            if position + len(data) < size:
+                return None
+            file.sync()
+        read = read_snapshot(self._disk, path + PART)
+        self._disk.rename(path + PART, path)
+        self._disk.sync_dir(self.directory)
+        return read
+
+    def begin_after(self, snapshot: SnapshotId) -> None:
+        """Replaces the log by a snapshot of the leader's, which is durable."""
+        self.snapshot_written(snapshot)
+        self.log.truncate_fully(snapshot.end_offset)
 
     def clean(self) -> bool:
         """Deletes the oldest snapshots, and the log before the next, as far as retention wants; the newest stays."""

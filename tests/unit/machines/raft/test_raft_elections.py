@@ -12,8 +12,11 @@ from ottla.machines.raft.events import (
     EpochEnded,
     Event,
     Fetched,
+    FindLeader,
     Flushed,
     Follow,
+    LeaderAnswered,
+    LeaderLost,
     LogEnd,
     QuorumState,
     SaveQuorumState,
@@ -39,17 +42,36 @@ def replica(saved: QuorumState | None = None, log_end: LogEnd | None = None, me:
     return Raft(me, VOTERS, saved or QuorumState(), log_end or LogEnd(0, 0))
 
 
-def expire(raft: Raft, effects: list[Effect]) -> list[Effect]:
-    (timer,) = [effect for effect in effects if isinstance(effect, SetTimer)]
+def expire(raft: Raft, effects: list[Effect], kind: Timer | None = None) -> list[Effect]:
+    (timer,) = [effect for effect in effects if isinstance(effect, SetTimer) and kind in (None, effect.timer)]
     return raft.step(TimerExpired(timer.timer, timer.number))
 
 
-def leader(log_end: LogEnd | None = None) -> Raft:
+def prospective(raft: Raft) -> list[Effect]:
+    """Its timer has expired, and it asks around."""
+    return expire(raft, raft.step(Started()))
+
+
+def candidate(raft: Raft) -> list[Effect]:
+    """Another voter would vote for it."""
+    prospective(raft)
+    return raft.step(VoteReplied(2, raft.epoch, granted=True, pre_vote=True))
+
+
+def led(log_end: LogEnd | None = None) -> tuple[Raft, list[Effect]]:
     raft = replica(log_end=log_end)
-    expire(raft, raft.step(Started()))
-    raft.step(VoteReplied(2, raft.epoch, granted=True))
+    candidate(raft)
+    effects = raft.step(VoteReplied(2, raft.epoch, granted=True))
     assert raft.is_leader
-    return raft
+    return raft, effects
+
+
+def leader(log_end: LogEnd | None = None) -> Raft:
+    return led(log_end)[0]
+
+
+def without_timers(effects: list[Effect]) -> list[Effect]:
+    return [effect for effect in effects if not isinstance(effect, SetTimer)]
 
 
 def saved_before(effects: list[Effect], kind: type) -> bool:
@@ -57,48 +79,190 @@ def saved_before(effects: list[Effect], kind: type) -> bool:
     return SaveQuorumState in kinds and kinds.index(SaveQuorumState) < kinds.index(kind)
 
 
-def test_a_voter_that_hears_of_nobody_stands_for_election() -> None:
+def test_a_voter_that_hears_of_nobody_asks_whether_it_would_win() -> None:
+    """KIP-996: in the epoch as it is, and with nothing written down."""
     raft = replica(log_end=LogEnd(3, 40))
-    effects = expire(raft, raft.step(Started()))
-    assert effects == [
+    assert prospective(raft) == [
+        AskForVote(TWO, 3, LogEnd(3, 40), pre_vote=True),
+        AskForVote(THREE, 3, LogEnd(3, 40), pre_vote=True),
+        SetTimer(Timer.ELECTION, 2, 1000, 1000),
+    ]
+
+
+def test_a_voter_that_would_win_stands_for_election() -> None:
+    raft = replica(log_end=LogEnd(3, 40))
+    assert candidate(raft) == [
         SaveQuorumState(QuorumState(epoch=4, voted_id=1)),
         AskForVote(TWO, 4, LogEnd(3, 40)),
         AskForVote(THREE, 4, LogEnd(3, 40)),
-        SetTimer(Timer.ELECTION, 2, 1000, 1000),
+        SetTimer(Timer.ELECTION, 3, 1000, 1000),
     ]
 
 
 def test_a_majority_makes_a_leader() -> None:
     raft = replica()
-    expire(raft, raft.step(Started()))
+    candidate(raft)
     assert raft.step(VoteReplied(3, 1, granted=True)) == [
         SaveQuorumState(QuorumState(epoch=1, leader_id=1)),
         BeginEpoch(1, VOTERS, (1, 3), write_voters=False),
         TellOfEpoch(TWO, 1),
         TellOfEpoch(THREE, 1),
+        SetTimer(Timer.BEGIN_EPOCH, 5, 1000),
+        SetTimer(Timer.CHECK_QUORUM, 4, 3000),
     ]
 
 
 @pytest.mark.parametrize(
     "reply",
-    [VoteReplied(2, 0, granted=True), VoteReplied(9, 1, granted=True), VoteReplied(2, 1, granted=False)],
-    ids=["of an older epoch", "of somebody without a vote", "a refusal"],
+    [
+        VoteReplied(2, 0, granted=True),
+        VoteReplied(9, 1, granted=True),
+        VoteReplied(2, 1, granted=False),
+        VoteReplied(2, 1, granted=True, pre_vote=True),
+    ],
+    ids=["of an older epoch", "of somebody without a vote", "a refusal", "a late answer to the question before"],
 )
 def test_replies_that_do_not_make_a_leader(reply: VoteReplied) -> None:
     raft = replica()
-    expire(raft, raft.step(Started()))
+    candidate(raft)
     assert raft.step(reply) == []
     assert raft.role is Role.CANDIDATE
 
 
-def test_a_lost_election_is_followed_by_a_pause_and_another_epoch() -> None:
+def test_a_lost_election_is_followed_by_a_pause_and_another_question() -> None:
     raft = replica()
-    expire(raft, raft.step(Started()))
+    candidate(raft)
     raft.step(VoteReplied(2, 1, granted=False))
     lost = raft.step(VoteReplied(3, 1, granted=False))
-    assert lost == [SetTimer(Timer.ELECTION, 3, 0, 1000)]
+    assert lost == [SetTimer(Timer.ELECTION, 4, 0, 1000)]
     expire(raft, lost)
-    assert (raft.role, raft.epoch) == (Role.CANDIDATE, 2)
+    assert (raft.role, raft.epoch) == (Role.PROSPECTIVE, 1)
+
+
+def test_a_voter_that_would_not_win_makes_no_epoch() -> None:
+    raft = replica(log_end=LogEnd(3, 40))
+    prospective(raft)
+    raft.step(VoteReplied(2, 3, granted=False, pre_vote=True))
+    raft.step(VoteReplied(3, 3, granted=False, pre_vote=True))
+    assert (raft.role, raft.epoch) == (Role.UNATTACHED, 3)
+
+
+def test_a_voter_that_is_told_who_leads_follows() -> None:
+    raft = replica(log_end=LogEnd(3, 40))
+    prospective(raft)
+    raft.step(VoteReplied(2, 3, granted=False, leader_id=3, pre_vote=True))
+    assert (raft.role, raft.leader_id) == (Role.FOLLOWER, 3)
+
+
+def test_a_voter_whose_leader_is_silent_goes_back_to_it_if_the_others_hear_it() -> None:
+    raft = replica()
+    expire(raft, raft.step(EpochBegan(2, 1)))
+    raft.step(VoteReplied(2, 1, granted=False, leader_id=2, pre_vote=True))
+    effects = raft.step(VoteReplied(3, 1, granted=False, leader_id=2, pre_vote=True))
+    assert without_timers(effects) == [Follow(2, 1)]
+    assert (raft.role, raft.epoch) == (Role.FOLLOWER, 1)
+
+
+def test_a_leader_that_tells_of_itself_again_is_followed_again() -> None:
+    raft = replica()
+    expire(raft, raft.step(EpochBegan(2, 1)))
+    assert without_timers(raft.step(EpochBegan(2, 1))) == [Follow(2, 1)]
+
+
+def test_a_follower_that_hears_its_leader_would_not_vote_for_another() -> None:
+    raft = replica()
+    raft.step(EpochBegan(2, 1))
+    question = VoteRequested(THREE.key, 1, LogEnd(0, 0), pre_vote=True)
+    assert raft.step(question) == [AnswerVote(THREE.key, 1, True, 2)]
+    raft.step(LeaderAnswered(1, 0))
+    assert raft.step(question) == [AnswerVote(THREE.key, 1, False, 2)]
+    raft.step(LeaderLost(1))
+    assert raft.step(question) == [AnswerVote(THREE.key, 1, True, 2)]
+
+
+def test_who_would_vote_promises_nothing() -> None:
+    raft = replica()
+    raft.step(Started())
+    for other in (TWO, THREE):
+        question = VoteRequested(other.key, 0, LogEnd(0, 0), pre_vote=True)
+        assert raft.step(question) == [AnswerVote(other.key, 0, True, -1)]
+    assert raft.voted_for is None
+
+
+def test_a_leader_would_vote_for_nobody_else() -> None:
+    raft = leader()
+    question = VoteRequested(THREE.key, 1, LogEnd(9, 9), pre_vote=True)
+    assert raft.step(question) == [AnswerVote(THREE.key, 1, False, 1)]
+
+
+def test_every_answer_of_the_leader_renews_the_fetch_timer_and_moves_the_high_watermark() -> None:
+    raft = replica()
+    first = raft.step(EpochBegan(2, 1))
+    raft.log_end = LogEnd(1, 5)
+    effects = raft.step(LeaderAnswered(1, 9))
+    assert effects == [SetTimer(Timer.FETCH, 2, 2000), AdvanceHighWatermark(5)]
+    assert expire(raft, first) == [], "the first timer went off, and the leader had answered since"
+    assert raft.step(LeaderAnswered(1, 3)) == [SetTimer(Timer.FETCH, 3, 2000)]
+    assert raft.high_watermark == 5
+
+
+def test_a_follower_whose_leader_is_gone_asks_around_soon() -> None:
+    raft = replica()
+    raft.step(EpochBegan(2, 1))
+    raft.step(LeaderAnswered(1, 0))
+    expire(raft, raft.step(LeaderLost(1)))
+    assert raft.role is Role.PROSPECTIVE
+
+
+def test_a_leader_that_hears_of_no_majority_resigns() -> None:
+    raft, effects = led()
+    told = expire(raft, effects, Timer.CHECK_QUORUM)
+    assert raft.role is Role.RESIGNED
+    assert told[0] == StopLeading(1)
+    assert without_timers(told)[1:] == [TellOfEnd(TWO, 1, (2, 3)), TellOfEnd(THREE, 1, (2, 3))]
+
+
+def test_a_leader_that_hears_of_a_majority_goes_on() -> None:
+    raft, effects = led()
+    later = raft.step(Fetched(THREE.key, -1))
+    assert expire(raft, effects, Timer.CHECK_QUORUM) == []
+    assert raft.is_leader
+    expire(raft, later, Timer.CHECK_QUORUM)
+    assert raft.role is Role.RESIGNED
+
+
+def test_a_leader_tells_of_itself_again_until_a_voter_fetches() -> None:
+    raft, effects = led()
+    again = expire(raft, effects, Timer.BEGIN_EPOCH)
+    assert without_timers(again) == [TellOfEpoch(TWO, 1), TellOfEpoch(THREE, 1)]
+
+
+def test_a_voter_that_lost_a_part_of_its_log_counts_with_what_it_has() -> None:
+    raft = leader(LogEnd(0, 0))
+    raft.step(Fetched(TWO.key, 9))
+    raft.step(Fetched(TWO.key, 4))
+    assert raft.step(Flushed(9)) == [AdvanceHighWatermark(4)]
+
+
+def test_an_observer_looks_for_the_leader_and_never_stands() -> None:
+    raft = replica(me=Voter(ReplicaKey(9)))
+    started = raft.step(Started())
+    assert without_timers(started) == [FindLeader()]
+    assert without_timers(expire(raft, started)) == [FindLeader()]
+    followed = raft.step(EpochBegan(2, 4))
+    assert without_timers(expire(raft, followed)) == [FindLeader()]
+    assert (raft.role, raft.leader_id) == (Role.FOLLOWER, 2)
+
+
+def test_voters_that_are_cut_away_again_were_never_voters() -> None:
+    """KIP-853: the last voters in the log count, committed or not."""
+    raft = replica()
+    raft.log_end = LogEnd(1, 8)
+    raft.on_voters(5, voters=VoterSet([ONE]))
+    assert raft.voters.ids == [1]
+    assert raft.history.before(5)[1].ids == [1, 2, 3]
+    raft.on_truncated(LogEnd(1, 5))
+    assert raft.voters.ids == [1, 2, 3]
 
 
 def test_a_timer_that_was_set_before_the_last_one_is_stale() -> None:
@@ -176,7 +340,7 @@ def test_a_follower_whose_leader_is_silent_stands_for_election() -> None:
         SetTimer(Timer.FETCH, 1, 2000),
     ]
     expire(raft, effects)
-    assert (raft.role, raft.epoch) == (Role.CANDIDATE, 2)
+    assert (raft.role, raft.epoch) == (Role.PROSPECTIVE, 1)
 
 
 def test_who_led_starts_resigned_and_refuses_to_vote_in_that_epoch() -> None:
@@ -188,9 +352,9 @@ def test_who_led_starts_resigned_and_refuses_to_vote_in_that_epoch() -> None:
 def test_a_majority_commits_and_the_slowest_is_not_waited_for() -> None:
     raft = leader(LogEnd(0, 0))
     raft.step(Flushed(8))
-    assert raft.step(Fetched(TWO.key, 5)) == [AdvanceHighWatermark(5)]
-    assert raft.step(Fetched(THREE.key, 3)) == []
-    assert raft.step(Fetched(THREE.key, 9)) == [AdvanceHighWatermark(8)]
+    assert without_timers(raft.step(Fetched(TWO.key, 5))) == [AdvanceHighWatermark(5)]
+    assert without_timers(raft.step(Fetched(THREE.key, 3))) == []
+    assert without_timers(raft.step(Fetched(THREE.key, 9))) == [AdvanceHighWatermark(8)]
 
 
 def test_an_observer_does_not_count_for_the_majority() -> None:
@@ -202,8 +366,8 @@ def test_an_observer_does_not_count_for_the_majority() -> None:
 def test_what_a_majority_holds_of_older_epochs_waits_for_this_one() -> None:
     raft = leader(LogEnd(1, 10))
     raft.step(Flushed(11))
-    assert raft.step(Fetched(TWO.key, 10)) == []
-    assert raft.step(Fetched(TWO.key, 11)) == [AdvanceHighWatermark(11)]
+    assert without_timers(raft.step(Fetched(TWO.key, 10))) == []
+    assert without_timers(raft.step(Fetched(TWO.key, 11))) == [AdvanceHighWatermark(11)]
 
 
 def test_a_leader_that_stops_names_the_most_advanced_as_successor() -> None:
@@ -211,7 +375,7 @@ def test_a_leader_that_stops_names_the_most_advanced_as_successor() -> None:
     raft.step(Flushed(8))
     raft.step(Fetched(THREE.key, 7))
     raft.step(Fetched(TWO.key, 2))
-    assert raft.step(ShutdownRequested()) == [
+    assert without_timers(raft.step(ShutdownRequested())) == [
         StopLeading(1),
         TellOfEnd(TWO, 1, (3, 2)),
         TellOfEnd(THREE, 1, (3, 2)),
@@ -225,4 +389,4 @@ def test_the_preferred_successor_stands_at_once_and_the_next_waits() -> None:
         ended = raft.step(EpochEnded(1, preferred_successors=(2, 3)))
         if raft is second:
             assert ended == [SetTimer(Timer.ELECTION, 2, 500, 500)]
-    assert (first.role, second.role) == (Role.CANDIDATE, Role.UNATTACHED)
+    assert (first.role, second.role) == (Role.PROSPECTIVE, Role.UNATTACHED)

@@ -63,21 +63,22 @@ class World:
             self.pending.pop(index)
         if self.random.random() > 0.05:  # otherwise it is lost
             raft = self.replicas[target]
-            self._perform(target, raft, raft.step(event))
+            is_question = isinstance(event, VoteRequested) and event.pre_vote
+            self._perform(target, raft, raft.step(event), pre_vote=is_question)
 
-    def _perform(self, number: int, raft: Raft, effects: list[Effect]) -> None:
+    def _perform(self, number: int, raft: Raft, effects: list[Effect], *, pre_vote: bool = False) -> None:
         for effect in effects:
             match effect:
                 case SaveQuorumState(state):
                     assert state.epoch >= self.saved[number].epoch, "an epoch that goes back"
                     self.saved[number] = state
-                case AskForVote(voter, epoch, log_end):
-                    self.pending.append((voter.key.id, VoteRequested(raft.me.key, epoch, log_end)))
+                case AskForVote(voter, epoch, log_end, is_question):
+                    self.pending.append((voter.key.id, VoteRequested(raft.me.key, epoch, log_end, is_question)))
                 case AnswerVote(candidate, epoch, granted, leader_id):
-                    if granted:
+                    if granted and not pre_vote:
                         assert self.saved[number].voted_id == candidate.id, "a vote that is not written down"
                         self.votes[number, epoch].add(candidate.id)
-                    self.pending.append((candidate.id, VoteReplied(number, epoch, granted, leader_id)))
+                    self.pending.append((candidate.id, VoteReplied(number, epoch, granted, leader_id, pre_vote)))
                 case BeginEpoch(epoch):
                     self.leaders[epoch].add(number)
                     self.log_ends[number] = raft.log_end = LogEnd(epoch, raft.log_end.offset + 1)

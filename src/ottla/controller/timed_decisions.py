@@ -1,0 +1,63 @@
+"""What the active controller decides because time has passed.
+
+Brokers that have fallen silent are fenced (`broker.session.timeout.ms`); leaders are put back where they are preferred
+(`auto.leader.rebalance.enable`, `leader.imbalance.check.interval.seconds`); partitions whose topic allows it get an
+unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes. On a node whose controller
+is not active nothing is decided.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ottla.controller.controller_server import ControllerServer
+from ottla.machines.decision import Decision
+from ottla.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.machines.metadata.controller.controller import Controller
+
+_CHECKS_PER_SESSION: Final = 8
+_UNCLEAN_ELECTION_S: Final = 300.0
+
+Decide = Callable[["Controller", int], Decision[bool]]
+
+
+class TimedDecisions:
+    """Of one node, for as long as its timers run."""
+
+    def __init__(self, server: ControllerServer) -> None:
+        self._server = server
+        self._under_way: set[str] = set()
+
+    def start(self) -> None:
+        config, every = self._server.config, self._server.timers.every
+        session_s = config.integer("broker.session.timeout.ms") / 1000
+        every(
+            max(session_s / _CHECKS_PER_SESSION, 0.05),
+            lambda: self._decide("fencing", lambda controller, now_ms: controller.fence_silent_broker(now_ms)),
+        )
+        if config["auto.leader.rebalance.enable"]:
+            every(
+                config.integer("leader.imbalance.check.interval.seconds"),
+                lambda: self._decide("balance", lambda controller, now_ms: controller.balance_leaders(now_ms)),
+            )
+        every(
+            _UNCLEAN_ELECTION_S,
+            lambda: self._decide("unclean", lambda controller, now_ms: controller.elect_unclean_leaders(now_ms)),
+        )
+
+    def _decide(self, name: str, decide: Decide) -> None:
+        """Again and again while there is more to decide, one decision after the other."""
+        if name in self._under_way:
+            return
+        self._under_way.add(name)
+
+        def then(has_more: bool) -> None:
+            self._under_way.discard(name)
+            if has_more:
+                self._decide(name, decide)
+
+        def failed(_error: ErrorCode) -> None:
+            self._under_way.discard(name)
+
+        self._server.log.submit(decide, then, failed)

@@ -1,0 +1,84 @@
+"""How a controller makes itself known to the cluster: ControllerRegistration (KIP-919).
+
+A controller registers when the metadata does not have it as it is in this life: once after its start, and again if what
+it wrote was lost. The active controller writes it down, so that brokers know where the controllers are and which
+features they support.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from ottla.base.ids import random_uuid
+from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.metadata.image.features import FEATURES, has_controller_registration
+from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
+from ottla.runtime.channels import ControllerChannel, ask_as_node
+from ottla.runtime.metadata.metadata_log import MetadataLog
+from ottla.runtime.world import World
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ControllerRegistrationRequest, ControllerRegistrationResponse
+
+_log = logging.getLogger(__name__)
+_CHECK_S: Final = 1.0
+
+
+class ControllerRegistration:
+    """Of one controller, in one life of it."""
+
+    def __init__(
+        self,
+        world: World,
+        node_id: int,
+        endpoints: Sequence[Endpoint],
+        metadata: MetadataLog[Controller],
+        channel: ControllerChannel,
+    ) -> None:
+        self._timers = world.timers
+        self._node_id = node_id
+        self._endpoints = endpoints
+        self._metadata = metadata
+        self._channel = channel
+        self._incarnation_id = random_uuid(world.entropy.randbytes)
+        self._is_asking = False
+
+    def start(self) -> None:
+        self._timers.every(_CHECK_S, self._check, first_s=0.0)
+
+    def _check(self) -> None:
+        image = self._metadata.image
+        if self._is_asking or not has_controller_registration(image.features.metadata_version):
+            return
+        known = image.brokers.controllers.get(self._node_id)
+        if known is not None and known.incarnation_id == self._incarnation_id:
+            return
+        self._is_asking = True
+        request = ControllerRegistrationRequest(
+            controller_id=self._node_id,
+            incarnation_id=self._incarnation_id,
+            listeners=[
+                ControllerRegistrationRequest.Listener(
+                    name=endpoint.listener,
+                    host=endpoint.host,
+                    port=endpoint.port,
+                    security_protocol=SECURITY_PROTOCOLS.index(endpoint.protocol),
+                )
+                for endpoint in self._endpoints
+            ],
+            features=[
+                ControllerRegistrationRequest.Feature(
+                    name=name, min_supported_version=feature.supported[0], max_supported_version=feature.supported[1]
+                )
+                for name, feature in FEATURES.items()
+            ],
+        )
+        ask_as_node(self._channel, request, self._on_registered, self._on_failed)
+
+    def _on_registered(self, reply: ControllerRegistrationResponse) -> None:
+        self._is_asking = False
+        if reply.error_code:
+            self._on_failed(ErrorCode(reply.error_code))
+
+    def _on_failed(self, error: ErrorCode) -> None:
+        self._is_asking = False
+        _log.warning("the controller cannot register: %s", error.name)

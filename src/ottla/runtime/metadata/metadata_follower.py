@@ -1,0 +1,237 @@
+"""A follower of the metadata log: it fetches, appends, and learns from every answer what is committed (KIP-595).
+
+Theory of operation. One fetch is under way at a time; the leader holds it until there is something. A fetch from an
+offset says that everything before it is on this replica's disk, so a voter flushes what it appended before it asks for
+more. An answer has one of four things in it: records; where the two logs part, and then this one is cut there; the id
+of a snapshot, because the leader has no such old records any more (KIP-630); or who leads instead.
+
+Fetches are numbered. An answer to one that was overtaken, by an election or by another leader, changes nothing.
+"""
+
+import logging
+from typing import Any, Final, Protocol
+
+from ottla.base.errors import OttlaError, ProtocolError
+from ottla.base.ports import Timers
+from ottla.log.errors import CorruptFile
+from ottla.machines.raft.events import NOBODY, EpochBegan, LeaderAnswered, LeaderLost
+from ottla.machines.raft.machine import Raft, Role
+from ottla.records.batch import checksum_matches, complete_batches
+from ottla.runtime.metadata.quorum_driver import QuorumDriver
+from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.snapshots import SnapshotId
+from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.wire.errors import ErrorCode
+
+_log = logging.getLogger(__name__)
+_LOST_AFTER: Final = 2
+"""A leader that cannot be reached so many times in a row is taken for gone."""
+
+
+class FollowedLog(Protocol):
+    """The log as its follower changes it."""
+
+    raft: Raft
+    quorum: QuorumDriver
+
+    def append_as_follower(self, data: bytes) -> None: ...
+    def caught_up_to(self, high_watermark: int) -> None: ...
+    def truncate(self, epoch: int, end_offset: int) -> None: ...
+
+    def when_durable(self, then: Any) -> None:
+        """Calls back when all that is in the log now is on the disk; of a replica without a vote, at once."""
+
+    def receive_snapshot(self, snapshot: SnapshotId, position: int, data: bytes, size: int, then: Any) -> None:
+        """Keeps a part of a snapshot. `then` hears whether it is whole, and the log begins after it."""
+
+    def fail(self, problem: Exception) -> None: ...
+
+
+class MetadataFollower:
+    """See the module. `follow` begins; it ends by itself when this replica no longer follows."""
+
+    def __init__(self, log: FollowedLog, network: QuorumNetwork, timers: Timers) -> None:
+        self._log = log
+        self._network = network
+        self._timers = timers
+        self._number = 0
+        self._failures = 0
+        self._is_looking = False
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        self._number += 1
+
+    # Following
+
+    def follow(self, leader_id: int, epoch: int) -> None:
+        self._number += 1
+        self._failures = 0
+        self._fetch(self._number)
+
+    def _fetch(self, number: int) -> None:
+        if self._is_current(number):
+            self._log.when_durable(lambda: self._send(number))
+
+    def _is_current(self, number: int) -> bool:
+        return number == self._number and self._log.raft.role is Role.FOLLOWER and not self._is_stopped
+
+    def _leader(self) -> tuple[int, NodeAddress] | None:
+        raft = self._log.raft
+        address = self._network.address_of(raft.leader_id, raft.voters)
+        return (raft.leader_id, address) if address is not None else None
+
+    def _send(self, number: int) -> None:
+        if not self._is_current(number):
+            return
+        raft, leader = self._log.raft, self._leader()
+        if leader is None:
+            self.find_leader()
+            self._again(number)
+            return
+        self._network.fetch(
+            leader,
+            raft.epoch,
+            raft.log_end,
+            raft.high_watermark,
+            lambda response: self._on_response(number, response),
+            lambda error: self._on_failed(number, error),
+        )
+
+    def _again(self, number: int) -> None:
+        self._timers.after(self._network.config.retry_ms / 1000, lambda: self._fetch(number))
+
+    def _on_failed(self, number: int, error: ErrorCode) -> None:
+        if not self._is_current(number):
+            return
+        self._failures += 1
+        if error is ErrorCode.NETWORK_EXCEPTION and self._failures >= _LOST_AFTER:
+            self._log.quorum.step(LeaderLost(self._log.raft.epoch))
+            if not self._log.raft.is_voter:
+                self.find_leader()
+        if self._is_current(number):
+            self._again(number)
+
+    def _on_response(self, number: int, response: Any) -> None:
+        if not self._is_current(number):
+            return
+        partition = self._partition_of(response)
+        if partition is None or partition.error_code:
+            self._on_refused(number, partition)
+            return
+        self._failures = 0
+        epoch = self._log.raft.epoch
+        if partition.snapshot_id.end_offset >= 0:
+            snapshot = SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch)
+            self._log.quorum.step(LeaderAnswered(epoch, self._log.raft.high_watermark))
+            self._fetch_snapshot(number, snapshot, 0)
+            return
+        try:
+            if partition.diverging_epoch.epoch >= 0:
+                self._log.truncate(partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
+            elif partition.records:
+                self._append(bytes(partition.records))
+        except (OSError, AssertionError, CorruptFile) as problem:
+            self._log.fail(problem)
+            return
+        except (OttlaError, ValueError) as problem:
+            _log.warning("what the leader %s sent cannot be appended: %s", self._log.raft.leader_id, problem)
+            self._again(number)
+            return
+        self._log.quorum.step(LeaderAnswered(epoch, partition.high_watermark))
+        self._log.caught_up_to(partition.high_watermark)
+        self._fetch(number)
+
+    def _partition_of(self, response: Any) -> Any:
+        if response.error_code or not response.responses or not response.responses[0].partitions:
+            _log.warning("a fetch of metadata was refused: %s", ErrorCode(response.error_code).name)
+            return None
+        self._network.learn(response.node_endpoints)
+        return response.responses[0].partitions[0]
+
+    def _append(self, data: bytes) -> None:
+        """Whole batches, in order, unharmed, and of no later epoch than the leader's own."""
+        raft = self._log.raft
+        offset, end = raft.log_end.offset, 0
+        for position, header in complete_batches(data):
+            if header.base_offset != offset or header.partition_leader_epoch > raft.epoch:
+                raise ProtocolError(f"a batch at offset {header.base_offset}, of epoch {header.partition_leader_epoch}")
+            if not checksum_matches(data, position, header):
+                raise ProtocolError(f"the batch at offset {header.base_offset} does not match its checksum")
+            offset, end = header.next_offset, position + header.size
+        if end:
+            self._log.append_as_follower(data[:end])
+
+    def _on_refused(self, number: int, partition: Any) -> None:
+        """Somebody else leads, or it has not heard of this epoch yet."""
+        if partition is not None and partition.current_leader.leader_epoch >= self._log.raft.epoch:
+            self._log.quorum.step(EpochBegan(partition.current_leader.leader_id, partition.current_leader.leader_epoch))
+        if self._is_current(number):
+            self._again(number)
+
+    # Snapshots
+
+    def _fetch_snapshot(self, number: int, snapshot: SnapshotId, position: int) -> None:
+        leader = self._leader()
+        if not self._is_current(number) or leader is None:
+            return
+        self._network.fetch_snapshot(
+            leader,
+            self._log.raft.epoch,
+            snapshot,
+            position,
+            lambda response: self._on_part(number, snapshot, position, response),
+            lambda error: self._on_failed(number, error),
+        )
+
+    def _on_part(self, number: int, snapshot: SnapshotId, position: int, response: Any) -> None:
+        if not self._is_current(number):
+            return
+        partition = (
+            response.topics[0].partitions[0] if response.topics and not response.error_code else None
+        )  # One that is gone meanwhile is asked for anew, by a fetch.
+        if partition is None or partition.error_code or partition.position != position:
+            self._again(number)
+            return
+        self._failures = 0
+        data = bytes(partition.unaligned_records or b"")
+        self._log.quorum.step(LeaderAnswered(self._log.raft.epoch, self._log.raft.high_watermark))
+
+        def kept(is_whole: bool) -> None:
+            if is_whole:
+                self._fetch(number)
+            else:
+                self._fetch_snapshot(number, snapshot, position + len(data))
+
+        self._log.receive_snapshot(snapshot, position, data, partition.size, kept)
+
+    # Looking for the leader
+
+    def find_leader(self) -> None:
+        """Asks the next controller that is known, by a fetch as Kafka's observers do. One question at a time."""
+        if self._is_looking or self._is_stopped:
+            return
+        raft = self._log.raft
+        known = self._network.next_known(raft.voters)
+        if known is None:
+            return
+        self._is_looking = True
+
+        def then(response: Any) -> None:
+            self._is_looking = False
+            partition = None if self._is_stopped else self._partition_of(response)
+            if partition is None:
+                return
+            leader = partition.current_leader
+            if leader.leader_id != NOBODY and leader.leader_epoch >= raft.epoch:
+                if known[0] < 0 and not response.node_endpoints:
+                    self._network.learn_of(leader.leader_id, [known[1]])
+                self._log.quorum.step(EpochBegan(leader.leader_id, leader.leader_epoch))
+
+        def failed(_error: ErrorCode) -> None:
+            self._is_looking = False
+            if raft.leader_id == NOBODY and not raft.is_voter and not self._is_stopped:
+                self._timers.after(self._network.config.retry_ms / 1000, self.find_leader)
+
+        self._network.fetch(known, raft.epoch, raft.log_end, raft.high_watermark, then, failed)

@@ -1,0 +1,144 @@
+"""What a replica of the quorum answers to Vote, BeginQuorumEpoch and EndQuorumEpoch (KIP-595, KIP-853, KIP-996).
+
+Each is checked first: the cluster it is of, the partition it is about, and that it was meant for this replica in this
+directory. A request of an older epoch is fenced, and told who leads now.
+"""
+
+from typing import Any, Protocol
+
+from ottla.base.ids import ZERO_UUID
+from ottla.machines.raft.events import AnswerVote, EpochBegan, EpochEnded, LogEnd, VoteRequested
+from ottla.machines.raft.machine import Raft
+from ottla.machines.raft.voters import ReplicaKey
+from ottla.runtime.channels import Then
+from ottla.runtime.metadata.metadata_leader import leader_endpoints
+from ottla.runtime.metadata.quorum_driver import QuorumDriver
+from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.store import PARTITION
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    VoteRequest,
+    VoteResponse,
+)
+
+
+class QuorumLog(Protocol):
+    raft: Raft
+    quorum: QuorumDriver
+
+
+class QuorumAnswers:
+    """Of one replica."""
+
+    def __init__(self, log: QuorumLog, network: QuorumNetwork) -> None:
+        self._log = log
+        self._network = network
+
+    def vote(self, request: VoteRequest, version: int, then: Then) -> None:
+        raft = self._log.raft
+        error = self._refusal(request, getattr(request, "voter_id", -1))
+        if error is not ErrorCode.NONE:
+            then(VoteResponse(error_code=error))
+            return
+        asked = request.topics[0].partitions[0]
+        error = self._wrong_directory(asked)
+        if asked.last_offset < 0 or asked.last_offset_epoch < 0 or asked.replica_epoch < 0:
+            error = ErrorCode.INVALID_REQUEST
+        elif error is ErrorCode.NONE and asked.replica_epoch < raft.epoch:
+            error = ErrorCode.FENCED_LEADER_EPOCH
+        if error is not ErrorCode.NONE:
+            then(self._vote_response(version, error, granted=False))
+            return
+
+        def answer(answered: AnswerVote) -> None:
+            response = self._vote_response(version, ErrorCode.NONE, granted=answered.granted)
+            partition = response.topics[0].partitions[0]
+            partition.leader_epoch, partition.leader_id = answered.epoch, answered.leader_id
+            then(response)
+
+        self._log.quorum.votes.append(answer)
+        self._log.quorum.step(
+            VoteRequested(
+                ReplicaKey(asked.replica_id, asked.replica_directory_id),
+                asked.replica_epoch,
+                LogEnd(asked.last_offset_epoch, asked.last_offset),
+                asked.pre_vote,
+            )
+        )
+
+    def begin_epoch(self, request: BeginQuorumEpochRequest, version: int, then: Then) -> None:
+        error = self._refusal(request, request.voter_id)
+        if error is not ErrorCode.NONE:
+            then(BeginQuorumEpochResponse(error_code=error))
+            return
+        asked = request.topics[0].partitions[0]
+        error = self._wrong_directory(asked) or self._wrong_leader(asked)
+        if error is ErrorCode.NONE:
+            self._network.learn_of(asked.leader_id, request.leader_endpoints)
+            self._log.quorum.step(EpochBegan(asked.leader_id, asked.leader_epoch))
+        then(self._told(BeginQuorumEpochResponse, version, error))
+
+    def end_epoch(self, request: EndQuorumEpochRequest, version: int, then: Then) -> None:
+        error = self._refusal(request, -1)
+        if error is not ErrorCode.NONE:
+            then(EndQuorumEpochResponse(error_code=error))
+            return
+        asked = request.topics[0].partitions[0]
+        error = self._wrong_leader(asked)
+        if error is ErrorCode.NONE:
+            successors = [one.candidate_id for one in asked.preferred_candidates] or asked.preferred_successors
+            self._log.quorum.step(EpochEnded(asked.leader_epoch, tuple(successors)))
+        then(self._told(EndQuorumEpochResponse, version, error))
+
+    # Checks
+
+    def _refusal(self, request: Any, voter_id: int) -> ErrorCode:
+        """Why the whole request is refused."""
+        if request.cluster_id is not None and request.cluster_id != self._network.cluster_id:
+            return ErrorCode.INCONSISTENT_CLUSTER_ID
+        topics = request.topics
+        if (
+            len(topics) != 1
+            or topics[0].topic_name != PARTITION.topic
+            or [partition.partition_index for partition in topics[0].partitions] != [0]
+        ):
+            return ErrorCode.INVALID_REQUEST
+        if voter_id >= 0 and voter_id != self._log.raft.me.key.id:
+            return ErrorCode.INVALID_VOTER_KEY
+        return ErrorCode.NONE
+
+    def _wrong_directory(self, asked: Any) -> ErrorCode:
+        """A voter is known by its directory too, where the voters are data."""
+        is_mine = asked.voter_directory_id in (ZERO_UUID, self._log.raft.me.key.directory_id)
+        return ErrorCode.NONE if is_mine else ErrorCode.INVALID_VOTER_KEY
+
+    def _wrong_leader(self, asked: Any) -> ErrorCode:
+        raft = self._log.raft
+        if asked.leader_epoch < raft.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if asked.leader_id < 0 or asked.leader_id == raft.me.key.id:
+            return ErrorCode.INVALID_REQUEST
+        is_other = asked.leader_epoch == raft.epoch and raft.leader_id not in (-1, asked.leader_id)
+        return ErrorCode.INVALID_REQUEST if is_other else ErrorCode.NONE
+
+    # Responses
+
+    def _vote_response(self, version: int, error: ErrorCode, *, granted: bool) -> VoteResponse:
+        response = self._told(VoteResponse, version, error)
+        response.topics[0].partitions[0].vote_granted = granted
+        return response  # type: ignore[no-any-return]
+
+    def _told(self, kind: Any, version: int, error: ErrorCode) -> Any:
+        """An answer that names the leader and the epoch, as all of them do."""
+        raft = self._log.raft
+        partition = kind.PartitionData(
+            partition_index=0, error_code=error, leader_id=raft.leader_id, leader_epoch=raft.epoch
+        )
+        response = kind(topics=[kind.TopicData(topic_name=PARTITION.topic, partitions=[partition])])
+        if version >= 1:
+            response.node_endpoints = leader_endpoints(raft, kind.NodeEndpoint)
+        return response

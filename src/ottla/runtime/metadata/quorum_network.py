@@ -1,0 +1,224 @@
+"""What a replica of the metadata log sends to others, as Kafka's replicas send it (KIP-595, KIP-853).
+
+Where a controller listens is known from the voters, from `controller.quorum.voters` or `.bootstrap.servers`, and from
+what others tell of the leader. Votes and what a leader tells go over one connection to each voter, fetches over
+another, as a fetch waits for something to come.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from ottla.machines.raft.events import AskForVote, LogEnd, TellOfEnd, TellOfEpoch
+from ottla.machines.raft.voters import Endpoint, Voter, VoterSet
+from ottla.runtime.channels import Failed, Then, newest_version
+from ottla.runtime.metadata.store import PARTITION, TOPIC_ID
+from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import Line, NodeConnections
+from ottla.wire.message import Message
+from ottla.wire.messages import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    FetchRequest,
+    FetchSnapshotRequest,
+    VoteRequest,
+)
+
+_RAFT: Final = "raft"
+_FETCH: Final = "raft-fetch"
+_MAX_WAIT_MS: Final = 500
+_NOBODY_YET: Final = -2
+"""Lines to controllers whose ids are not known are numbered from here downwards, as Kafka numbers them."""
+
+
+class QuorumConfig(NamedTuple):
+    """`controller.quorum.request.timeout.ms`, `.retry.backoff.ms`, `.fetch.max.bytes`, `.fetch.snapshot.max.bytes`."""
+
+    request_timeout_ms: int = 2000
+    retry_ms: int = 20
+    fetch_max_bytes: int = 1 << 20
+    fetch_snapshot_max_bytes: int = 1 << 20
+
+
+class QuorumNetwork:
+    """Of one replica. `bootstrap` are addresses to ask who leads, where the voters are not known yet."""
+
+    def __init__(
+        self,
+        connections: NodeConnections,
+        me: Voter,
+        cluster_id: str,
+        *,
+        bootstrap: Sequence[NodeAddress] = (),
+        config: QuorumConfig | None = None,
+    ) -> None:
+        self.config = config or QuorumConfig()
+        self.cluster_id = cluster_id
+        self._connections = connections
+        self._me = me
+        self._bootstrap = list(bootstrap)
+        self._told: dict[int, NodeAddress] = {}
+        """What other nodes said of where a controller listens."""
+        self._next = 0
+
+    # Where others are
+
+    def learn(self, endpoints: Iterable[Any]) -> None:
+        """Node endpoints of a response."""
+        for end in endpoints:
+            self._told[end.node_id] = NodeAddress(end.host, end.port)
+
+    def learn_of(self, node_id: int, endpoints: Sequence[Any]) -> None:
+        """The listeners of a controller, as it names them itself."""
+        if endpoints:
+            self._told[node_id] = NodeAddress(endpoints[0].host, endpoints[0].port)
+
+    def address_of(self, node_id: int, voters: VoterSet) -> NodeAddress | None:
+        if node_id in self._told:
+            return self._told[node_id]
+        voter = voters.get(node_id)
+        return _address(voter.endpoints) if voter is not None else None
+
+    def known(self, voters: VoterSet) -> list[tuple[int, NodeAddress]]:
+        """Everybody who may know who leads, with the number of the line to it."""
+        of_voters = [(voter.key.id, self.address_of(voter.key.id, voters)) for voter in voters.others(self._me.key)]
+        found = [(node_id, address) for node_id, address in of_voters if address is not None]
+        numbers = {address: _NOBODY_YET - place for place, address in enumerate(self._bootstrap)}
+        return found + [(number, address) for address, number in numbers.items()]
+
+    def next_known(self, voters: VoterSet) -> tuple[int, NodeAddress] | None:
+        """One after the other."""
+        known = self.known(voters)
+        self._next += 1
+        return known[self._next % len(known)] if known else None
+
+    # What is sent
+
+    def ask_for_vote(self, ask: AskForVote, voters: VoterSet, then: Then, failed: Failed) -> None:
+        partition = VoteRequest.PartitionData(
+            partition_index=0,
+            replica_epoch=ask.epoch,
+            replica_id=self._me.key.id,
+            replica_directory_id=self._me.key.directory_id,
+            voter_directory_id=ask.voter.key.directory_id,
+            last_offset_epoch=ask.log_end.epoch,
+            last_offset=ask.log_end.offset,
+            pre_vote=ask.pre_vote,
+        )
+        request = VoteRequest(
+            cluster_id=self.cluster_id,
+            voter_id=ask.voter.key.id,
+            topics=[VoteRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
+        )
+        self._send(_RAFT, ask.voter.key.id, voters, request, then, failed)
+
+    def tell_of_epoch(self, tell: TellOfEpoch, voters: VoterSet, then: Then, failed: Failed) -> None:
+        partition = BeginQuorumEpochRequest.PartitionData(
+            partition_index=0,
+            voter_directory_id=tell.voter.key.directory_id,
+            leader_id=self._me.key.id,
+            leader_epoch=tell.epoch,
+        )
+        request = BeginQuorumEpochRequest(
+            cluster_id=self.cluster_id,
+            voter_id=tell.voter.key.id,
+            topics=[BeginQuorumEpochRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
+            leader_endpoints=self._own_endpoints(BeginQuorumEpochRequest.LeaderEndpoint),
+        )
+        self._send(_RAFT, tell.voter.key.id, voters, request, then, failed)
+
+    def tell_of_end(self, tell: TellOfEnd, voters: VoterSet, then: Then, failed: Failed) -> None:
+        candidates = [voter for voter in map(voters.get, tell.preferred_successors) if voter is not None]
+        partition = EndQuorumEpochRequest.PartitionData(
+            partition_index=0,
+            leader_id=self._me.key.id,
+            leader_epoch=tell.epoch,
+            preferred_candidates=[
+                EndQuorumEpochRequest.ReplicaInfo(
+                    candidate_id=voter.key.id, candidate_directory_id=voter.key.directory_id
+                )
+                for voter in candidates
+            ],
+        )
+        request = EndQuorumEpochRequest(
+            cluster_id=self.cluster_id,
+            topics=[EndQuorumEpochRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
+            leader_endpoints=self._own_endpoints(EndQuorumEpochRequest.LeaderEndpoint),
+        )
+        self._send(_RAFT, tell.voter.key.id, voters, request, then, failed)
+
+    def fetch(
+        self,
+        to: tuple[int, NodeAddress],
+        epoch: int,
+        log_end: LogEnd,
+        high_watermark: int,
+        then: Then,
+        failed: Failed,
+    ) -> None:
+        partition = FetchRequest.FetchPartition(
+            partition=0,
+            current_leader_epoch=epoch,
+            fetch_offset=log_end.offset,
+            last_fetched_epoch=log_end.epoch,
+            replica_directory_id=self._me.key.directory_id,
+            high_watermark=high_watermark,
+        )
+        request = FetchRequest(
+            cluster_id=self.cluster_id,
+            replica_state=FetchRequest.ReplicaState(replica_id=self._me.key.id),
+            max_wait_ms=_MAX_WAIT_MS,
+            max_bytes=self.config.fetch_max_bytes,
+            topics=[FetchRequest.FetchTopic(topic_id=TOPIC_ID, partitions=[partition])],
+        )
+        self._ask(_FETCH, *to, request, then, failed)
+
+    def fetch_snapshot(
+        self,
+        to: tuple[int, NodeAddress],
+        epoch: int,
+        snapshot: tuple[int, int],
+        position: int,
+        then: Then,
+        failed: Failed,
+    ) -> None:
+        end_offset, snapshot_epoch = snapshot
+        partition = FetchSnapshotRequest.PartitionSnapshot(
+            partition=0,
+            current_leader_epoch=epoch,
+            snapshot_id=FetchSnapshotRequest.SnapshotId(end_offset=end_offset, epoch=snapshot_epoch),
+            position=position,
+            replica_directory_id=self._me.key.directory_id,
+        )
+        request = FetchSnapshotRequest(
+            cluster_id=self.cluster_id,
+            replica_id=self._me.key.id,
+            max_bytes=self.config.fetch_snapshot_max_bytes,
+            topics=[FetchSnapshotRequest.TopicSnapshot(name=PARTITION.topic, partitions=[partition])],
+        )
+        self._ask(_FETCH, *to, request, then, failed)
+
+    def _own_endpoints(self, make: Callable[..., Any]) -> list[Any]:
+        return [make(name=end.listener, host=end.host, port=end.port) for end in self._me.endpoints]
+
+    def _send(self, purpose: str, node_id: int, voters: VoterSet, request: Message, then: Then, failed: Failed) -> None:
+        address = self.address_of(node_id, voters)
+        if address is not None:
+            self._ask(purpose, node_id, address, request, then, failed)
+
+    def _ask(
+        self, purpose: str, node_id: int, address: NodeAddress, request: Message, then: Then, failed: Failed
+    ) -> None:
+        self._connections.ask(
+            Line(node_id, purpose),
+            address,
+            request,
+            newest_version(request),
+            then=then,
+            failed=failed,
+            timeout_ms=self.config.request_timeout_ms,
+        )
+
+
+def _address(endpoints: Sequence[Endpoint]) -> NodeAddress | None:
+    """Controllers are asked at the first of their listeners, as `controller.listener.names` has them."""
+    return NodeAddress(endpoints[0].host, endpoints[0].port) if endpoints else None
