@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt bench bench-broker bench-clients bench-coordinators interop docs fuzz generate clean
+.PHONY: help setup demo test sim check fmt bench bench-broker bench-clients bench-coordinators interop docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -12,6 +12,9 @@ PYTHON := $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 # Workers of the tests: more than cores, because what talks to nodes mostly waits for them.
 JOBS   := 6
+# How long `make sim` goes on, and how many nodes its clusters have.
+SECONDS = 60
+NODES   = 1
 
 # A group is installed again only when what it was made from has changed.
 BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx src/ottla/*/*.pxd src/ottla/*/*/*.pyx)
@@ -38,6 +41,9 @@ test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three to four minutes o
 	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1
 	$(say) "pytest tests/spark (one Spark session, one broker)"
 	@$(BIN)/pytest tests/spark
+
+sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds: make sim SECONDS=600 NODES=3 SEED=1
+	@$(BIN)/ottla sim --for $(SECONDS) --nodes $(NODES) $(if $(SEED),--seed $(SEED))
 
 check: $(VENV)/.test $(VENV)/.check ## lint, formatting, types, imports, freshness of generated files
 	$(say) "ruff check"

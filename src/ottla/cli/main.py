@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "copy": Tool("ottla.cli.records.copy_command", "copy a topic, to another cluster too"),
     "top": Tool("ottla.cli.top.top", "show topics and groups of a cluster, live"),
     "metadata-shell": Tool("ottla.cli.metadata_shell.shell", "look around in the metadata of a cluster"),
+    "sim": Tool("ottla.cli.sim.sim", "run clusters in a simulation, under faults, and check what they promise"),
     "server-stop": Tool("ottla.cli.server_stop", "ask the nodes of this machine to stop"),
     "version": Tool("ottla.cli.main", "print the version"),
     **TOOLS,

@@ -49,13 +49,15 @@ class Content:
     """A file's bytes, whatever names lead to it: `data` as running programs see them, `synced` as a power cut leaves
     them, and `changes` those whose fate is open."""
 
-    __slots__ = ("changes", "data", "is_cold", "modified_ms", "synced")
+    __slots__ = ("changes", "data", "has_lost", "is_cold", "modified_ms", "synced")
 
     def __init__(self, synced: bytes = b"") -> None:
         self.synced = bytearray(synced)
         self.data = bytearray(synced)
         self.changes: list[Change] = []
         self.modified_ms = 0
+        self.has_lost = False
+        """Whether a failed sync has lost what `data` still shows."""
         self.is_cold = False
 
     def change(self, change: Change) -> None:
@@ -70,12 +72,21 @@ class Content:
     def lose_unsynced(self, random: Random) -> None:
         """A sync failed, and the system takes the pages for clean: some are on the disk, the others never will be.
 
-        Running programs still see them, in memory. No later sync brings them back.
+        Running programs still see them, in memory, until they are evicted. No later sync brings them back.
         """
+        self.has_lost = True
         for change in self.changes:
             if random.random() < 0.5:
                 change.apply(self.synced)
         self.changes.clear()
+
+    def evict(self) -> None:
+        """What a failed sync has lost is not in memory any more either."""
+        if self.has_lost:
+            self.has_lost = False
+            self.data = bytearray(self.synced)
+            for change in self.changes:
+                change.apply(self.data)
 
     def rot(self, position: int, bit: int) -> None:
         """A bit of what is on the disk turns over, for running programs too."""
@@ -111,6 +122,10 @@ class Directory:
     def sync(self) -> None:
         self.synced = self.entries
         self.changes.clear()
+
+    def evict(self) -> None:
+        for entry in self.entries.values():
+            entry.evict()
 
     def after_crash(self, random: Random, seen: dict[int, Content]) -> "Directory":
         survivors = random.choice([self.synced, *self.changes])

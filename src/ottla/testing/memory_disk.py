@@ -187,7 +187,8 @@ class MemoryDisk:
         return MemoryDisk(random, self._root.after_crash(random, {}))
 
     def survivor_of_kill(self) -> "MemoryDisk":
-        """The disk as the next start finds it when only the process died: nothing is lost."""
+        """The disk as the next start finds it when only the process died: nothing is lost but what a sync has lost."""
+        self._root.evict()
         return MemoryDisk(self._random, self._root)
 
     @contextmanager

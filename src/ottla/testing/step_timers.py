@@ -11,13 +11,14 @@ the order in which it was set.
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from math import inf
+from math import ceil, inf
 from typing import Protocol
 
 from ottla.runtime.attribution import attributed
 from ottla.testing.clock import FixedClock
 
 _US_PER_S = 1_000_000
+_ROUNDING_US = 0.001
 
 
 class Due(Protocol):
@@ -52,8 +53,9 @@ class Agenda:
 
     def add(self, timer: Due, delay_s: float) -> None:
         self._count += 1
-        due_us = self.clock.elapsed_us() + max(round(delay_s * _US_PER_S), 0)
-        heappush(self._queue, (due_us, self._count, timer))
+        # Never early, and time passes however short the delay: what looks at the clock then must find it due.
+        delay_us = max(ceil(delay_s * _US_PER_S - _ROUNDING_US), 1) if delay_s > 0 else 0
+        heappush(self._queue, (self.clock.elapsed_us() + delay_us, self._count, timer))
 
     def call_at(self, due_us: int, callback: Callable[[], None]) -> None:
         """For the test itself or for what a simulator makes up: no node's timer."""

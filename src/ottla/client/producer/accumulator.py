@@ -265,10 +265,11 @@ class Accumulator:
 
     def expired(self, timeout_s: float) -> list[ProducerBatch]:
         """The batches that are older than that. They are out of the queues, and the caller fails them."""
-        limit_s = self._world.now_s() - timeout_s
+        now_s = self._world.now_s()
         late = []
         for batch in self._unfinished:
-            if batch.created_s > limit_s:
+            # As the timer counts: subtracted from now, the rounding could say that a batch which is due is not.
+            if batch.created_s + timeout_s > now_s:
                 break
             if not batch.is_done and batch.record_count:
                 late.append(batch)

@@ -7,6 +7,15 @@
     simulated_workers    disk threads whose jobs take a while, and finish in an order that chance decides
     simulated_cleaner    a cleaner that takes its steps one after the other
     transcript           what went over the connections, to compare one run with another
+    cluster/             several nodes, each on its machine
+    workloads/           programs that use the cluster, and the history of what they saw
+    faults/              what goes wrong, drawn from the seed
+    invariants/          what must hold all the same
+    run_plan             what a seed has in store, as data
+    simulated_run        one run of it: safety under faults, then liveness
+    shrinking            the shortest run that still fails
+    canaries/            nodes that are broken on purpose, to see that it is found
+    node_log             exceptions that nodes log
     hosts/               machines and processes: clocks that are wrong, pauses
     network/             links and connections: latency, loss, partitions, resets
 

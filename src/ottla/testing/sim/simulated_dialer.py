@@ -18,14 +18,14 @@ from ottla.testing.sim.simulation import Simulation
 class ClientInSimulation:
     """A program of its own on a machine of its own. `problems` is what was reported as a bug."""
 
-    def __init__(self, simulation: Simulation, address: str = "127.0.0.1") -> None:
+    def __init__(self, simulation: Simulation, address: str = "127.0.0.1", chance: Random | None = None) -> None:
         self.problems: list[Exception] = []
         self.host = simulation.fabric.add_host(address, is_named=False)
         self.process = Process(simulation.agenda)
         self.clock = HostClock(simulation.clock)
         self.timers = ProcessTimers(self.process, self.clock)
         self.network = HostNetwork(simulation.fabric, self.host, self.process)
-        chance = Random(simulation.random.getrandbits(64))
+        chance = chance or Random(simulation.random.getrandbits(64))
         self.world = ClientWorld(self.clock, self.timers, chance, self.network, self.problems.append)
 
     def drop_connections(self) -> None:

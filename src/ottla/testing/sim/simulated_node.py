@@ -39,9 +39,11 @@ class SimulatedNode:
         random: Random,
         host: Host,
         clock: HostClock | None = None,
+        on_outcome: Callable[[Exception | None], None] | None = None,
     ) -> None:
         self.disk = disk
         self.host = host
+        self.is_stopping = False
         self.clock = clock or HostClock(simulation.clock)
         self.process = Process(simulation.agenda)
         self.network = HostNetwork(simulation.fabric, host, self.process)
@@ -52,6 +54,7 @@ class SimulatedNode:
         self._random = random
         self._clients = 0
         self._outcomes: list[Exception | None] = []
+        self._on_outcome = on_outcome
         self._procedure: Procedure[None] | None = None
         disk.clock = self.clock
         self.world = World(
@@ -75,24 +78,15 @@ class SimulatedNode:
     def is_over(self) -> bool:
         return self.process.is_over
 
-    @property
-    def outcome(self) -> Exception | None:
-        """Why it could not start or stop, if it could not; None as long as it is on its way, too."""
-        return self._outcomes[-1] if self._outcomes else None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the start or the stop that was begun last is over."""
-        return bool(self._outcomes)
-
     def begin(self) -> None:
         """It starts as time goes on."""
         self._run(self.node.start())
 
     def begin_stop(self) -> None:
-        """It stops as time goes on, in good order."""
+        """It stops as time goes on, in good order. One that is paused does so when it goes on."""
         self._outcomes.clear()
-        self._run(self.node.stop())
+        self.is_stopping = True
+        self.process.run(lambda: self._run(self.node.stop()))
 
     def wait(self) -> None:
         """Returns when it has started or stopped. Raises what keeps it from that."""
@@ -117,14 +111,14 @@ class SimulatedNode:
 
     def kill(self) -> MemoryDisk:
         """Ends it at once, and with it its timers, its jobs and its connections. What it wrote is on the disk."""
-        self._end()
         self.network.end(resets=self._random.random() < 0.5)
+        self._end()
         return self.disk.survivor_of_kill()
 
     def cut_power(self) -> MemoryDisk:
         """As `kill`, and of what was not synced the disk keeps what chance decides. No client is told."""
-        self._end()
         self.network.vanish()
+        self._end()
         return self.disk.survivor(self._random)
 
     def pause(self) -> None:
@@ -144,4 +138,9 @@ class SimulatedNode:
         self.node.abandon()
 
     def _run(self, procedure: Coroutine[Any, None, None]) -> None:
-        self._procedure = Procedure(procedure, self.timers, self._outcomes.append, self._outcomes.append)
+        self._procedure = Procedure(procedure, self.timers, self._conclude, self._conclude)
+
+    def _conclude(self, outcome: Exception | None) -> None:
+        self._outcomes.append(outcome)
+        if self._on_outcome is not None:
+            self._on_outcome(outcome)

@@ -46,6 +46,8 @@ class SimulatedWorkers:
         self._under_way = 0
         self._when_idle: list[Callable[[], None]] = []
         self._is_closed = False
+        self.slowness = 1.0
+        """How many times as long as usual jobs take."""
 
     def __len__(self) -> int:
         """How many jobs are under way."""
@@ -89,7 +91,8 @@ class SimulatedWorkers:
         while self._ready and self._busy < _THREADS:
             self._busy += 1
             job = self._ready.popleft()
-            self._timers.after(self._random.random() * _LONGEST_JOB_S, lambda job=job: self._work(job))  # type: ignore[misc]
+            took_s = self._random.random() * _LONGEST_JOB_S * self.slowness
+            self._timers.after(took_s, lambda job=job: self._work(job))  # type: ignore[misc]
 
     def _work(self, job: _Job) -> None:
         result: Any = None

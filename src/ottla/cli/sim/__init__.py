@@ -1,0 +1,7 @@
+"""`ottla sim`: clusters in a simulation, under faults, from seeds.
+
+    sim             the command and its options
+    run_report      what is printed of a run
+
+Import from the modules.
+"""

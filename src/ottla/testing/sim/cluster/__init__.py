@@ -1,0 +1,8 @@
+"""A cluster of real nodes on simulated machines.
+
+    cluster_settings     how many nodes, and what they are told
+    machine              one machine: its disk and its clock, and the lives of the node on it
+    simulated_cluster    all of them, the network among them, and time
+
+Import from the modules.
+"""

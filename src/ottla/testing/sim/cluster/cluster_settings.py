@@ -1,0 +1,77 @@
+"""What the nodes of a simulated cluster are told: properties as Kafka's, one set a node."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Final, NamedTuple
+
+BROKER_PORT: Final = 9092
+CONTROLLER_PORT: Final = 9093
+_MOST_CONTROLLERS: Final = 3
+
+
+class ClusterSettings(NamedTuple):
+    """`flushes`: whether every record is on the disk before it is acknowledged, so that power cuts lose none."""
+
+    nodes: int = 1
+    flushes: bool = False
+    more: Mapping[str, str] = {}
+    """For every node, over what follows from the rest."""
+
+    @property
+    def replication_factor(self) -> int:
+        return min(self.nodes, 3)
+
+    @property
+    def min_insync_replicas(self) -> int:
+        return 2 if self.nodes >= 3 else 1
+
+    def controllers(self) -> range:
+        return range(1, min(self.nodes, _MOST_CONTROLLERS) + 1)
+
+    def properties(self, node_id: int) -> dict[str, str]:
+        address = address_of(node_id)
+        is_controller = node_id in self.controllers()
+        listeners = [f"PLAINTEXT://{address}:{BROKER_PORT}"]
+        if is_controller:
+            listeners.append(f"CONTROLLER://{address}:{CONTROLLER_PORT}")
+        voters = ",".join(f"{one}@{address_of(one)}:{CONTROLLER_PORT}" for one in self.controllers())
+        return {
+            "process.roles": "broker,controller" if is_controller else "broker",
+            "node.id": str(node_id),
+            "listeners": ",".join(listeners),
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": voters,
+            "log.dirs": "/data",
+            "default.replication.factor": str(self.replication_factor),
+            "min.insync.replicas": str(self.min_insync_replicas),
+            "offsets.topic.replication.factor": str(self.replication_factor),
+            "offsets.topic.num.partitions": "3",
+            "transaction.state.log.replication.factor": str(self.replication_factor),
+            "transaction.state.log.min.isr": str(self.min_insync_replicas),
+            "transaction.state.log.num.partitions": "3",
+            "group.initial.rebalance.delay.ms": "100",
+            "group.consumer.heartbeat.interval.ms": "1000",
+            "group.consumer.session.timeout.ms": "10000",
+            "log.retention.ms": "-1",
+            **({"log.flush.interval.messages": "1"} if self.flushes else {}),
+            **self.more,
+        }
+
+
+def drawn_settings(chance: Random, nodes: int) -> ClusterSettings:
+    """Settings that make rare things happen often: small segments, frequent snapshots."""
+    flushes = chance.random() < 0.5
+    more = {
+        "log.segment.bytes": str(chance.choice((1 << 20, 1 << 20, 1 << 30))),
+        "metadata.log.max.record.bytes.between.snapshots": str(chance.choice((2_000, 20_000, 20 << 20))),
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+        "log.flush.scheduler.interval.ms": "1000",
+        "log.flush.offset.checkpoint.interval.ms": str(chance.choice((1_000, 60_000))),
+    }
+    if chance.random() < 0.3:
+        more["log.flush.interval.ms"] = str(chance.choice((1_000, 10_000)))
+    return ClusterSettings(nodes, flushes, more)
+
+
+def address_of(node_id: int) -> str:
+    return f"10.0.0.{node_id}"

@@ -1,0 +1,168 @@
+"""One machine of a simulated cluster: what outlives the node on it (disk, clock, address), and the node's lives."""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import TYPE_CHECKING
+
+from ottla.base.ids import random_uuid
+from ottla.machines.metadata.controller.controller import Controller
+from ottla.node.clock import java_date
+from ottla.node.config import NodeConfig, read_config
+from ottla.node.node import Node
+from ottla.node.storage.formatting import FormatPlan, Surroundings, format_storage
+from ottla.runtime.metadata.metadata_log import MetadataLog
+from ottla.runtime.world import World
+from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.sim.hosts.host_clock import HostClock
+from ottla.testing.sim.simulated_node import SimulatedNode
+
+if TYPE_CHECKING:
+    from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
+
+_SALT_BYTES = 20
+_LARGEST_SKEW_MS = 2_000
+_LARGEST_DRIFT = 0.002
+
+
+class Machine:
+    """`life` is the node that runs on it, if one does; `ends` tells why its lives ended, the last one last."""
+
+    def __init__(self, cluster: "SimulatedCluster", node_id: int, address: str) -> None:
+        simulation = cluster.simulation
+        self.node_id = node_id
+        self.chance = simulation.chance(f"machine {node_id}")
+        self.host = simulation.fabric.add_host(address)
+        self.clock = HostClock(
+            simulation.clock,
+            ahead_ms=self.chance.randrange(-_LARGEST_SKEW_MS, _LARGEST_SKEW_MS),
+            rate=1.0 + self.chance.uniform(-_LARGEST_DRIFT, _LARGEST_DRIFT),
+        )
+        self.disk = MemoryDisk(Random(self.chance.getrandbits(64)))
+        self.disk.syncs_lose_pages = True
+        self.disk.clock = self.clock
+        self.life: SimulatedNode | None = None
+        self.is_serving = False
+        self.slowness = 1.0
+        self.ends: list[str] = []
+        self.may_fail = False
+        """Whether something was wrong with the disk in this life of the node, so that it may give up."""
+        self._has_faulty_disk = False
+        self.on_failed: Callable[[str, bool], None] = lambda why, was_expected: None
+        """Told why the node cannot go on or cannot start, and whether that was to be expected; it is gone then."""
+        self._cluster = cluster
+
+    @property
+    def node(self) -> Node | None:
+        """The node, if it runs: from the beginning of its start on."""
+        if self.life is None:
+            return None
+        assert isinstance(self.life.node, Node)
+        return self.life.node
+
+    @property
+    def metadata(self) -> MetadataLog[Controller] | None:
+        """The node's metadata, once it is loaded."""
+        return None if self.node is None else self.node._metadata
+
+    def format(self, cluster_id: str) -> None:
+        config = self._config({})
+        surroundings = Surroundings(
+            self.disk,
+            self.clock,
+            java_date(self.clock.now_ms()),
+            lambda: random_uuid(self.chance.randbytes),
+            lambda: self.chance.randbytes(_SALT_BYTES),
+        )
+        plan = FormatPlan(cluster_id, self.node_id, config.log_dirs, config.metadata_log_dir)
+        format_storage(plan, surroundings, lambda line: None)
+
+    def start(self, other_settings: Mapping[str, str] | None = None) -> None:
+        """The node begins to start, with some settings other than last time if they are given."""
+        assert self.life is None, f"node {self.node_id} runs"
+        config = self._config(other_settings or {})
+        self.host.power_on()
+        self.life = SimulatedNode(
+            self._cluster.simulation,
+            lambda world: self._make_node(world, config),
+            self.disk,
+            Random(self.chance.getrandbits(64)),
+            self.host,
+            self.clock,
+            self._on_outcome,
+        )
+        self.life.workers.slowness = self.slowness
+        self.life.begin()
+
+    def kill(self, why: str = "killed") -> None:
+        """The process dies. What it wrote is in the system's memory, and the next life finds it."""
+        if self.life is not None:
+            self.disk = self.life.kill()
+            self._ended(why)
+
+    def cut_power(self) -> None:
+        """The machine goes down: nobody is told, and what was not synced is lost, torn or there."""
+        self.host.power_off()
+        if self.life is not None:
+            self.disk = self.life.cut_power()
+            self._ended("lost its power")
+        else:
+            self.disk = self.disk.survivor(self.chance)
+            self._take_over_disk()
+
+    def stop(self) -> None:
+        """The node begins to stop, in good order. It is gone when that is done."""
+        if self.life is not None and self.is_serving:
+            self.is_serving = False
+            self.life.begin_stop()
+
+    def spoil_disk(self) -> None:
+        """Something is going to be wrong with the disk until `mend_disk`."""
+        self.may_fail = self._has_faulty_disk = True
+
+    def mend_disk(self) -> None:
+        self.disk.repair()
+        self._has_faulty_disk = False
+
+    def set_slowness(self, slowness: float) -> None:
+        """Disk jobs take so many times as long."""
+        self.slowness = slowness
+        if self.life is not None:
+            self.life.workers.slowness = slowness
+
+    def _config(self, other_settings: Mapping[str, str]) -> NodeConfig:
+        return read_config({**self._cluster.settings.properties(self.node_id), **other_settings})
+
+    def _make_node(self, world: World, config: NodeConfig) -> Node:
+        return Node(world, config, may_format=False, failed=lambda: self._on_failed("cannot go on"))
+
+    def _on_outcome(self, problem: Exception | None) -> None:
+        if problem is not None:
+            self._on_failed(f"{type(problem).__name__}: {problem}")
+        elif self.life is not None and not self.life.is_stopping:
+            self.is_serving = True
+        else:
+            self._later(lambda: self.kill("stopped"))
+
+    def _on_failed(self, why: str) -> None:
+        def end() -> None:
+            was_expected = self.may_fail
+            self.kill(why)
+            self.on_failed(why, was_expected)
+
+        self._later(end)
+
+    def _later(self, callback: Callable[[], None]) -> None:
+        """Not in the middle of the node's own call."""
+        life, agenda = self.life, self._cluster.simulation.agenda
+        agenda.call_at(agenda.clock.elapsed_us(), lambda: callback() if self.life is life else None)
+
+    def _ended(self, why: str) -> None:
+        self.life = None
+        self.is_serving = False
+        self.may_fail = self._has_faulty_disk
+        self.ends.append(why)
+        self._take_over_disk()
+
+    def _take_over_disk(self) -> None:
+        self.disk.clock = self.clock
+        self.disk.syncs_lose_pages = True

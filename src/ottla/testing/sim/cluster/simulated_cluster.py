@@ -1,0 +1,68 @@
+"""A cluster of real nodes in one thread, from a seed.
+
+    cluster = SimulatedCluster(seed=7, settings=ClusterSettings(nodes=3))
+    cluster.start()
+    client = cluster.client("writer")            # a machine of its own; `client.world` is for our clients' cores
+    cluster.machines[1].kill()
+    cluster.simulation.run_for(5_000)
+    cluster.machines[1].start()
+
+Clients reach it by `cluster.bootstrap`.
+"""
+
+from ottla.base.ids import random_uuid, uuid_text
+from ottla.client.admin.asking import Asking
+from ottla.client.admin.topics import NewTopic, create_topics
+from ottla.client.cluster.cluster import Cluster
+from ottla.client.promise import spawn
+from ottla.client.settings import read_settings
+from ottla.config.scopes import Scope
+from ottla.testing.sim.cluster.cluster_settings import BROKER_PORT, ClusterSettings, address_of
+from ottla.testing.sim.cluster.machine import Machine
+from ottla.testing.sim.network.links import Weather
+from ottla.testing.sim.simulated_dialer import ClientInSimulation
+from ottla.testing.sim.simulation import Simulation
+
+_START_MS = 60_000
+_CREATE_MS = 120_000
+
+
+class SimulatedCluster:
+    """`machines` are by node id. They are formatted, and nothing runs on them until `start`."""
+
+    def __init__(self, seed: int = 0, settings: ClusterSettings | None = None, weather: Weather | None = None) -> None:
+        self.settings = settings or ClusterSettings()
+        self.simulation = Simulation(seed, weather=weather)
+        self.machines = {
+            node_id: Machine(self, node_id, address_of(node_id)) for node_id in range(1, self.settings.nodes + 1)
+        }
+        self.clients: list[ClientInSimulation] = []
+        self.bootstrap = ",".join(f"{machine.host.address}:{BROKER_PORT}" for machine in self.machines.values())
+        cluster_id = uuid_text(random_uuid(self.simulation.chance("cluster id").randbytes))
+        for machine in self.machines.values():
+            machine.format(cluster_id)
+
+    def start(self) -> None:
+        """Returns when every node serves."""
+        for machine in self.machines.values():
+            machine.start()
+        self.simulation.run_until(lambda: all(one.is_serving for one in self.machines.values()), _START_MS)
+
+    def client(self, name: str) -> ClientInSimulation:
+        """A machine for a client. Its chance follows from its name."""
+        client = ClientInSimulation(
+            self.simulation, f"10.1.0.{len(self.clients) + 1}", self.simulation.chance(f"client {name}")
+        )
+        self.clients.append(client)
+        return client
+
+    def create_topics(self, *topics: NewTopic) -> None:
+        """Returns when they are created."""
+        client = self.client("admin")
+        settings = read_settings(Scope.ADMIN, {"bootstrap.servers": self.bootstrap}, {})
+        cluster = Cluster(client.world, settings)
+        created = spawn(create_topics(Asking(cluster), topics, timeout_ms=_CREATE_MS))
+        self.simulation.run_until(lambda: created.is_done, _CREATE_MS + 1_000)
+        created.value().raise_first()
+        cluster.close()
+        client.kill()

@@ -1,0 +1,9 @@
+"""What goes wrong in a simulated cluster, drawn from the seed before it happens.
+
+    fault            one of them, as data
+    fault_kinds      what each kind does, and what ends it
+    drawn_faults     which faults a seed has, and when
+    nemesis          has them happen, and starts nodes again
+
+Import from the modules.
+"""

@@ -1,0 +1,27 @@
+"""Which faults a seed has, and when."""
+
+from random import Random
+
+from ottla.testing.sim.faults.fault import Fault
+from ottla.testing.sim.faults.fault_kinds import KINDS
+
+_LARGEST_AMOUNT = 600_000
+
+
+def draw_faults(chance: Random, nodes: int, duration_ms: int) -> tuple[Fault, ...]:
+    """Some seconds apart; a seed may be calm or stormy, and has kinds that it prefers."""
+    between_ms = chance.choice((1_500, 4_000, 10_000))
+    names = sorted(KINDS)
+    weights = [KINDS[name].weight * chance.choice((0, 1, 1, 3)) for name in names]
+    if not any(weights):
+        return ()
+    faults: list[Fault] = []
+    at_ms = chance.randrange(between_ms)
+    while at_ms < duration_ms:
+        (kind,) = chance.choices(names, weights)
+        node_id = chance.randrange(nodes) + 1
+        for_ms = chance.randrange(KINDS[kind].longest_ms) + 1
+        amount = chance.randrange(-_LARGEST_AMOUNT, _LARGEST_AMOUNT)
+        faults.append(Fault(len(faults), at_ms, kind, node_id, for_ms, amount))
+        at_ms += 1 + int(chance.expovariate(1.0) * between_ms)
+    return tuple(faults)

@@ -1,0 +1,98 @@
+"""Has the faults of a plan happen, ends them, and starts nodes again that could not go on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from ottla.testing.sim.cluster.cluster_health import is_whole
+from ottla.testing.sim.cluster.machine import Machine
+from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
+from ottla.testing.sim.faults.fault import Fault
+from ottla.testing.sim.faults.fault_kinds import KINDS
+from ottla.testing.sim.network.fabric import Host
+from ottla.testing.sim.workloads.actor import Actor
+from ottla.testing.sim.workloads.history import History
+
+_RESTARTED_AFTER_MS = 1_000
+
+
+class Nemesis:
+    """`log` tells what happened when."""
+
+    def __init__(self, cluster: SimulatedCluster, history: History, actors: Sequence[Actor]) -> None:
+        self.fabric = cluster.simulation.fabric
+        self.actors = actors
+        self.log: list[str] = []
+        self.machines = list(cluster.machines.values())
+        self._cluster = cluster
+        self._history = history
+        self._ends: list[Callable[[], None]] = []
+        self._is_over = False
+        for machine in self.machines:
+            machine.on_failed = lambda why, was_expected, machine=machine: self._on_failed(machine, why, was_expected)  # type: ignore[misc]
+
+    def plan(self, faults: Sequence[Fault]) -> None:
+        for fault in faults:
+            self.later(fault.at_ms, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
+
+    def end_all(self) -> None:
+        """Everything is mended, and every node is started that is not up."""
+        self._is_over = True
+        ends, self._ends = self._ends, []
+        for end in ends:
+            end()
+        for machine in self.machines:
+            self.start(machine)
+
+    def _begin(self, fault: Fault) -> None:
+        if self._is_over:
+            return
+        self.note(f"{fault.kind} of node {fault.node_id} for {fault.for_ms} ms (#{fault.number})")
+        end = KINDS[fault.kind].begin(self, fault, self._cluster.machines[fault.node_id])
+        if end is not None:
+            self._ends.append(end)
+            self.later(fault.for_ms, lambda: self._end(fault, end))
+
+    def _end(self, fault: Fault, end: Callable[[], None]) -> None:
+        if end in self._ends:
+            self._ends.remove(end)
+            self.note(f"end of {fault.kind} of node {fault.node_id} (#{fault.number})")
+            end()
+
+    def _on_failed(self, machine: Machine, why: str, was_expected: bool) -> None:
+        self.note(f"node {machine.node_id} gave up: {why}")
+        if not was_expected:
+            self._history.violated("a node gives up only when its disk fails", f"node {machine.node_id}: {why}")
+            return
+        machine.mend_disk()
+        self.later(_RESTARTED_AFTER_MS, lambda: self.start(machine))
+
+    # For kinds of faults
+
+    def start(self, machine: Machine, other_settings: Mapping[str, str] | None = None) -> None:
+        """Starts a node that does not run. One that is on its way down is killed first."""
+        if machine.life is not None and machine.life.is_stopping:
+            machine.kill()
+        if machine.life is None:
+            self.note(f"node {machine.node_id} starts")
+            machine.start(other_settings)
+
+    def may_cut_power(self, machine: Machine) -> bool:
+        """Whether what was acknowledged is safe without this machine's memory: it is on disks, or on other nodes."""
+        settings = self._cluster.settings
+        return settings.flushes or (settings.replication_factor >= 3 and is_whole(self._cluster))
+
+    def other_nodes(self, machine: Machine) -> list[Host]:
+        return [one.host for one in self.machines if one is not machine]
+
+    def client_hosts(self) -> list[Host]:
+        return [client.host for client in self._cluster.clients if not client.process.is_over]
+
+    def chance_of(self, fault: Fault) -> Random:
+        return self._cluster.simulation.chance(f"fault {fault.number}")
+
+    def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        agenda = self._cluster.simulation.agenda
+        agenda.call_at(agenda.clock.elapsed_us() + delay_ms * 1000, callback)
+
+    def note(self, what: str) -> None:
+        self.log.append(f"{self._cluster.simulation.clock.elapsed_us() / 1_000_000:9.3f} s  {what}")

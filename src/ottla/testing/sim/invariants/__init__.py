@@ -1,0 +1,13 @@
+"""What must hold in a simulated cluster, a module each. Some listen to what clients see, some look at the nodes.
+
+    invariant                 the shape of one
+    offsets_have_one_value    whoever sees an offset of a partition sees the same record there
+    acknowledged_is_there     no acknowledged record is lost, and none is invented
+    once_and_in_order         an idempotent producer's records are there once, in the order in which they were sent
+    transactions_are_atomic   all of a transaction is seen, or nothing
+    groups_go_on              a member goes on where the group had committed; a partition has one owner in a generation
+    images_are_equal          nodes have the same metadata at the same offset; so has one that loads a snapshot
+    changes_last              a change of the cluster that was confirmed is there in the end
+
+Import from the modules.
+"""

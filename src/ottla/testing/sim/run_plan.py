@@ -1,0 +1,63 @@
+"""What a run is made of, all drawn from its seed: settings, faults, and the programs that use the cluster.
+
+A plan is data. To repeat a run with less in it, leave faults or actors out: the others stay the same.
+"""
+
+from collections.abc import Collection
+from random import Random
+from typing import Final, NamedTuple
+
+from ottla.testing.sim.cluster.cluster_settings import ClusterSettings, drawn_settings
+from ottla.testing.sim.faults.drawn_faults import draw_faults
+from ottla.testing.sim.faults.fault import Fault
+from ottla.testing.sim.network.links import Weather
+
+ACTORS: Final = (
+    "writer-1",
+    "writer-2",
+    "transactions-1",
+    "transactions-2",
+    "reader-1",
+    "reader-2",
+    "reader-3",
+    "topics-1",
+)
+
+
+class RunPlan(NamedTuple):
+    seed: int
+    settings: ClusterSettings
+    weather: Weather
+    duration_ms: int
+    """Of the time in which faults happen."""
+    faults: tuple[Fault, ...]
+    actors: tuple[str, ...] = ACTORS
+
+    def only(self, faults: Collection[int] | None = None, actors: Collection[str] | None = None) -> "RunPlan":
+        """The same with these faults and actors alone."""
+        return self._replace(
+            faults=self.faults if faults is None else tuple(one for one in self.faults if one.number in faults),
+            actors=self.actors if actors is None else tuple(one for one in self.actors if one in actors),
+        )
+
+    def command(self) -> str:
+        """What repeats this run."""
+        words = ["ottla sim", f"--seed {self.seed}", f"--nodes {self.settings.nodes}"]
+        words.append(f"--minutes {self.duration_ms / 60_000:g}")
+        whole = draw_plan(self.seed, self.settings.nodes, self.duration_ms)
+        if self.faults != whole.faults:
+            words.append(f"--faults {','.join(str(fault.number) for fault in self.faults) or 'none'}")
+        if self.actors != whole.actors:
+            words.append(f"--actors {','.join(self.actors) or 'none'}")
+        return " ".join(words)
+
+
+def draw_plan(seed: int, nodes: int, duration_ms: int) -> RunPlan:
+    chance = Random(f"{seed} plan")
+    settings = drawn_settings(chance, nodes)
+    weather = Weather(
+        spread_us=chance.choice((200, 2_000, 30_000)),
+        loss=chance.choice((0.0, 0.0, 0.01)),
+        bytes_per_us=chance.choice((10, 100)),
+    )
+    return RunPlan(seed, settings, weather, duration_ms, draw_faults(chance, nodes, duration_ms))

@@ -1,0 +1,12 @@
+"""What clients do in a simulated cluster, each an actor with real clients of ours, and what they have seen.
+
+    history                what was sent, acknowledged, read and committed
+    actor                  a program that has lives, as a node has
+    idempotent_writer      records to any partition
+    transactional_writer   transactions over several partitions, some of them aborted
+    group_reader           a consumer of a group, of either protocol
+    topic_changer          topics that come, grow and go
+    final_reader           reads everything when all is over
+
+Import from the modules.
+"""

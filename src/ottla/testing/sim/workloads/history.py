@@ -1,0 +1,118 @@
+"""What the clients of a simulation have done and seen. Invariants listen to it, and look at it at the end."""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ottla.base.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from ottla.testing.sim.invariants.invariant import Invariant
+
+
+class Fate(Enum):
+    """What is known of a record."""
+
+    OPEN = "sent, and nothing is known of it"
+    ACKNOWLEDGED = "acknowledged"
+    FAILED = "given up; it may be in the log or not"
+
+
+class Ending(Enum):
+    """What is known of a transaction."""
+
+    OPEN = "begun; nobody has asked to commit it"
+    COMMITTING = "asked to commit, and nothing is known of that"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class Transaction:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ending = Ending.OPEN
+        self.records: list[SentRecord] = []
+
+
+class SentRecord:
+    """`writer` is one life of a writer, `number` counts what that life has sent."""
+
+    __slots__ = ("fate", "number", "offset", "partition", "transaction", "value", "writer")
+
+    def __init__(
+        self, writer: str, number: int, partition: TopicPartition, value: bytes, transaction: Transaction | None
+    ) -> None:
+        self.writer = writer
+        self.number = number
+        self.partition = partition
+        self.value = value
+        self.transaction = transaction
+        self.fate = Fate.OPEN
+        self.offset = -1
+
+    def __repr__(self) -> str:
+        return f"{self.value.decode()} of {self.partition} ({self.fate.value})"
+
+    @property
+    def must_be_there(self) -> bool:
+        """Whether a consumer of committed records has to find it."""
+        if self.transaction is None:
+            return self.fate is Fate.ACKNOWLEDGED
+        return self.transaction.ending is Ending.COMMITTED
+
+    @property
+    def must_be_hidden(self) -> bool:
+        """Whether no consumer of committed records may find it."""
+        return self.transaction is not None and self.transaction.ending in (Ending.OPEN, Ending.ABORTED)
+
+
+class History:
+    """`violations` is what invariants have found: a run is over when there is one."""
+
+    def __init__(self) -> None:
+        self.sent: dict[bytes, SentRecord] = {}
+        self.transactions: list[Transaction] = []
+        self.invariants: list[Invariant] = []
+        self.violations: list[str] = []
+        self.acknowledged = 0
+        self.read = 0
+
+    def violated(self, invariant: str, what: str) -> None:
+        self.violations.append(f"{invariant}: {what}")
+
+    # For writers
+
+    def begin_transaction(self, name: str) -> Transaction:
+        transaction = Transaction(name)
+        self.transactions.append(transaction)
+        return transaction
+
+    def send(
+        self, writer: str, number: int, partition: TopicPartition, transaction: Transaction | None = None
+    ) -> SentRecord:
+        value = f"{writer} #{number}".encode()
+        record = self.sent[value] = SentRecord(writer, number, partition, value, transaction)
+        if transaction is not None:
+            transaction.records.append(record)
+        return record
+
+    def acknowledge(self, record: SentRecord, offset: int) -> None:
+        self.acknowledged += 1
+        record.fate, record.offset = Fate.ACKNOWLEDGED, offset
+        for invariant in self.invariants:
+            invariant.on_acknowledged(record)
+
+    # For readers
+
+    def note_read(self, group: str, reader: str, partition: TopicPartition, offset: int, value: bytes) -> None:
+        self.read += 1
+        for invariant in self.invariants:
+            invariant.on_read(group, reader, partition, offset, value)
+
+    def note_assigned(self, group: str, reader: str, generation: int, partitions: Sequence[TopicPartition]) -> None:
+        for invariant in self.invariants:
+            invariant.on_assigned(group, reader, generation, partitions)
+
+    def note_committed(self, group: str, partition: TopicPartition, offset: int) -> None:
+        for invariant in self.invariants:
+            invariant.on_committed(group, partition, offset)

@@ -1,0 +1,15 @@
+"""Runs that have failed once, each with why. They must never fail again."""
+
+from typing import NamedTuple
+
+
+class FailedOnce(NamedTuple):
+    seed: int
+    nodes: int
+    minutes: float
+    why: str
+
+
+FAILED_ONCE = [
+    FailedOnce(0, 1, 1, "a producer's timer for batches that are due fired for ever, as rounding said that none was"),
+]
