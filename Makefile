@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test sim check fmt bench bench-broker bench-clients bench-coordinators interop docs fuzz generate clean
+.PHONY: help setup demo test sim check fmt bench bench-broker bench-clients bench-coordinators bench-spark interop docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -76,6 +76,10 @@ bench-clients: $(VENV)/.bench ## our clients beside confluent-kafka, aiokafka an
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-clients needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/clients
 	@$(BIN)/python bench/tools.py
+
+bench-spark: $(VENV)/.test ## the Spark source beside Spark's own Kafka connector (the same needs; ten minutes)
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-spark needs java and mvn on PATH"; exit 1; }
+	@$(BIN)/python bench/spark
 
 fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the fuzz and crash tests
 	$(say) "pytest -m long"

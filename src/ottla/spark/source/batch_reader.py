@@ -22,7 +22,7 @@ class BatchReader(DataSourceReader):
         self._options = options
         self._reading = reading
         self._filters = PushedFilters()
-        vars(self)["pushFilters"] = self._filters  # see there why it is no method
+        self.__dict__["pushFilters"] = self._filters  # see there why it is no method
 
     def partitions(self) -> list[InputPartition]:
         options, filters = self._options, self._filters

@@ -1,0 +1,143 @@
+"""One Spark session that does what it is told, one JSON line after the other; answers are JSON lines too.
+
+It runs with our connector in our environment, and with Spark's own in another, so it imports PySpark alone.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "1g",
+}
+
+
+class Jobs:
+    def __init__(self, source: str, settings: dict[str, str]) -> None:
+        self._source = source
+        builder = SparkSession.builder.appName(f"bench of {source}").master("local[2]")
+        for name, value in {**SETTINGS, **settings}.items():
+            builder = builder.config(name, value)
+        self._spark = builder.getOrCreate()
+        self._spark.sparkContext.setLogLevel("ERROR")
+
+    def scan(self, servers: str, topic: str, **options: str) -> dict[str, float]:
+        """Every row of a topic, to a sink that takes them all and keeps none."""
+        frame = self._reader(self._spark.read, servers, topic).options(**options).load()
+        began_s, cpu_s = perf_counter(), _cpu_seconds()
+        frame.write.format("noop").mode("overwrite").save()
+        return {"seconds": perf_counter() - began_s, "cpu_s": _cpu_seconds() - cpu_s}
+
+    def stream(self, servers: str, topic: str, rows_per_batch: int) -> dict[str, float]:
+        """The same in micro-batches of so many rows, to the end of the topic."""
+        reader = self._reader(self._spark.readStream, servers, topic).option("maxOffsetsPerTrigger", rows_per_batch)
+        with _Checkpoint() as checkpoint:
+            began_s, cpu_s = perf_counter(), _cpu_seconds()
+            query = (
+                reader.load()
+                .writeStream.format("noop")
+                .option("checkpointLocation", checkpoint)
+                .trigger(availableNow=True)
+                .start()
+            )
+            query.awaitTermination()
+            seconds, cpu_s = perf_counter() - began_s, _cpu_seconds() - cpu_s
+            progress = [one for one in query.recentProgress if one["numInputRows"]]
+        steady = progress[1:] or progress
+        return {
+            "seconds": seconds,
+            "cpu_s": cpu_s,
+            "rows": sum(one["numInputRows"] for one in progress),
+            "rows_per_s": sum(one["numInputRows"] for one in steady)
+            / sum(one["durationMs"]["triggerExecution"] / 1000 for one in steady),
+        }
+
+    def small_batches(self, servers: str, topic: str, count: int) -> dict[str, Any]:
+        """Micro-batches of one row for each partition, to see what a micro-batch costs; and what an idle query does."""
+        reader = self._reader(self._spark.readStream, servers, topic).option("maxOffsetsPerTrigger", 1)
+        with _Checkpoint() as checkpoint:
+            query = reader.load().writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+            seen: dict[int, float] = {}
+            while len(seen) < count:
+                sleep(0.05)
+                for one in query.recentProgress:
+                    if one["numInputRows"]:
+                        seen[one["batchId"]] = one["durationMs"]["triggerExecution"] / 1000
+            query.stop()
+        times = sorted(list(seen.values())[2:])
+        return {"seconds": times[len(times) // 2]}
+
+    def idle(self, servers: str, topic: str, seconds: float) -> dict[str, Any]:
+        """How long a micro-batch takes that finds nothing, and how busy an idle query keeps this machine."""
+        reader = self._reader(self._spark.readStream, servers, topic).option("startingOffsets", "latest")
+        with _Checkpoint() as checkpoint:
+            query = reader.load().writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+            query.processAllAvailable()
+            sleep(2)
+            before_s = _cpu_seconds()
+            sleep(seconds)
+            busy = (_cpu_seconds() - before_s) / seconds
+            began_s = perf_counter()
+            query.stop()
+            stopped_s = perf_counter() - began_s
+        return {"cores": busy, "stop_s": stopped_s}
+
+    def _reader(self, reader: Any, servers: str, topic: str) -> Any:
+        return (
+            reader.format(self._source)
+            .option("kafka.bootstrap.servers", servers)
+            .option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+        )
+
+
+class _Checkpoint:
+    def __enter__(self) -> str:
+        self._path = tempfile.mkdtemp()
+        return self._path
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)
+
+
+def _cpu_seconds() -> float:
+    """Of this process and all below it, so far."""
+    import os
+
+    parents: dict[int, int] = {}
+    times: dict[int, float] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+            times[int(entry.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    ours = {os.getpid()}
+    while added := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= added
+    return sum(times.get(pid, 0.0) for pid in ours)
+
+
+def main() -> None:
+    source, settings = sys.argv[1], json.loads(sys.argv[2])
+    jobs = Jobs(source, settings)
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        job = json.loads(line)
+        print(json.dumps(getattr(jobs, job.pop("do"))(**job)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

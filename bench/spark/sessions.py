@@ -1,0 +1,64 @@
+"""The sessions that are measured: ours, and one with Spark's own Kafka connector. Each is a process that does jobs."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[1] / "tests" / "interop")]
+
+import sparks_own  # noqa: E402
+
+
+class Session:
+    def __init__(self, name: str, command: list[str], environment: dict[str, str]) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            text=True,
+        )
+        assert self._answer() == {"ready": True}
+
+    def do(self, job: str, **arguments: object) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"do": job, **arguments}) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, f"the session of {self.name} has ended"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def ours() -> Session:
+    from ottla.spark.java import java_home
+    from ottla.spark.session import SETTINGS
+
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(java_home(os.environ)),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    return Session("ottla", [sys.executable, str(HERE / "jobs.py"), "ottla", json.dumps(SETTINGS)], environment)
+
+
+def sparks() -> Session:
+    settings = {"spark.jars": sparks_own.jars()}
+    command = [str(sparks_own.python()), str(HERE / "jobs.py"), "kafka", json.dumps(settings)]
+    return Session("Spark's own", command, sparks_own.environment())
