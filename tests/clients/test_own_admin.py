@@ -254,7 +254,7 @@ def test_the_cluster_its_quorum_and_its_features_are_described(admin: Admin) -> 
 
 
 def test_a_broker_that_is_not_there_is_told_by_its_id(admin: Admin) -> None:
-    results = admin.describe_log_dirs([1, 9], timeout_ms=300)
+    results = admin.describe_log_dirs([1, 9], timeout=0.3)
     assert results[1]
     with pytest.raises(Disconnected, match="no node 9"):
         results[9]
@@ -409,7 +409,7 @@ def test_a_call_waits_for_a_broker_that_comes_back_and_leaves_no_thread_behind()
             made(admin, "stays")
             node.kill()
             with pytest.raises(KafkaError) as told:
-                admin.list_topics(timeout_ms=300)
+                admin.list_topics(timeout=0.3)
             assert told.value.retriable
             with ThreadPoolExecutor(3) as threads:
                 waiting = [threads.submit(admin.describe_topics, ["stays"]) for _ in range(3)]

@@ -45,7 +45,7 @@ def test_a_leader_that_moves_is_found_again(broker: Broker, admin: Admin) -> Non
     broker.fail_next("ListOffsets", "NOT_LEADER_OR_FOLLOWER", times=3)
     assert {one.offset for one in admin.list_offsets(partitions).values()} == {0}
     broker.fail_next("ListOffsets", "NOT_LEADER_OR_FOLLOWER", times=None)
-    stuck = admin.list_offsets(partitions, timeout_ms=600)
+    stuck = admin.list_offsets(partitions, timeout=0.6)
     assert {type(error) for error in stuck.errors.values()} == {NotLeaderOrFollower}
 
 
@@ -65,7 +65,7 @@ def test_a_broker_that_is_slow_costs_a_call_its_own_time_and_no_more(broker: Bro
     topic = ConfigResource.topic("slow")
     admin.create_topics(["slow"]).raise_first()
     broker.delay("DescribeConfigs", 30_000, times=1)
-    assert type(admin.describe_configs([topic], timeout_ms=300).errors[topic]) is RequestTimedOut
+    assert type(admin.describe_configs([topic], timeout=0.3).errors[topic]) is RequestTimedOut
     broker.heal()
     assert admin.describe_configs([topic])[topic]
 

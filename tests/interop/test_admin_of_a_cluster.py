@@ -112,5 +112,5 @@ def test_a_broker_that_dies_is_worked_around(brokers: list[ApacheKafka], admin: 
     assert [one.offset for one in latest.values()] == [5] * 6
     assert 3 not in leaders(admin)
     with pytest.raises(KafkaError) as told:
-        admin.describe_log_dirs([3], timeout_ms=1000)[3]
+        admin.describe_log_dirs([3], timeout=1.0)[3]
     assert told.value.retriable

@@ -58,14 +58,14 @@ def _validate_regex(text: str) -> int:
 def _list(admin: Admin, given: Given) -> None:
     from ottla.client.admin.groups.listing import GroupState, GroupType
 
-    timeout_ms = given.integer("timeout")
+    timeout_s = given.integer("timeout") / 1000
     if "state" not in given and "type" not in given and "json" not in given:
-        for group in admin.list_consumer_groups(timeout_ms=timeout_ms):
+        for group in admin.list_consumer_groups(timeout=timeout_s):
             print(group.group_id)
         return
     states = [GroupState(name) for name in _chosen("state", given.get("state"), _STATES)]
     types = [GroupType(name) for name in _chosen("types", given.get("type"), _TYPES)]
-    listed = admin.list_consumer_groups(states=states, types=types, timeout_ms=timeout_ms)
+    listed = admin.list_consumer_groups(states=states, types=types, timeout=timeout_s)
     rows = [ListRow(group.group_id, group.type.value, group.state.value) for group in listed]
     if "json" in given:
         print_json([row._asdict() for row in rows])
@@ -90,12 +90,12 @@ def _chosen(what: str, text: str | None, valid: tuple[str, ...]) -> Iterator[str
 
 def _groups(admin: Admin, given: Given) -> list[str]:
     if "all-groups" in given:
-        return [group.group_id for group in admin.list_consumer_groups(timeout_ms=given.integer("timeout"))]
+        return [group.group_id for group in admin.list_consumer_groups(timeout=given.integer("timeout") / 1000)]
     return list(dict.fromkeys(given.all("group")))
 
 
 def _describe(admin: Admin, given: Given) -> None:
-    describing = Describing(admin, given.integer("timeout"), verbose="verbose" in given)
+    describing = Describing(admin, given.integer("timeout") / 1000, verbose="verbose" in given)
     groups = _groups(admin, given)
     if "json" in given:
         ways = {"members": describing.members_json, "state": describing.states_json}
@@ -111,7 +111,7 @@ def _describe(admin: Admin, given: Given) -> None:
 
 def _delete(admin: Admin, given: Given) -> None:
     groups = _groups(admin, given)
-    results = admin.delete_groups(groups, timeout_ms=given.integer("timeout"))
+    results = admin.delete_groups(groups, timeout=given.integer("timeout") / 1000)
     deleted = ", ".join(f"'{group}'" for group in results.succeeded)
     if not results.errors:
         print(f"Deletion of requested consumer groups ({deleted}) was successful.")
@@ -124,9 +124,9 @@ def _delete(admin: Admin, given: Given) -> None:
 
 
 def _delete_offsets(admin: Admin, given: Given) -> None:
-    group, timeout_ms = given.text("group"), given.integer("timeout")
-    partitions, statuses = _named_partitions(admin, given.all("topic"), timeout_ms)
-    top, errors = _deleted(admin, group, partitions, timeout_ms)
+    group, timeout_s = given.text("group"), given.integer("timeout") / 1000
+    partitions, statuses = _named_partitions(admin, given.all("topic"), timeout_s)
+    top, errors = _deleted(admin, group, partitions, timeout_s)
     if top is None and not statuses:
         print(f"Request succeeded for deleting offsets from group {group}.")
     elif top is None or isinstance(top, _PartitionLevel):
@@ -145,13 +145,13 @@ class _PartitionLevel(NamedTuple):
 
 
 def _deleted(
-    admin: Admin, group: str, partitions: list[TopicPartition], timeout_ms: int
+    admin: Admin, group: str, partitions: list[TopicPartition], timeout_s: float
 ) -> tuple[str | _PartitionLevel | None, dict[TopicPartition, KafkaError]]:
     """What is wrong with all of it, and with each partition."""
     if not partitions:
         return None, {}
     try:
-        errors = admin.delete_consumer_group_offsets(group, partitions, timeout_ms=timeout_ms).errors
+        errors = admin.delete_consumer_group_offsets(group, partitions, timeout=timeout_s).errors
     except KafkaError as problem:
         return problem.message or str(problem), dict.fromkeys(partitions, problem)
     if not errors:
@@ -166,13 +166,13 @@ _OF_THE_GROUP = (24, 30, 68, 69)  # INVALID_GROUP_ID, GROUP_AUTHORIZATION_FAILED
 
 
 def _named_partitions(
-    admin: Admin, topics: list[str], timeout_ms: int
+    admin: Admin, topics: list[str], timeout_s: float
 ) -> tuple[list[TopicPartition], dict[tuple[str, int], str]]:
     """The partitions that were meant, and topics of which they cannot be told."""
     found = [partition for text in topics if ":" in text for partition in parse_partitions(text)]
     unknown: dict[tuple[str, int], str] = {}
     whole = [text for text in topics if ":" not in text]
-    described = admin.describe_topics(whole, timeout_ms=timeout_ms)
+    described = admin.describe_topics(whole, timeout=timeout_s)
     for topic, error in described.errors.items():
         unknown[topic, -1] = f"Error: {java_text(error)}"
     for topic, description in described.succeeded.items():
@@ -187,7 +187,7 @@ def _reset(admin: Admin, given: Given) -> None:
     rows = []
     for group in _groups(admin, given):
         try:
-            state = admin.describe_consumer_groups([group], timeout_ms=given.integer("timeout"))[group].state.value
+            state = admin.describe_consumer_groups([group], timeout=given.integer("timeout") / 1000)[group].state.value
         except GroupIdNotFound:
             state = "Dead"  # a group comes to be with its first offsets
         if state not in ("Empty", "Dead"):
@@ -198,7 +198,7 @@ def _reset(admin: Admin, given: Given) -> None:
             continue
         offsets = reset.offsets_of(group)
         if "execute" in given and offsets:
-            admin.alter_consumer_group_offsets(group, offsets, timeout_ms=given.integer("timeout")).raise_first()
+            admin.alter_consumer_group_offsets(group, offsets, timeout=given.integer("timeout") / 1000).raise_first()
         rows += [ResetRow(group, one.topic, one.partition, offset) for one, offset in offsets.items()]
     if "export" in given:
         print(reset_csv(rows, with_group=len(given.all("group")) != 1))

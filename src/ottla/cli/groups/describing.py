@@ -19,9 +19,9 @@ _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Recon
 
 
 class Describing:
-    def __init__(self, admin: Admin, timeout_ms: int, *, verbose: bool) -> None:
+    def __init__(self, admin: Admin, timeout_s: float, *, verbose: bool) -> None:
         self._admin = admin
-        self._timeout_ms = timeout_ms
+        self._timeout_s = timeout_s
         self._verbose = verbose
 
     def offsets(self, groups: Iterable[str]) -> None:
@@ -54,12 +54,12 @@ class Describing:
         return [_state_row(group)._asdict() for group in self._described(groups)]
 
     def _described(self, groups: Iterable[str]) -> list[ConsumerGroupDescription]:
-        described = self._admin.describe_consumer_groups(sorted(groups), timeout_ms=self._timeout_ms)
+        described = self._admin.describe_consumer_groups(sorted(groups), timeout=self._timeout_s)
         return [group for _, group in sorted(described.raise_first().items())]
 
     def _offset_rows(self, group: ConsumerGroupDescription) -> list[OffsetRow]:
         """First the members with most partitions, then partitions that nobody reads."""
-        found = self._admin.list_consumer_group_offsets(group.group_id, timeout_ms=self._timeout_ms)
+        found = self._admin.list_consumer_group_offsets(group.group_id, timeout=self._timeout_s)
         committed = {partition: place for partition, place in found[group.group_id].items() if place is not None}
         reading = sorted((one for one in group.members if one.assignment), key=lambda one: -len(one.assignment))
         assigned = {partition for member in reading for partition in member.assignment}
@@ -79,7 +79,7 @@ class Describing:
         wanted = dict.fromkeys(sorted(partitions), LATEST)
         if not wanted:
             return {}
-        listed = self._admin.list_offsets(wanted, timeout_ms=self._timeout_ms)
+        listed = self._admin.list_offsets(wanted, timeout=self._timeout_s)
         listed.errors  # noqa: B018 - they have been noticed: their rows have a dash
         return {partition: one.offset for partition, one in listed.succeeded.items() if one.offset is not None}
 

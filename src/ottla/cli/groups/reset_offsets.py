@@ -26,7 +26,7 @@ class Reset:
     def __init__(self, admin: Admin, given: Given) -> None:
         self._admin = admin
         self._given = given
-        self._timeout_ms = given.integer("timeout")
+        self._timeout_s = given.integer("timeout") / 1000
         self._plan = self._read_plan() if "from-file" in given else None
 
     def offsets_of(self, group: str) -> Offsets:
@@ -57,17 +57,17 @@ class Reset:
         return {**new, **self._found([partition for partition in partitions if partition not in new], LATEST)}
 
     def committed(self, group: str) -> Offsets:
-        found = self._admin.list_consumer_group_offsets(group, timeout_ms=self._timeout_ms)[group]
+        found = self._admin.list_consumer_group_offsets(group, timeout=self._timeout_s)[group]
         return {partition: place.offset for partition, place in found.items() if place is not None}
 
     def _partitions(self, group: str) -> list[TopicPartition]:
         if "all-topics" in self._given:
             return list(self.committed(group))
-        return partitions_of(self._admin, self._given.all("topic"), self._timeout_ms)
+        return partitions_of(self._admin, self._given.all("topic"), self._timeout_s)
 
     def _found(self, partitions: Iterable[TopicPartition], where: int) -> Offsets:
         wanted = dict.fromkeys(partitions, where)
-        found = self._admin.list_offsets(wanted, timeout_ms=self._timeout_ms).raise_first() if wanted else {}
+        found = self._admin.list_offsets(wanted, timeout=self._timeout_s).raise_first() if wanted else {}
         offsets: Offsets = {}
         for partition, listed in found.items():
             if listed.offset is None:
@@ -78,7 +78,7 @@ class Reset:
     def _by_time(self, partitions: list[TopicPartition], time_ms: int) -> Offsets:
         """Where no record is as new, the end."""
         wanted = dict.fromkeys(partitions, time_ms)
-        found = self._admin.list_offsets(wanted, timeout_ms=self._timeout_ms).raise_first()
+        found = self._admin.list_offsets(wanted, timeout=self._timeout_s).raise_first()
         offsets = {partition: listed.offset for partition, listed in found.items() if listed.offset is not None}
         without = [one for one in partitions if one not in offsets]
         for partition in without:
@@ -120,7 +120,7 @@ def parse_plan(text: str, groups: list[str]) -> dict[str, Offsets]:
     return plan
 
 
-def partitions_of(admin: Admin, topics: Iterable[str], timeout_ms: int) -> list[TopicPartition]:
+def partitions_of(admin: Admin, topics: Iterable[str], timeout_s: float) -> list[TopicPartition]:
     """`topic:0,1` as they are; of a topic without partitions, all that it has."""
     found: list[TopicPartition] = []
     whole = []
@@ -130,7 +130,7 @@ def partitions_of(admin: Admin, topics: Iterable[str], timeout_ms: int) -> list[
         else:
             whole.append(text)
     if whole:
-        described = admin.describe_topics(whole, timeout_ms=timeout_ms).raise_first()
+        described = admin.describe_topics(whole, timeout=timeout_s).raise_first()
         found += [TopicPartition(name, one.partition) for name, topic in described.items() for one in topic.partitions]
     return found
 

@@ -17,7 +17,7 @@ from ottla.cli.sessions import open_admin
 if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin
 
-TIMEOUT_MS: Final = 30_000
+TIMEOUT_S: Final = 30.0
 _SCOPES: Final = ("topic", "all-topic-partitions", "path-to-json-file")
 
 PROGRAM: Final = Program(
@@ -114,7 +114,7 @@ def _elect(admin: Admin, election: str, partitions: list[TopicPartition] | None)
     from ottla.client.admin.replicas import ElectionType
     from ottla.client.errors import ElectionNotNeeded
 
-    results = admin.elect_leaders(ElectionType[election], partitions, timeout_ms=TIMEOUT_MS)
+    results = admin.elect_leaders(ElectionType[election], partitions, timeout=TIMEOUT_S)
     errors = results.errors
     not_needed = [one for one, error in errors.items() if isinstance(error, ElectionNotNeeded)]
     failed = {one: error for one, error in errors.items() if not isinstance(error, ElectionNotNeeded)}

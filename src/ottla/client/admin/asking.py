@@ -62,16 +62,17 @@ class Asking:
         self.cluster = cluster
         self.via_controllers: Final = bool(cluster.settings.given.get("bootstrap.controllers"))
         self.metrics = AdminMetrics()
-        self._timeout_ms = cluster.settings.integer("default.api.timeout.ms")
+        self._timeout_s = cluster.settings.integer("default.api.timeout.ms") / 1000
         self._request_timeout_ms = cluster.settings.integer("request.timeout.ms")
         self._retries = cluster.settings.integer("retries")
         self._active_controller: int | None = None
 
     # --- time ---
 
-    def deadline(self, timeout_ms: float | None) -> Deadline:
+    def deadline(self, timeout: float | None) -> Deadline:
+        """`timeout` is in seconds, as all that callers of clients give."""
         now_s = self.cluster.world.now_s()
-        return Deadline(now_s, now_s + (self._timeout_ms if timeout_ms is None else timeout_ms) / 1000)
+        return Deadline(now_s, now_s + (self._timeout_s if timeout is None else timeout))
 
     def left_ms(self, deadline: Deadline) -> float:
         return max((deadline.at_s - self.cluster.world.now_s()) * 1000, 0)

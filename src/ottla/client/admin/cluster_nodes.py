@@ -26,10 +26,10 @@ async def describe_cluster(
     *,
     include_authorized_operations: bool = False,
     include_fenced_brokers: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> ClusterDescription:
     """Who is in the cluster. With `bootstrap.controllers`, the nodes are the controllers."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     request = messages.DescribeClusterRequest(
         include_cluster_authorized_operations=include_authorized_operations,
         endpoint_type=_CONTROLLERS if asking.via_controllers else _BROKERS,
@@ -64,9 +64,9 @@ def _description(
     )
 
 
-async def unregister_broker(asking: Asking, broker_id: int, *, timeout_ms: float | None = None) -> None:
+async def unregister_broker(asking: Asking, broker_id: int, *, timeout: float | None = None) -> None:
     """Forgets a broker that is not up and will not come back under its id."""
     request = messages.UnregisterBrokerRequest(broker_id=broker_id)
-    response = await asking.controller(request, asking.deadline(timeout_ms))
+    response = await asking.controller(request, asking.deadline(timeout))
     if response.error_code:
         raise error_for(response.error_code, response.error_message)

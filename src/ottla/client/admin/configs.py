@@ -121,13 +121,13 @@ async def describe_configs(
     *,
     include_synonyms: bool = False,
     include_documentation: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[ConfigResource, dict[str, ConfigEntry]]:
     """All settings of each resource by name; or those that a mapping names for it."""
     wanted: Mapping[ConfigResource, Iterable[str] | None]
     wanted = resources if isinstance(resources, Mapping) else dict.fromkeys(resources)
     keys = {resource: None if names is None else list(names) for resource, names in wanted.items()}
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[ConfigResource]) -> dict[ConfigResource, Outcome[dict[str, ConfigEntry]]]:
         request = messages.DescribeConfigsRequest(
@@ -154,11 +154,11 @@ async def incremental_alter_configs(
     changes: Mapping[ConfigResource, Iterable[AlterConfig] | Mapping[str, str | None]],
     *,
     validate_only: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[ConfigResource, None]:
     """Changes the settings that are named, and no others. In a mapping, None takes a setting back to its default."""
     wanted = {resource: _changes(given) for resource, given in changes.items()}
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[ConfigResource]) -> dict[ConfigResource, Outcome[None]]:
         request = messages.IncrementalAlterConfigsRequest
@@ -190,7 +190,7 @@ async def incremental_alter_configs(
 
 
 async def list_config_resources(
-    asking: Asking, types: Iterable[ResourceType] = (), *, timeout_ms: float | None = None
+    asking: Asking, types: Iterable[ResourceType] = (), *, timeout: float | None = None
 ) -> list[ConfigResource]:
     """The resources that may have settings of their own, of these types or all (KIP-1142).
 
@@ -200,16 +200,16 @@ async def list_config_resources(
     # What the oldest version lists; it has no place for types.
     listed = () if wanted == {ResourceType.CLIENT_METRICS} else sorted(wanted)
     request = messages.ListConfigResourcesRequest(resource_types=listed)
-    response = await asking.any(request, asking.deadline(timeout_ms))
+    response = await asking.any(request, asking.deadline(timeout))
     if response.error_code:
         raise error_for(response.error_code)
     found = (_resource(one) for one in response.config_resources if one.resource_type in set(ResourceType))
     return sorted(resource for resource in found if not wanted or resource.type in wanted)
 
 
-async def list_client_metrics_resources(asking: Asking, *, timeout_ms: float | None = None) -> list[str]:
+async def list_client_metrics_resources(asking: Asking, *, timeout: float | None = None) -> list[str]:
     """The names under which brokers ask clients for metrics (KIP-714)."""
-    found = await list_config_resources(asking, [ResourceType.CLIENT_METRICS], timeout_ms=timeout_ms)
+    found = await list_config_resources(asking, [ResourceType.CLIENT_METRICS], timeout=timeout)
     return [resource.name for resource in found]
 
 

@@ -42,9 +42,9 @@ class FeatureUpdate(NamedTuple):
     type: UpgradeType = UpgradeType.UPGRADE
 
 
-async def describe_features(asking: Asking, *, node_id: int | None = None, timeout_ms: float | None = None) -> Features:
+async def describe_features(asking: Asking, *, node_id: int | None = None, timeout: float | None = None) -> Features:
     """The features as one node knows them: the one that is named, or any."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     request = messages.ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
     if node_id is None:
         response = await asking.any(request, deadline)
@@ -64,10 +64,10 @@ async def update_features(
     updates: Mapping[str, FeatureUpdate],
     *,
     validate_only: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, None]:
     """Moves features to other levels: all of them, or none."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     def request(version: int) -> Message:
         made = messages.UpdateFeaturesRequest(

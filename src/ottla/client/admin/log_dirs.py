@@ -53,10 +53,10 @@ class ReplicaPlace(NamedTuple):
 
 
 async def describe_log_dirs(
-    asking: Asking, broker_ids: Iterable[int] | None = None, *, timeout_ms: float | None = None
+    asking: Asking, broker_ids: Iterable[int] | None = None, *, timeout: float | None = None
 ) -> Results[int, dict[str, LogDir]]:
     """The directories of each broker by path; of all brokers if none are named."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = list(await asking.brokers(deadline) if broker_ids is None else broker_ids)
 
     async def ask(node_id: int, _: list[int]) -> dict[int, Outcome[dict[str, LogDir]]]:
@@ -102,10 +102,10 @@ def _directory(told: Any) -> LogDir:
 
 
 async def describe_replica_log_dirs(
-    asking: Asking, replicas: Iterable[TopicPartitionReplica], *, timeout_ms: float | None = None
+    asking: Asking, replicas: Iterable[TopicPartitionReplica], *, timeout: float | None = None
 ) -> Results[TopicPartitionReplica, ReplicaPlace]:
     """Where each replica is on its broker."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(
         node_id: int, left: list[TopicPartitionReplica]
@@ -133,10 +133,10 @@ def _place(directories: Mapping[str, LogDir], partition: TopicPartition) -> Repl
 
 
 async def alter_replica_log_dirs(
-    asking: Asking, moves: Mapping[TopicPartitionReplica, str], *, timeout_ms: float | None = None
+    asking: Asking, moves: Mapping[TopicPartitionReplica, str], *, timeout: float | None = None
 ) -> Results[TopicPartitionReplica, None]:
     """Moves replicas to other directories of their brokers. The move itself goes on after the call."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = {TopicPartitionReplica(*replica): path for replica, path in moves.items()}
 
     async def ask(node_id: int, left: list[TopicPartitionReplica]) -> dict[TopicPartitionReplica, Outcome[None]]:

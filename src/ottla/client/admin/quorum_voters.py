@@ -38,13 +38,13 @@ class QuorumInfo(NamedTuple):
     """Where the voters listen; empty from a broker that does not tell."""
 
 
-async def describe_metadata_quorum(asking: Asking, *, timeout_ms: float | None = None) -> QuorumInfo:
+async def describe_metadata_quorum(asking: Asking, *, timeout: float | None = None) -> QuorumInfo:
     """The state of each replica of the metadata, as the quorum's leader sees it."""
     request = messages.DescribeQuorumRequest
     made = request(
         topics=[request.TopicData(topic_name=_METADATA_TOPIC, partitions=[request.PartitionData(partition_index=0)])]
     )
-    response = await asking.controller(made, asking.deadline(timeout_ms))
+    response = await asking.controller(made, asking.deadline(timeout))
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
     if not response.topics or not response.topics[0].partitions:
@@ -82,10 +82,10 @@ async def add_raft_voter(
     endpoints: Iterable[VoterEndpoint],
     *,
     cluster_id: str | None = None,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> None:
     """Makes an observer a voter. Its directory id is in its `meta.properties`."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     request = messages.AddRaftVoterRequest(
         cluster_id=cluster_id,
         timeout_ms=asking.server_timeout_ms(deadline),
@@ -101,12 +101,12 @@ async def add_raft_voter(
 
 
 async def remove_raft_voter(
-    asking: Asking, voter_id: int, directory_id: str, *, cluster_id: str | None = None, timeout_ms: float | None = None
+    asking: Asking, voter_id: int, directory_id: str, *, cluster_id: str | None = None, timeout: float | None = None
 ) -> None:
     """Makes a voter an observer."""
     request = messages.RemoveRaftVoterRequest(
         cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=parse_uuid(directory_id)
     )
-    response = await asking.controller(request, asking.deadline(timeout_ms))
+    response = await asking.controller(request, asking.deadline(timeout))
     if response.error_code:
         raise error_for(response.error_code, response.error_message)

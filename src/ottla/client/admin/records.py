@@ -56,10 +56,10 @@ async def list_offsets(
     partitions: Mapping[TopicPartition, OffsetSpec | int],
     *,
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[TopicPartition, ListedOffset]:
     """The offset of each place. With READ_COMMITTED, the latest is where the first open transaction begins."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = {TopicPartition(*partition): spec for partition, spec in partitions.items()}
     needed = max((_SINCE_VERSION.get(OffsetSpec(spec), 0) for spec in wanted.values() if spec < 0), default=0)
 
@@ -107,10 +107,10 @@ HIGH_WATERMARK = -1
 
 
 async def delete_records(
-    asking: Asking, before: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+    asking: Asking, before: Mapping[TopicPartition, int], *, timeout: float | None = None
 ) -> Results[TopicPartition, int]:
     """Deletes the records before an offset, or all with `HIGH_WATERMARK`. Tells the lowest offset that is left."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = {TopicPartition(*partition): offset for partition, offset in before.items()}
 
     async def ask(node_id: int, left: list[TopicPartition]) -> dict[TopicPartition, Outcome[int]]:

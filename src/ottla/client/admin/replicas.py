@@ -32,13 +32,13 @@ async def elect_leaders(
     election_type: ElectionType,
     partitions: Iterable[TopicPartition] | None = None,
     *,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[TopicPartition, None]:
     """Elects leaders of these partitions, or of all that need it; then the results are those that were elected.
 
     A partition that has the right leader fails with `ElectionNotNeeded`.
     """
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def elect(left: list[TopicPartition] | None) -> dict[TopicPartition, Outcome[None]]:
         request = messages.ElectLeadersRequest
@@ -71,13 +71,13 @@ async def alter_partition_reassignments(
     replicas: Mapping[TopicPartition, Sequence[int] | None],
     *,
     allow_replication_factor_change: bool = True,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[TopicPartition, None]:
     """Moves partitions to other brokers, the preferred leader first; None cancels a move that is under way.
 
     The move goes on after the call: `list_partition_reassignments` tells how far it is.
     """
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = {TopicPartition(*partition): brokers for partition, brokers in replicas.items()}
 
     def partition(one: TopicPartition) -> messages.AlterPartitionReassignmentsRequest.ReassignablePartition:
@@ -109,10 +109,10 @@ async def alter_partition_reassignments(
 
 
 async def list_partition_reassignments(
-    asking: Asking, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: float | None = None
+    asking: Asking, partitions: Iterable[TopicPartition] | None = None, *, timeout: float | None = None
 ) -> dict[TopicPartition, PartitionReassignment]:
     """The moves that are under way: of these partitions, or all. A partition that is not moving is left out."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     request = messages.ListPartitionReassignmentsRequest
     topics = None
     if partitions is not None:

@@ -89,11 +89,11 @@ async def create_topics(
     *,
     validate_only: bool = False,
     retry_on_quota: bool = True,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, CreatedTopic]:
     """Creates topics; a mere name gets the cluster's defaults. With `validate_only` nothing is created."""
     wanted = {one.name: one for one in (NewTopic(topic) if isinstance(topic, str) else topic for topic in topics)}
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(names: list[str]) -> dict[str, Outcome[CreatedTopic]]:
         def request(version: int) -> Message:
@@ -147,10 +147,10 @@ def _created(told: Any) -> Outcome[CreatedTopic]:
 
 
 async def delete_topics(
-    asking: Asking, names: Iterable[str], *, retry_on_quota: bool = True, timeout_ms: float | None = None
+    asking: Asking, names: Iterable[str], *, retry_on_quota: bool = True, timeout: float | None = None
 ) -> Results[str, None]:
     """Deletes topics by name."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(left: list[str]) -> dict[str, Outcome[None]]:
         def request(version: int) -> Message:
@@ -169,10 +169,10 @@ async def delete_topics(
 
 
 async def delete_topics_by_id(
-    asking: Asking, topic_ids: Iterable[str], *, retry_on_quota: bool = True, timeout_ms: float | None = None
+    asking: Asking, topic_ids: Iterable[str], *, retry_on_quota: bool = True, timeout: float | None = None
 ) -> Results[str, None]:
     """Deletes topics by id, and so never one that was made anew under the same name (KIP-516)."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(left: list[str]) -> dict[str, Outcome[None]]:
         states = [messages.DeleteTopicsRequest.DeleteTopicState(topic_id=parse_uuid(topic_id)) for topic_id in left]
@@ -185,10 +185,10 @@ async def delete_topics_by_id(
 
 
 async def list_topics(
-    asking: Asking, *, include_internal: bool = False, timeout_ms: float | None = None
+    asking: Asking, *, include_internal: bool = False, timeout: float | None = None
 ) -> list[TopicListing]:
     """All topics that this principal may see, by name."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     response = await asking.any(messages.MetadataRequest(topics=None, allow_auto_topic_creation=True), deadline)
     return sorted(
         TopicListing(topic.name, _known_id(topic.topic_id), topic.is_internal)
@@ -203,10 +203,10 @@ async def describe_topics(
     *,
     include_authorized_operations: bool = False,
     partitions_per_page: int = _PARTITIONS_PER_PAGE,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, TopicDescription]:
     """Topics with their partitions. From a broker that has DescribeTopicPartitions they come in pages (KIP-966)."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = list(dict.fromkeys(names))
 
     async def attempt(left: list[str]) -> dict[str, Outcome[TopicDescription]]:
@@ -227,10 +227,10 @@ async def describe_topics_by_id(
     topic_ids: Iterable[str],
     *,
     include_authorized_operations: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, TopicDescription]:
     """The same by id. Fails with `UnknownTopicId` where there is no such topic (any more)."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(left: list[str]) -> dict[str, Outcome[TopicDescription]]:
         topics = [
@@ -248,11 +248,11 @@ async def create_partitions(
     *,
     validate_only: bool = False,
     retry_on_quota: bool = True,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, None]:
     """Gives topics more partitions. The number is that of all of them afterwards."""
     wanted = {name: NewPartitions(new) if isinstance(new, int) else new for name, new in topics.items()}
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(names: list[str]) -> dict[str, Outcome[None]]:
         request = messages.CreatePartitionsRequest(

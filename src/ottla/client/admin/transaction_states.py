@@ -75,10 +75,10 @@ async def describe_producers(
     partitions: Iterable[TopicPartition],
     *,
     broker_id: int | None = None,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[TopicPartition, tuple[ProducerState, ...]]:
     """The producers that have lately written to each partition, as its leader or the named broker knows them."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[TopicPartition]) -> dict[TopicPartition, Outcome[tuple[ProducerState, ...]]]:
         request = messages.DescribeProducersRequest
@@ -126,10 +126,10 @@ def _producers(told: Any) -> Outcome[tuple[ProducerState, ...]]:
 
 
 async def describe_transactions(
-    asking: Asking, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
+    asking: Asking, transactional_ids: Iterable[str], *, timeout: float | None = None
 ) -> Results[str, TransactionDescription]:
     """What each transactional id is doing. Fails with `TransactionalIdNotFound` where there is none."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[TransactionDescription]]:
         request = messages.DescribeTransactionsRequest(transactional_ids=left)
@@ -165,10 +165,10 @@ async def list_transactions(
     producer_ids: Iterable[int] = (),
     running_longer_than_ms: int | None = None,
     transactional_id_pattern: str | None = None,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> list[TransactionListing]:
     """The transactional ids of all coordinators, or those that match everything given, in their order."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     request = messages.ListTransactionsRequest(
         state_filters=[state.value for state in states],
         producer_id_filters=list(producer_ids),
@@ -189,9 +189,9 @@ async def list_transactions(
     return sorted(listings, key=lambda one: one.transactional_id)
 
 
-async def abort_transaction(asking: Asking, spec: AbortTransaction, *, timeout_ms: float | None = None) -> None:
+async def abort_transaction(asking: Asking, spec: AbortTransaction, *, timeout: float | None = None) -> None:
     """Ends a transaction that hangs in one partition, without its coordinator. What it wrote counts as aborted."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     partition = TopicPartition(*spec.partition)
     request = messages.WriteTxnMarkersRequest
     marker = request.WritableTxnMarker(
@@ -215,10 +215,10 @@ async def abort_transaction(asking: Asking, spec: AbortTransaction, *, timeout_m
 
 
 async def fence_producers(
-    asking: Asking, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
+    asking: Asking, transactional_ids: Iterable[str], *, timeout: float | None = None
 ) -> Results[str, ProducerIdAndEpoch]:
     """Shuts out the producers that use these ids now, and aborts what they have open."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ProducerIdAndEpoch]]:
         # The id is only taken over to fence, so its own transactions need no time.
@@ -244,8 +244,6 @@ def _fenced(told: Any) -> Outcome[ProducerIdAndEpoch]:
     return error_for(told.error_code) if told.error_code else ProducerIdAndEpoch(told.producer_id, told.producer_epoch)
 
 
-async def force_terminate_transaction(
-    asking: Asking, transactional_id: str, *, timeout_ms: float | None = None
-) -> None:
+async def force_terminate_transaction(asking: Asking, transactional_id: str, *, timeout: float | None = None) -> None:
     """Aborts whatever an id has open, even a transaction that waits for an outside coordinator (KIP-939)."""
-    (await fence_producers(asking, [transactional_id], timeout_ms=timeout_ms)).raise_first()
+    (await fence_producers(asking, [transactional_id], timeout=timeout)).raise_first()

@@ -64,7 +64,7 @@ class Admin:
             admin.create_topics([NewTopic("clicks", partitions=3)]).raise_first()
 
     A call on many items returns `Results`: the outcome of each, which raises where it failed. A call on one thing
-    returns its value, or raises. `timeout_ms` limits one call; else `default.api.timeout.ms` does.
+    returns its value, or raises. `timeout` limits one call, in seconds; else `default.api.timeout.ms` does.
     """
 
     def __init__(self, settings: Mapping[str, object] | None = None, /, **keywords: "Unpack[AdminKeywords]") -> None:

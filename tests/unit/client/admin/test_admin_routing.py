@@ -90,7 +90,7 @@ def test_a_leader_that_does_not_answer_fails_its_own_partitions_alone() -> None:
     cluster = FakeCluster(3)
     cluster.on("MetadataRequest", metadata({0: 2, 1: 3}))
     cluster.on("ListOffsetsRequest", lambda node, request: Disconnected() if node == 3 else listed(node, request))
-    found = cluster.run(records.list_offsets(cluster.asking, {A0: -1, A1: -1}, timeout_ms=1000))
+    found = cluster.run(records.list_offsets(cluster.asking, {A0: -1, A1: -1}, timeout=1.0))
     assert found[A0].offset == 20
     assert type(found.errors[A1]) is Disconnected
 
@@ -234,7 +234,7 @@ def test_all_brokers_are_asked_for_groups_and_one_that_stays_away_is_an_error() 
         "ListGroupsRequest", lambda node, request: Disconnected() if node == 2 else messages.ListGroupsResponse()
     )
     with pytest.raises(Disconnected):
-        cluster.run(listing.list_groups(cluster.asking, timeout_ms=500))
+        cluster.run(listing.list_groups(cluster.asking, timeout=0.5))
 
 
 def test_a_state_that_this_client_does_not_know_is_told_as_unknown() -> None:
@@ -318,7 +318,7 @@ def test_a_named_broker_that_does_not_hold_the_partition_says_so_at_once() -> No
 def test_the_time_of_a_call_is_also_its_requests_and_its_last_error_is_told() -> None:
     cluster = FakeCluster()
     cluster.on("DescribeLogDirsRequest", RequestTimedOut("too slow"))
-    told = cluster.run(log_dirs.describe_log_dirs(cluster.asking, timeout_ms=3000))
+    told = cluster.run(log_dirs.describe_log_dirs(cluster.asking, timeout=3.0))
     assert told.errors[1].message == "too slow"
     assert cluster.clock.elapsed_s() == pytest.approx(3.0)
 

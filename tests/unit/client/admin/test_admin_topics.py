@@ -87,7 +87,7 @@ def test_a_lost_connection_is_tried_again_until_the_deadline_and_then_told() -> 
     assert cluster.refreshes == 2
     cluster.on("CreateTopicsRequest", Disconnected("gone"))
     started_ms = cluster.clock.elapsed_us() // 1000
-    results = cluster.run(topics.create_topics(cluster.asking, ["a"], timeout_ms=5000))
+    results = cluster.run(topics.create_topics(cluster.asking, ["a"], timeout=5.0))
     assert results.errors["a"].message == "gone"
     assert cluster.clock.elapsed_us() // 1000 - started_ms == 5000
 

@@ -73,7 +73,7 @@ class DeletedAcl(NamedTuple):
 
 
 async def describe_acls(
-    asking: Asking, filter: AclFilter | None = None, *, timeout_ms: float | None = None
+    asking: Asking, filter: AclFilter | None = None, *, timeout: float | None = None
 ) -> list[AclBinding]:
     """The rules that match; all of them without a filter."""
     wanted = filter or AclFilter()
@@ -86,17 +86,17 @@ async def describe_acls(
         operation=wanted.operation,
         permission_type=wanted.permission,
     )
-    response = await asking.any(request, asking.deadline(timeout_ms))
+    response = await asking.any(request, asking.deadline(timeout))
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
     return [_binding(resource, one) for resource in response.resources for one in resource.acls]
 
 
 async def create_acls(
-    asking: Asking, bindings: Iterable[AclBinding], *, timeout_ms: float | None = None
+    asking: Asking, bindings: Iterable[AclBinding], *, timeout: float | None = None
 ) -> Results[AclBinding, None]:
     """Adds rules. One that is there already is left as it is."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(left: list[AclBinding]) -> dict[AclBinding, Outcome[None]]:
         creation = messages.CreateAclsRequest.AclCreation
@@ -122,10 +122,10 @@ async def create_acls(
 
 
 async def delete_acls(
-    asking: Asking, filters: Iterable[AclFilter], *, timeout_ms: float | None = None
+    asking: Asking, filters: Iterable[AclFilter], *, timeout: float | None = None
 ) -> Results[AclFilter, tuple[DeletedAcl, ...]]:
     """Takes away all rules that match, and tells for each filter which they were."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(left: list[AclFilter]) -> dict[AclFilter, Outcome[tuple[DeletedAcl, ...]]]:
         matching = messages.DeleteAclsRequest.DeleteAclsFilter

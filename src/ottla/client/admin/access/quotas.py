@@ -40,7 +40,7 @@ async def describe_client_quotas(
     filter: Mapping[str, str | AnyName | None] | None = None,
     *,
     strict: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> dict[QuotaEntity, dict[str, float]]:
     """The quotas whose entity matches: by type a name, None for the default, or `ANY_NAME`; without a filter, all.
 
@@ -57,7 +57,7 @@ async def describe_client_quotas(
             case _:
                 components.append(component(entity_type=type, match_type=_EXACT, match=name))
     request = messages.DescribeClientQuotasRequest(components=components, strict=strict)
-    response = await asking.any(request, asking.deadline(timeout_ms))
+    response = await asking.any(request, asking.deadline(timeout))
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
     return {
@@ -73,10 +73,10 @@ async def alter_client_quotas(
     changes: Mapping[QuotaEntity, Mapping[str, float | None]],
     *,
     validate_only: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[QuotaEntity, None]:
     """Sets quotas by name, such as `producer_byte_rate`; None takes one away."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(left: list[QuotaEntity]) -> dict[QuotaEntity, Outcome[None]]:
         request = messages.AlterClientQuotasRequest

@@ -45,7 +45,7 @@ class ScramDeletion(NamedTuple):
 
 
 async def describe_user_scram_credentials(
-    asking: Asking, users: Iterable[str] | None = None, *, timeout_ms: float | None = None
+    asking: Asking, users: Iterable[str] | None = None, *, timeout: float | None = None
 ) -> Results[str, tuple[ScramCredential, ...]]:
     """Which mechanisms each user has; of all users if none are named. Nothing that is secret is told."""
     name = messages.DescribeUserScramCredentialsRequest.UserName
@@ -53,7 +53,7 @@ async def describe_user_scram_credentials(
     request = messages.DescribeUserScramCredentialsRequest(
         users=None if wanted is None else [name(name=user) for user in wanted]
     )
-    response = await asking.any(request, asking.deadline(timeout_ms))
+    response = await asking.any(request, asking.deadline(timeout))
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
     return Results("describe_user_scram_credentials", {one.user: _credentials(one) for one in response.results})
@@ -66,10 +66,10 @@ def _credentials(told: Any) -> Outcome[tuple[ScramCredential, ...]]:
 
 
 async def alter_user_scram_credentials(
-    asking: Asking, changes: Iterable[ScramUpsertion | ScramDeletion], *, timeout_ms: float | None = None
+    asking: Asking, changes: Iterable[ScramUpsertion | ScramDeletion], *, timeout: float | None = None
 ) -> Results[str, None]:
     """Sets and deletes credentials. The changes of one user are made together or not at all."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = list(changes)
 
     async def attempt(left: list[str]) -> dict[str, Outcome[None]]:

@@ -30,7 +30,7 @@ async def create_delegation_token(
     owner: str | None = None,
     renewers: Iterable[str] = (),
     max_lifetime_ms: int | None = None,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> DelegationToken:
     """A token for this principal, or for another one that it may act for."""
     renewer = messages.CreateDelegationTokenRequest.CreatableRenewers
@@ -41,7 +41,7 @@ async def create_delegation_token(
         renewers=[renewer(principal_type=type, principal_name=name) for type, name in given],
         max_lifetime_ms=-1 if max_lifetime_ms is None else max_lifetime_ms,
     )
-    told = _checked(await asking.any(request, asking.deadline(timeout_ms)))
+    told = _checked(await asking.any(request, asking.deadline(timeout)))
     return DelegationToken(
         told.token_id,
         bytes(told.hmac),
@@ -55,23 +55,23 @@ async def create_delegation_token(
 
 
 async def renew_delegation_token(
-    asking: Asking, hmac: bytes, *, renew_period_ms: int = -1, timeout_ms: float | None = None
+    asking: Asking, hmac: bytes, *, renew_period_ms: int = -1, timeout: float | None = None
 ) -> int:
     """Until when it is valid now, in ms since 1970. Without a period, the broker's own is taken."""
     request = messages.RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=renew_period_ms)
-    return int(_checked(await asking.any(request, asking.deadline(timeout_ms))).expiry_timestamp_ms)
+    return int(_checked(await asking.any(request, asking.deadline(timeout))).expiry_timestamp_ms)
 
 
 async def expire_delegation_token(
-    asking: Asking, hmac: bytes, *, expiry_period_ms: int = -1, timeout_ms: float | None = None
+    asking: Asking, hmac: bytes, *, expiry_period_ms: int = -1, timeout: float | None = None
 ) -> int:
     """Until when it is valid now, in ms since 1970. Without a period, it ends at once."""
     request = messages.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=expiry_period_ms)
-    return int(_checked(await asking.any(request, asking.deadline(timeout_ms))).expiry_timestamp_ms)
+    return int(_checked(await asking.any(request, asking.deadline(timeout))).expiry_timestamp_ms)
 
 
 async def describe_delegation_tokens(
-    asking: Asking, owners: Iterable[str] | None = None, *, timeout_ms: float | None = None
+    asking: Asking, owners: Iterable[str] | None = None, *, timeout: float | None = None
 ) -> list[DelegationToken]:
     """The tokens of these owners, or all, as far as this principal may see them."""
     owner = messages.DescribeDelegationTokenRequest.DescribeDelegationTokenOwner
@@ -79,7 +79,7 @@ async def describe_delegation_tokens(
     request = messages.DescribeDelegationTokenRequest(
         owners=None if wanted is None else [owner(principal_type=type, principal_name=name) for type, name in wanted]
     )
-    response = _checked(await asking.any(request, asking.deadline(timeout_ms)))
+    response = _checked(await asking.any(request, asking.deadline(timeout)))
     return [
         DelegationToken(
             one.token_id,

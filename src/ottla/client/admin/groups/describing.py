@@ -64,10 +64,10 @@ async def describe_consumer_groups(
     group_ids: Iterable[str],
     *,
     include_authorized_operations: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, ConsumerGroupDescription]:
     """Groups of consumers, whichever protocol they speak. Fails with `GroupIdNotFound` where there is no such group."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ConsumerGroupDescription]]:
         found = await _new_protocol(asking, node_id, left, include_authorized_operations, deadline)
@@ -87,10 +87,10 @@ async def describe_classic_groups(
     group_ids: Iterable[str],
     *,
     include_authorized_operations: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, ClassicGroupDescription]:
     """Groups of the classic protocol, of consumers or anything else, such as Kafka Connect."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ClassicGroupDescription]]:
         return await _classic_protocol(asking, node_id, left, include_authorized_operations, deadline)

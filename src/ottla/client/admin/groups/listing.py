@@ -54,10 +54,10 @@ async def list_groups(
     states: Iterable[GroupState] = (),
     types: Iterable[GroupType] = (),
     protocols: Iterable[str] | None = None,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> list[GroupListing]:
     """All groups, or those in these states, of these types, with these protocols; in the order of their ids."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     request = messages.ListGroupsRequest(
         states_filter=[state.value for state in states], types_filter=[type.value.lower() for type in types]
     )
@@ -83,9 +83,7 @@ async def list_consumer_groups(
     *,
     states: Iterable[GroupState] = (),
     types: Iterable[GroupType] = (),
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> list[GroupListing]:
     """The groups of consumers alone, of both protocols, with those that are only a name for offsets."""
-    return await list_groups(
-        asking, states=states, types=types, protocols=(CONSUMER_PROTOCOL, ""), timeout_ms=timeout_ms
-    )
+    return await list_groups(asking, states=states, types=types, protocols=(CONSUMER_PROTOCOL, ""), timeout=timeout)

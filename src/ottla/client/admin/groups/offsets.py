@@ -34,14 +34,14 @@ async def list_consumer_group_offsets(
     groups: Groups,
     *,
     require_stable: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, Committed]:
     """What each group has committed: for all partitions, or for those that a mapping names, None where nothing is.
 
     With `require_stable`, an offset that an open transaction may still change is waited for (KIP-447).
     """
     wanted = asked_for(groups)
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[Committed]]:
         versions = await asking.cluster.versions_of(node_id)
@@ -130,10 +130,10 @@ async def alter_consumer_group_offsets(
     group_id: str,
     offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
     *,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[TopicPartition, None]:
     """Commits offsets in a group's name. The group must have no members."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = {
         TopicPartition(*partition): OffsetAndMetadata(given) if isinstance(given, int) else given
         for partition, given in offsets.items()
@@ -165,10 +165,10 @@ async def alter_consumer_group_offsets(
 
 
 async def delete_consumer_group_offsets(
-    asking: Asking, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: float | None = None
+    asking: Asking, group_id: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
 ) -> Results[TopicPartition, None]:
     """Forgets what a group has committed for these. No member may be subscribed to their topics."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
         request = messages.OffsetDeleteRequest

@@ -20,10 +20,10 @@ class MemberToRemove(NamedTuple):
 
 
 async def delete_groups(
-    asking: Asking, group_ids: Iterable[str], *, timeout_ms: float | None = None
+    asking: Asking, group_ids: Iterable[str], *, timeout: float | None = None
 ) -> Results[str, None]:
     """Deletes groups of any kind, with their offsets. They must have no members."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[None]]:
         response = await asking.once(node_id, messages.DeleteGroupsRequest(groups_names=left), deadline)
@@ -40,12 +40,12 @@ async def remove_members_from_consumer_group(
     members: Iterable[MemberToRemove | str] | None = None,
     *,
     reason: str | None = None,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[MemberToRemove, None]:
     """Makes members leave: these (text is a group instance id), or all if none are named."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     if members is None:
-        described = (await describe_consumer_groups(asking, [group_id], timeout_ms=timeout_ms))[group_id]
+        described = (await describe_consumer_groups(asking, [group_id], timeout=timeout))[group_id]
         wanted = [
             MemberToRemove(one.group_instance_id, "" if one.group_instance_id is not None else one.member_id)
             for one in described.members

@@ -53,10 +53,10 @@ async def describe_share_groups(
     group_ids: Iterable[str],
     *,
     include_authorized_operations: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, ShareGroupDescription]:
     """Share groups with their members. Fails with `GroupIdNotFound` where there is no such group."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ShareGroupDescription]]:
         request = messages.ShareGroupDescribeRequest(
@@ -102,11 +102,11 @@ async def list_share_group_offsets(
     asking: Asking,
     groups: Groups,
     *,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, dict[TopicPartition, SharePartitionOffset | None]]:
     """The start offsets of each group: of all its partitions, or of those that a mapping names, None where none is."""
     wanted = asked_for(groups)
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     request = messages.DescribeShareGroupOffsetsRequest
 
     def of_group(group_id: str) -> messages.DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup:
@@ -147,10 +147,10 @@ def _start_offsets(told: Any) -> Outcome[dict[TopicPartition, SharePartitionOffs
 
 
 async def alter_share_group_offsets(
-    asking: Asking, group_id: str, offsets: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+    asking: Asking, group_id: str, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
 ) -> Results[TopicPartition, None]:
     """Makes a share group begin elsewhere. The group must have no members."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
     wanted = {TopicPartition(*partition): offset for partition, offset in offsets.items()}
 
     async def attempt(left: list[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
@@ -181,10 +181,10 @@ async def alter_share_group_offsets(
 
 
 async def delete_share_group_offsets(
-    asking: Asking, group_id: str, topics: Iterable[str], *, timeout_ms: float | None = None
+    asking: Asking, group_id: str, topics: Iterable[str], *, timeout: float | None = None
 ) -> Results[str, None]:
     """Forgets where a share group is in these topics. The group must have no members."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def attempt(left: list[str]) -> dict[str, Outcome[None]]:
         request = messages.DeleteShareGroupOffsetsRequest

@@ -80,10 +80,10 @@ async def describe_streams_groups(
     group_ids: Iterable[str],
     *,
     include_authorized_operations: bool = False,
-    timeout_ms: float | None = None,
+    timeout: float | None = None,
 ) -> Results[str, StreamsGroupDescription]:
     """Streams groups with topology and members. Fails with `GroupIdNotFound` where there is no such group."""
-    deadline = asking.deadline(timeout_ms)
+    deadline = asking.deadline(timeout)
 
     async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[StreamsGroupDescription]]:
         request = messages.StreamsGroupDescribeRequest(
