@@ -12,7 +12,7 @@ of another kind of client is only warned about.
 
 import warnings
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ottla.config.parse import ConfigError, Problem, Values, Warned
 from ottla.config.properties import read_properties
@@ -109,7 +109,7 @@ def _read(scope: Scope, named: Mapping[str, object], shared: frozenset[str]) -> 
             continue
         if reason := _unsupported(key, None if is_object else given[key]):
             problems.append(Problem(key, HIDDEN if row.type is Type.PASSWORD else _shown(value), reason))
-        elif not row.acted_on:
+        elif not row.acted_on and key not in _MISSING:
             warned.append(Warned(key, "this version accepts the setting and does not act on it yet"))
     if not given.get("bootstrap.servers") and not given.get("bootstrap.controllers"):
         problems.append(Problem("bootstrap.servers", None, "given: some brokers of the cluster, as host:port"))
@@ -135,8 +135,19 @@ def _tell_unknown(
     problems.append(Problem(key, _shown(value), f"the name of a setting of the {scope.value}{hint}"))
 
 
+_MISSING: Final = {
+    "interceptor.classes": "left out: clients call no interceptors",
+    "enable.metrics.push": "false: clients push no metrics to brokers (KIP-714); `metrics()` tells them",
+    "transaction.two.phase.commit.enable": "false: producers have no two-phase commit (KIP-939)",
+    "config.providers": "left out: references to other files are not replaced",
+}
+"""What a setting must be that can be given only a value that asks for nothing."""
+
+
 def _unsupported(key: str, value: Value) -> str | None:
-    """Why a setting is refused that asks for what clients do not have: half a security is none."""
+    """Why a setting is refused that asks for what clients do not have: half a security is none, nor half a promise."""
+    if key in _MISSING:
+        return _MISSING[key] if value or value is None else None
     if key == "security.protocol":
         return None if str(value).upper() == "PLAINTEXT" else "PLAINTEXT: clients have no TLS and no SASL yet"
     if key.startswith("ssl."):

@@ -101,6 +101,23 @@ def test_what_asks_for_security_is_refused_by_name() -> None:
     assert producer(security_protocol="plaintext").text("security.protocol") == "plaintext"
 
 
+def test_what_asks_for_something_that_clients_do_not_have_is_refused_by_name(recwarn: pytest.WarningsRecorder) -> None:
+    told = problem(
+        interceptor_classes=[object()],
+        enable_metrics_push=True,
+        transaction_two_phase_commit_enable="true",
+        config_providers="file",
+    )
+    assert "interceptor.classes=" in told
+    assert "enable.metrics.push=True: it must be false" in told
+    assert "transaction.two.phase.commit.enable=true: it must be false" in told
+    assert "config.providers=file: it must be left out" in told
+    assert "interceptor.classes=org.x.Spy: it must be left out" in problem(interceptor_classes="org.x.Spy")
+    nothing = {"interceptor_classes": "", "enable_metrics_push": False, "transaction_two_phase_commit_enable": "false"}
+    producer(**nothing).warn()
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("secret", ["hunter2", Password("hunter2")])
 def test_a_secret_is_never_shown(secret: object) -> None:
     assert "hunter2" not in problem(sasl_jaas_config=secret)
