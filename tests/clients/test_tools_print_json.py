@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Producer, TopicPartition
-from ottla.admin import NewTopic
+from ottla.admin import NewTopic, QuotaEntity, ScramMechanism, ScramUpsertion
 from ottla.cli.kafka import run
+from ottla.config.values import Password
 from ottla.testing.node import RunningNode
 
 
@@ -72,3 +73,42 @@ def test_consumer_groups(tool: Callable[..., Any]) -> None:
 def test_json_goes_with_what_prints_something(node: RunningNode, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("topics", ["--bootstrap-server", node.bootstrap, "--delete", "--topic", "orders", "--json"]) == 1
     assert 'Option "[json]" can\'t be used with option "[delete]"' in capsys.readouterr().err
+
+
+def test_settings(tool: Callable[..., Any]) -> None:
+    (clicks,) = tool("configs", "--describe", "--topic", "clicks")
+    assert (clicks["type"], clicks["name"]) == ("topics", "clicks")
+    (retention,) = clicks["configs"]
+    assert (retention["name"], retention["value"], retention["source"]) == (
+        "retention.ms",
+        "5000",
+        "DYNAMIC_TOPIC_CONFIG",
+    )
+    (everything,) = tool("configs", "--describe", "--topic", "clicks", "--all")
+    assert len(everything["configs"]) > 20
+    brokers = tool("configs", "--describe", "--entity-type", "brokers")
+    assert [one["name"] for one in brokers] == ["1", None]
+    assert tool("configs", "--describe", "--topic", "nowhere") == []
+
+
+def test_quotas_and_credentials(node: RunningNode, tool: Callable[..., Any]) -> None:
+    with Admin(bootstrap_servers=node.bootstrap) as admin:
+        quota = QuotaEntity((("client-id", None), ("user", "alice")))
+        admin.alter_client_quotas({quota: {"producer_byte_rate": 1024.0}}).raise_first()
+        credential = ScramUpsertion("alice", ScramMechanism.SCRAM_SHA_256, Password("secret"), 4096)
+        admin.alter_user_scram_credentials([credential]).raise_first()
+    assert tool("configs", "--describe", "--user", "alice", "--client-defaults") == [
+        {"entity": {"client-id": None, "user": "alice"}, "quotas": {"producer_byte_rate": 1024.0}}
+    ]
+    assert tool("configs", "--describe", "--user", "alice") == [
+        {"user": "alice", "credentials": [{"mechanism": "SCRAM-SHA-256", "iterations": 4096}]}
+    ]
+
+
+def test_a_cluster(node: RunningNode, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cluster", ["cluster-id", "--bootstrap-server", node.bootstrap, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["cluster_id"]) == 22
+    assert run("cluster", ["list-endpoints", "--bootstrap-server", node.bootstrap, "--json"]) == 0
+    host, _, port = node.bootstrap.partition(":")
+    (broker,) = json.loads(capsys.readouterr().out)
+    assert broker == {"id": 1, "host": host, "port": int(port), "rack": None, "state": "unfenced", "type": "broker"}

@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.cli.failures import Terse
+from ottla.cli.json_output import print_json
 from ottla.cli.options.subcommands import ToolParser, add_connection, integer, run_command
 from ottla.cli.sessions import open_admin
 
 if TYPE_CHECKING:
+    from ottla.client.admin.cluster_nodes import ClusterDescription
     from ottla.client.blocking.admin import Admin
     from ottla.client.topic_partition import Broker
 
@@ -30,6 +32,8 @@ def _parser() -> ToolParser:
         command.add_argument("--config", help="(DEPRECATED) use --command-config")
         command.add_argument("--command-config", "-c", help="properties file with settings of the admin")
         command.set_defaults(action=action)
+    for command in (cluster_id, endpoints):
+        command.add_argument("--json", action="store_true", help="one JSON document, which Kafka's own tool has not")
     unregister.add_argument("--id", "-i", type=integer, required=True, help="the broker")
     endpoints.add_argument("--include-fenced-brokers", action="store_true", help="also brokers that are fenced")
     return parser
@@ -49,6 +53,9 @@ def _admin(options: Namespace) -> Admin:
 def _cluster_id(options: Namespace) -> int:
     with _admin(options) as admin:
         cluster_id = admin.describe_cluster().cluster_id
+    if options.json:
+        print_json({"cluster_id": cluster_id})
+        return 0
     print("The cluster does not tell its id." if cluster_id is None else f"Cluster ID: {cluster_id}")
     return 0
 
@@ -71,6 +78,9 @@ def _list_endpoints(options: Namespace) -> int:
         raise Terse("The option --include-fenced-brokers is only supported with --bootstrap-server option")
     with _admin(options) as admin:
         described = admin.describe_cluster(include_fenced_brokers=options.include_fenced_brokers)
+    if options.json:
+        print_json(endpoint_documents(described, are_controllers=bool(options.bootstrap_controller)))
+        return 0
     for line in endpoint_lines(described.nodes, described.fenced, are_controllers=bool(options.bootstrap_controller)):
         print(line)
     return 0
@@ -88,3 +98,15 @@ def endpoint_lines(nodes: Sequence[Broker], fenced: Collection[int], *, are_cont
     for number, host, port, rack, state, kind in rows:
         stated = "" if are_controllers else f"{state:10} "
         yield f"{number:10} {host:{host_width}} {port:10} {rack:{rack_width}} {stated}{kind:15}"
+
+
+def endpoint_documents(described: ClusterDescription, *, are_controllers: bool) -> list[dict[str, object]]:
+    """The same for `--json`."""
+    return [
+        {
+            **node._asdict(),
+            **({} if are_controllers else {"state": "fenced" if node.id in described.fenced else "unfenced"}),
+            "type": "controller" if are_controllers else "broker",
+        }
+        for node in sorted(described.nodes, key=lambda node: node.id)
+    ]

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ottla.cli.json_output import JSON
 from ottla.cli.options.table import Option, Program
 
 PROGRAM: Final = Program(
@@ -46,5 +47,6 @@ PROGRAM: Final = Program(
         Option("ip-defaults", "What all IP addresses have by default."),
         Option("client-metrics", "Name of the subscription to clients' metrics.", "String"),
         Option("group", "The group's id.", "String"),
+        JSON,
     ),
 )

@@ -12,6 +12,7 @@ from ottla.cli.configs.entities import DEFAULT, Entity, check
 from ottla.cli.configs.texts import parse_settings
 from ottla.cli.failures import Terse
 from ottla.cli.java_names import java_text
+from ottla.cli.json_output import print_json
 from ottla.cli.options.checks import run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.sessions import open_admin
@@ -31,7 +32,7 @@ def run(given: Given, arguments: list[str]) -> int:
     with open_admin(servers, controllers=controllers, config_file=given.get("command-config")) as admin:
         try:
             if action == "describe":
-                _describe(admin, entities, everything="all" in given)
+                (_print_json if "json" in given else _describe)(admin, entities, everything="all" in given)
             else:
                 _alter(admin, entities, _additions(given), [name.strip() for name in given.all("delete-config")])
             return 0
@@ -48,6 +49,16 @@ def _describe(admin: Admin, entities: list[Entity], *, everything: bool) -> None
     quotas.describe(admin, entities)
     if [entity.type for entity in entities] == ["users"]:
         scram.describe(admin, entities[0])
+
+
+def _print_json(admin: Admin, entities: list[Entity], *, everything: bool) -> None:
+    if resources.is_resource(entities[0]):
+        print_json(resources.documents(admin, entities[0], everything=everything))
+        return
+    found = quotas.documents(admin, entities)
+    if [entity.type for entity in entities] == ["users"]:
+        found += scram.documents(admin, entities[0])
+    print_json(found)
 
 
 def _alter(admin: Admin, entities: list[Entity], additions: Mapping[str, str], deletions: list[str]) -> None:

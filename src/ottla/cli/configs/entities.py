@@ -63,7 +63,7 @@ def check(given: Given) -> tuple[str, list[Entity]]:
     if ("describe" in given) == ("alter" in given):
         raise UsageError("Command must include exactly one action: --describe, --alter")
     refuse(given, "describe", ("add-config", "delete-config", "add-config-file"))
-    refuse(given, "alter", ("all",))
+    refuse(given, "alter", ("all", "json"))
     entities = entities_of(given)
     _check_types(given, entities)
     _check_connection(given)

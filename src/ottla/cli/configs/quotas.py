@@ -10,7 +10,7 @@ from ottla.cli.configs.texts import java_double
 from ottla.cli.failures import Terse
 
 if TYPE_CHECKING:
-    from ottla.client.admin.access.quotas import AnyName
+    from ottla.client.admin.access.quotas import AnyName, QuotaEntity
     from ottla.client.blocking.admin import Admin
 
 _OF_CLIENTS: Final = ("consumer_byte_rate", "controller_mutation_rate", "producer_byte_rate", "request_percentage")
@@ -20,14 +20,24 @@ _TITLES: Final = {"user": "user-principal", "client-id": "client-id", "ip": "ip"
 
 
 def describe(admin: Admin, entities: Sequence[Entity]) -> None:
+    for found, values in _found(admin, entities).items():
+        shown = ", ".join(f"{name}={java_double(value)}" for name, value in values.items())
+        print(f"Quota configs for {entity_text(dict(found.parts))} are {shown}")
+
+
+def documents(admin: Admin, entities: Sequence[Entity]) -> list[dict[str, object]]:
+    """The same for `--json`; null is the default of its kind."""
+    found = _found(admin, entities).items()
+    return [{"entity": dict(sorted(entity.parts)), "quotas": values} for entity, values in found]
+
+
+def _found(admin: Admin, entities: Sequence[Entity]) -> dict[QuotaEntity, dict[str, float]]:
     from ottla.client.admin.access.quotas import ANY_NAME
 
     wanted: dict[str, str | AnyName | None] = {}
     for entity in entities:
         wanted[_PARTS[entity.type]] = ANY_NAME if entity.name is None else entity.name or None
-    for found, values in admin.describe_client_quotas(wanted, strict=True).items():
-        shown = ", ".join(f"{name}={java_double(value)}" for name, value in values.items())
-        print(f"Quota configs for {entity_text(dict(found.parts))} are {shown}")
+    return admin.describe_client_quotas(wanted, strict=True)
 
 
 def entity_text(parts: Mapping[str, str | None]) -> str:

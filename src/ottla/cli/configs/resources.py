@@ -47,6 +47,28 @@ def describe(admin: Admin, entity: Entity, *, everything: bool) -> None:
             print(line)
 
 
+def documents(admin: Admin, entity: Entity, *, everything: bool) -> list[dict[str, object]]:
+    """The same for `--json`. One that is not there is left out; the defaults of all brokers have no name."""
+    return [
+        {
+            "type": entity.type,
+            "name": None if name == DEFAULT else name,
+            "configs": [
+                {
+                    "name": entry.name,
+                    "value": entry.value,
+                    "source": f"{entry.source.name}_CONFIG",
+                    "sensitive": entry.is_sensitive,
+                    "read_only": entry.is_read_only,
+                }
+                for entry in sorted(_settings(admin, entity.type, name, everything=everything))
+            ],
+        }
+        for name in _names(admin, entity)
+        if name == DEFAULT or _exists(admin, entity.type, name)
+    ]
+
+
 def _named(entity: Entity, name: str) -> str:
     return f"{entity.singular} {name}"
 

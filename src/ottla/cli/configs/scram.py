@@ -18,14 +18,29 @@ _USE_DEFAULT: Final = -1
 
 
 def describe(admin: Admin, entity: Entity) -> None:
-    """A user without credentials is left out."""
+    for user, credentials in _found(admin, entity):
+        shown = ", ".join(f"{mechanism}=iterations={iterations}" for mechanism, iterations in credentials)
+        print(f"SCRAM credential configs for user-principal '{user}' are {shown}")
+
+
+def documents(admin: Admin, entity: Entity) -> list[dict[str, object]]:
+    """The same for `--json`."""
+    return [
+        {"user": user, "credentials": [{"mechanism": mechanism, "iterations": count} for mechanism, count in found]}
+        for user, found in _found(admin, entity)
+    ]
+
+
+def _found(admin: Admin, entity: Entity) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Users with their mechanisms and iterations. A user without credentials is left out."""
     if entity.name == DEFAULT:
-        return
+        return []
     described = admin.describe_user_scram_credentials(None if entity.name is None else [entity.name])
     described.errors  # noqa: B018 - users who are not there have none
-    for user, credentials in sorted(described.succeeded.items()):
-        shown = ", ".join(f"{one.mechanism.name.replace('_', '-')}=iterations={one.iterations}" for one in credentials)
-        print(f"SCRAM credential configs for user-principal '{user}' are {shown}")
+    return [
+        (user, [(one.mechanism.name.replace("_", "-"), one.iterations) for one in credentials])
+        for user, credentials in sorted(described.succeeded.items())
+    ]
 
 
 def alter(admin: Admin, user: str, additions: Mapping[str, str], deletions: Iterable[str]) -> None:

@@ -61,7 +61,7 @@ class SimulatedCluster:
         client = self.client("admin")
         settings = read_settings(Scope.ADMIN, {"bootstrap.servers": self.bootstrap}, {})
         cluster = Cluster(client.world, settings)
-        created = spawn(create_topics(Asking(cluster), topics, timeout_ms=_CREATE_MS))
+        created = spawn(create_topics(Asking(cluster), topics, timeout=_CREATE_MS / 1000))
         self.simulation.run_until(lambda: created.is_done, _CREATE_MS + 1_000)
         created.value().raise_first()
         cluster.close()
