@@ -21,7 +21,7 @@ def blocking() -> None:
 
 async def with_asyncio() -> None:
     async with aio.Admin({"bootstrap.servers": "localhost:9092"}) as admin:
-        assert_type(await admin.create_topics(["clicks"], timeout_ms=500), Results[str, CreatedTopic])
+        assert_type(await admin.create_topics(["clicks"], timeout=5.0), Results[str, CreatedTopic])
         assert_type(await admin.list_topics(), list[TopicListing])
 
 
