@@ -160,6 +160,13 @@ class BrokerServer:
         self.broker.coordinators.close()
         self.broker.partitions.purgatory.release_all()
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no other broker that could take over."""
+        assert self.broker is not None
+        brokers = self.broker.image.brokers.by_id.values()
+        return not any(broker.is_active and broker.id != self._config.node_id for broker in brokers)
+
     async def leave(self) -> None:
         """The controller has moved what this broker led."""
         await wait_until(self._membership.leave)

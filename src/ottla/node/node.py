@@ -301,6 +301,8 @@ class Node:
         _log.info("stopping")
         self._server.stop_listening()
         if self._broker_server is not None:
+            if not self._broker_server.is_alone:
+                await self._broker_server.leave()  # While it serves and follows: others take over what it leads.
             self._broker_server.stop_serving()
         await self._drain()
         if self._broker_server is not None:
@@ -317,11 +319,18 @@ class Node:
             await self._broker_server.close()
 
     async def _drain(self) -> None:
-        """Gives replies that are on their way a moment to leave."""
+        """Gives replies that are on their way a moment to leave, and takes no more requests.
+
+        But of the other controllers: this node may lead the quorum, and needs them to commit.
+        """
         assert self._server is not None
         timers, server = self._timers, self._server
+        controllers = {listener.name for listener in self.config.listeners if listener.for_controllers}
         deadline_s = timers.now_s() + _ANSWER_WAITING_S
-        while timers.now_s() < deadline_s and not all(connection.is_idle for connection in server.connections):
+        clients = [one for one in server.connections if one.session.client.listener not in controllers]
+        for connection in clients:
+            connection.session.client.pause()
+        while timers.now_s() < deadline_s and not all(one.is_idle for one in clients if one in server.connections):
             await wait_until(partial(timers.after, _LOOK_AGAIN_S))
 
     def abandon(self) -> None:

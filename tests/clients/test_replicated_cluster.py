@@ -1,0 +1,194 @@
+"""Three real nodes: what was acknowledged survives the loss of any one of them, and clients go on by themselves."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from cluster_processes import ClusterProcesses
+
+from ottla import Admin, Consumer, Producer
+from ottla.admin import NewTopic
+from ottla.cli.kafka import run
+
+PARTITIONS = 3
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ClusterProcesses]:
+    with ClusterProcesses(3) as cluster:
+        yield cluster
+
+
+def create_topic(cluster: ClusterProcesses, topic: str) -> None:
+    with Admin(bootstrap_servers=cluster.bootstrap) as admin:
+        admin.create_topics([NewTopic(topic, PARTITIONS, 3)]).raise_first()
+    cluster.wait_for(lambda: cluster.isr_of(topic) == [1, 2, 3], f"{topic} is in sync")
+
+
+class Writing:
+    """An idempotent producer with acks=all that numbers its records, until it is told to stop."""
+
+    def __init__(self, cluster: ClusterProcesses, topic: str) -> None:
+        self.acknowledged = 0
+        self.problems: list[BaseException] = []
+        self._cluster = cluster
+        self._topic = topic
+        self._is_over = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        producer = Producer(
+            bootstrap_servers=self._cluster.bootstrap,
+            acks="all",
+            enable_idempotence=True,
+            request_timeout_ms=3000,
+            delivery_timeout_ms=60_000,
+        )
+        number = 0
+        try:
+            with producer:
+                while not self._is_over.is_set():
+                    producer.send(self._topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=self._note)
+                    number += 1
+                    time.sleep(0.001)
+        except BaseException as problem:
+            self.problems.append(problem)
+
+    def _note(self, delivery: Any) -> None:
+        problem = delivery.exception()
+        if problem is None:
+            self.acknowledged += 1
+        else:
+            self.problems.append(problem)
+
+    def wait_for_more(self, count: int = 200) -> None:
+        wanted = self.acknowledged + count
+        self._cluster.wait_for(
+            lambda: self.acknowledged >= wanted or bool(self.problems), f"{count} more records are acknowledged"
+        )
+        assert self.problems == []
+
+    def stop(self) -> int:
+        """How many were sent, all of which are acknowledged now."""
+        self._is_over.set()
+        self._thread.join(60)
+        assert self.problems == []
+        return self.acknowledged
+
+
+class Reading:
+    """A group of one that notes all it reads, and commits."""
+
+    def __init__(self, cluster: ClusterProcesses, topic: str) -> None:
+        self.numbers: list[int] = []
+        self.problems: list[BaseException] = []
+        self._cluster = cluster
+        self._topic = topic
+        self._is_over = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        consumer = Consumer(
+            bootstrap_servers=self._cluster.bootstrap,
+            group_id=f"of {self._topic}",
+            auto_offset_reset="earliest",
+        )
+        try:
+            with consumer:
+                consumer.subscribe([self._topic])
+                while not self._is_over.is_set():
+                    self.numbers += [int(record.value) for record in consumer.poll(0.2)]
+        except BaseException as problem:
+            self.problems.append(problem)
+
+    def finish(self, count: int) -> list[int]:
+        """Waits for so many records."""
+        self._cluster.wait_for(lambda: len(self.numbers) >= count or bool(self.problems), f"{count} records are read")
+        self._is_over.set()
+        self._thread.join(30)
+        assert self.problems == []
+        return self.numbers
+
+
+def tool(capsys: pytest.CaptureFixture[str], name: str, cluster: ClusterProcesses, *words: str) -> str:
+    status = run(name, ["--bootstrap-server", cluster.bootstrap, *words])
+    out, err = capsys.readouterr()
+    assert status == 0, out + err
+    return out
+
+
+def assert_nothing_is_lost_or_repeated(writing: Writing, reading: Reading) -> None:
+    count = writing.stop()
+    assert sorted(reading.finish(count)) == list(range(count))
+
+
+def test_a_leader_that_is_killed_costs_nothing(cluster: ClusterProcesses, capsys: pytest.CaptureFixture[str]) -> None:
+    create_topic(cluster, "orders")
+    writing, reading = Writing(cluster, "orders"), Reading(cluster, "orders")
+    writing.wait_for_more()
+    killed = cluster.leader_of("orders")
+    left = sorted({1, 2, 3} - {killed})
+    cluster.kill(killed)
+    cluster.wait_for(lambda: cluster.isr_of("orders") == left, "the ISR has shrunk")
+    writing.wait_for_more()
+    assert cluster.leader_of("orders") in left
+    described = tool(capsys, "topics", cluster, "--describe", "--topic", "orders", "--under-replicated-partitions")
+    assert described.count("Partition:") == PARTITIONS
+    cluster.start(killed)
+    cluster.wait_for(lambda: cluster.isr_of("orders") == [1, 2, 3], "the ISR has grown again")
+    writing.wait_for_more()
+    assert_nothing_is_lost_or_repeated(writing, reading)
+
+
+def test_a_rolling_restart_fails_no_request(cluster: ClusterProcesses) -> None:
+    create_topic(cluster, "rolled")
+    writing, reading = Writing(cluster, "rolled"), Reading(cluster, "rolled")
+    for node_id in cluster.ids:
+        writing.wait_for_more()
+        cluster.stop(node_id)
+        writing.wait_for_more()
+        cluster.start(node_id)
+        cluster.wait_for(
+            lambda: all(cluster.isr_of("rolled", index) == [1, 2, 3] for index in range(PARTITIONS)), "all are in sync"
+        )
+    assert_nothing_is_lost_or_repeated(writing, reading)
+
+
+def test_a_reassignment_ends_and_the_preferred_leader_leads(
+    cluster: ClusterProcesses, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create_topic(cluster, "moved")
+    with Producer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
+        for number in range(30):
+            producer.send("moved", b"%d" % number, partition=0)
+    leader = cluster.leader_of("moved")
+    target = min({1, 2, 3} - {leader})
+    plan = tmp_path / "plan.json"
+    wanted = {"topic": "moved", "partition": 0, "replicas": [target, leader]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+    words = ["--reassignment-json-file", str(plan)]
+    tool(capsys, "reassign-partitions", cluster, "--execute", *words)
+    cluster.wait_for(lambda: cluster.isr_of("moved") == sorted((target, leader)), "the replica has left")
+    cluster.wait_for(_verifies(capsys, cluster, words), "the reassignment is complete")
+    tool(capsys, "leader-election", cluster, "--election-type", "PREFERRED", "--topic", "moved", "--partition", "0")
+    cluster.wait_for(lambda: cluster.leader_of("moved") == target, "the preferred replica leads")
+    with Consumer(bootstrap_servers=cluster.bootstrap, group_id="of moved", auto_offset_reset="earliest") as consumer:
+        consumer.subscribe(["moved"])
+        found: list[int] = []
+        cluster.wait_for(lambda: len(_read_into(found, consumer)) >= 30, "all is read")
+    assert found == list(range(30))
+
+
+def _verifies(capsys: pytest.CaptureFixture[str], cluster: ClusterProcesses, words: list[str]) -> Callable[[], bool]:
+    return lambda: "is completed" in tool(capsys, "reassign-partitions", cluster, "--verify", *words)
+
+
+def _read_into(found: list[int], consumer: Consumer) -> list[int]:
+    found += [int(record.value) for record in consumer.poll(0.2)]
+    return found
