@@ -9,6 +9,7 @@ take their room out of `buffer.memory` when they are opened and give it back whe
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer, Timer
 from ottla.client.cluster.view import NO_NODE, ClusterView
 from ottla.client.errors import DeliveryTimedOut, MessageTooLarge
@@ -32,11 +33,13 @@ _RATIO_MARGIN = 1.05
 class TopicQueues:
     """One topic's. `ratio` is to which part of their size its records are compressed, by experience."""
 
-    __slots__ = ("is_wanted", "name", "open", "queues", "ratio", "used_s")
+    __slots__ = ("_settings", "is_wanted", "name", "open", "queues", "ratio", "topic_id", "used_s")
 
     def __init__(self, name: str, partition_count: int, settings: ProducerSettings) -> None:
         self.name = name
-        self.open = OpenBatches(partition_count, max(settings.batch_size, 1) * 2, settings.ignores_keys)
+        self.topic_id = ZERO_UUID
+        self._settings = settings
+        self.open = self._open_batches(partition_count)
         self.queues = [PartitionQueue(name, index) for index in range(partition_count)]
         self.ratio = 1.0
         self.used_s = 0.0
@@ -46,6 +49,23 @@ class TopicQueues:
     def grow(self, partition_count: int) -> None:
         self.open.grow(partition_count)
         self.queues += [PartitionQueue(self.name, index) for index in range(len(self.queues), partition_count)]
+
+    def cut(self, partition_count: int) -> list[ProducerBatch]:
+        """The topic was made again with fewer partitions. Returns what waited for those that are gone."""
+        gone, before = self.queues[partition_count:], self.open
+        for queue in gone:
+            before.put(queue.partition, None)  # other threads may append at any moment, without the lock
+        del self.queues[partition_count:]
+        self.open = self._open_batches(partition_count)
+        for index in range(partition_count):
+            self.open.put(index, before.get(index))
+        batches = [batch for queue in gone for batch in queue.waiting]
+        for batch in batches:
+            batch.is_closed = True
+        return batches
+
+    def _open_batches(self, partition_count: int) -> OpenBatches:
+        return OpenBatches(partition_count, max(self._settings.batch_size, 1) * 2, self._settings.ignores_keys)
 
 
 class Accumulator:
@@ -69,12 +89,23 @@ class Accumulator:
 
     # --- topics ---
 
-    def learn(self, view: ClusterView) -> None:
-        """Takes over how many partitions topics have, and who leads them."""
-        for name in self.topics:
+    def learn(self, view: ClusterView) -> list[ProducerBatch]:
+        """Takes over how many partitions topics have, and who leads them. Returns the batches that have none any more.
+
+        Only a topic that was deleted and made again has fewer than before; else the broker is behind.
+        """
+        gone: list[ProducerBatch] = []
+        for name, topic in self.topics.items():
             known = view.topics.get(name)
-            if known is not None and len(known.partitions) > len(self.topics[name].queues):
-                self.topics[name].grow(len(known.partitions))
+            if known is None or not known.partitions:
+                continue
+            if len(known.partitions) > len(topic.queues):
+                topic.grow(len(known.partitions))
+            elif len(known.partitions) < len(topic.queues) and known.topic_id != topic.topic_id:
+                gone += topic.cut(len(known.partitions))
+                if name in self._appender.topics:
+                    self._appender.topics[name] = topic.open
+            topic.topic_id = known.topic_id
         for queue in self.all_queues():
             leader = view.leader_of(queue.topic_partition)
             queue.leader, queue.leader_epoch = (NO_NODE, queue.leader_epoch) if leader is None else leader
@@ -82,10 +113,12 @@ class Accumulator:
         for queue in self.all_queues():
             if queue.has_complete:
                 self.make_ready(queue)
+        return gone
 
     def add_topic(self, name: str, partition_count: int, view: ClusterView, *, is_open: bool) -> TopicQueues:
         """`is_open`: records may go straight into its batches; else every record takes the long way."""
         topic = self.topics[name] = TopicQueues(name, partition_count, self._settings)
+        topic.topic_id = view.topics[name].topic_id
         for queue in topic.queues:
             leader = view.leader_of(queue.topic_partition)
             if leader is not None:

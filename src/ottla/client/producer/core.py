@@ -224,7 +224,9 @@ class ProducerCore:
         )
 
     def _on_view(self, view: ClusterView) -> None:
-        self.accumulator.learn(view)
+        if gone := self.accumulator.learn(view):
+            error = UnknownTopicOrPartition("the topic was made again, and has fewer partitions")
+            self.sender.give_up(error, gone)
         self.sender.run()
 
     def _forget_idle_topics(self) -> None:

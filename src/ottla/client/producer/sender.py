@@ -382,9 +382,9 @@ class Sender:
         self._accumulator.release(batch)
         batch.fail(error, refused)
 
-    def give_up(self, error: KafkaError) -> None:
-        """Fails everything that is not settled: the producer ends, or its transaction is aborted."""
-        for batch in self._accumulator.unfinished():
+    def give_up(self, error: KafkaError, batches: list[ProducerBatch] | None = None) -> None:
+        """Fails these, or everything that is not settled: the producer ends, or its transaction is aborted."""
+        for batch in self._accumulator.unfinished() if batches is None else batches:
             self._accumulator.withdraw(batch)
             self._fail(batch, error, was_refused=False)
 

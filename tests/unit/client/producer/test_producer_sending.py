@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from written_logs import Producing, WrittenLogs, error_of, refusing
 
+from ottla.base.ids import Uuid
 from ottla.client.errors import (
     BufferExhausted,
     ClientClosed,
@@ -14,6 +15,7 @@ from ottla.client.errors import (
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
+from ottla.client.producer.append import partition_for_key
 from ottla.client.promise import Promise
 from ottla.config.parse import ConfigError
 from ottla.records.batch import read_header
@@ -364,3 +366,38 @@ def test_a_topic_that_is_not_used_any_more_is_forgotten_and_its_sequence_is_not(
     producing.flush()
     producing.brokers.advance(500)
     assert [header.base_sequence for header in logs.headers["clicks", 0]] == [0, 1]
+
+
+def test_a_topic_that_is_made_again_with_fewer_partitions_gets_records_there() -> None:
+    producing, logs = begun(partitions=4, linger_ms=60_000)
+    key = next(key for key in (b"%d" % number for number in range(100)) if partition_for_key(key, 4) == 3)
+    producing.send(b"before", key=key)
+    producing.flush()
+    waiting = producing.send(b"in between", key=key)
+    brokers = producing.brokers
+    brokers.topics["clicks"] = 2
+    again = Uuid(b"clicks again".ljust(16))
+    brokers.topic_id = lambda name: again if name == "clicks" else Uuid(name.encode().ljust(16, b"\1"))  # type: ignore[method-assign]
+    logs._names[again] = "clicks"
+    producing.core.cluster.refresh()
+    brokers.run()
+    assert error_of(waiting) is UnknownTopicOrPartition, "its partition is gone for good"
+    after = producing.send(b"after", key=key)
+    producing.flush()
+    assert (after.topic, after.partition) == ("clicks", partition_for_key(key, 2))
+    assert logs.values["clicks", after.partition] == [b"after"]
+
+
+def test_metadata_that_tells_of_fewer_partitions_of_the_same_topic_is_behind() -> None:
+    producing, logs = begun(partitions=4, linger_ms=0)
+    producing.send(b"one", partition=3)
+    producing.brokers.run()
+    producing.brokers.topics["clicks"] = 2
+    producing.core.cluster.refresh()
+    producing.brokers.run()
+    producing.brokers.topics["clicks"] = 4
+    delivery = producing.send(b"two", partition=3)
+    producing.core.cluster.refresh()
+    producing.brokers.run()
+    assert delivery.done()
+    assert logs.values["clicks", 3] == [b"one", b"two"]
