@@ -12,4 +12,5 @@ class FailedOnce(NamedTuple):
 
 FAILED_ONCE = [
     FailedOnce(0, 1, 1, "a producer's timer for batches that are due fired for ever, as rounding said that none was"),
+    FailedOnce(52, 1, 1, "a consumer group waited for an hour that the clock had shown before it was set back"),
 ]

@@ -24,6 +24,11 @@ def test_what_has_failed_once_does_not_fail_again(failed: FailedOnce) -> None:
     check(draw_plan(failed.seed, failed.nodes, round(failed.minutes * MINUTE_MS)))
 
 
+@pytest.mark.parametrize("seed", [2, 10])
+def test_a_cluster_keeps_its_promises_under_faults(seed: int) -> None:
+    check(draw_plan(seed, 3, MINUTE_MS // 2))
+
+
 @pytest.mark.parametrize("number", FRESH)
 def test_a_node_keeps_its_promises_under_faults(number: int) -> None:
     check(draw_plan(int(time.time()) // DAY_S * 1000 + number, 1, MINUTE_MS))

@@ -1,6 +1,7 @@
 """What nodes log in a simulation: an exception that was nobody's fault from outside is a bug of theirs."""
 
 import logging
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -10,11 +11,15 @@ _LOGGER = "ottla"
 
 
 class NodeLog(logging.Handler):
-    """Within its block, takes what nodes log and prints nothing. Errors of the disk are made up here, and expected."""
+    """Within its block, takes what nodes log and prints nothing. `note` hears why a node gives up.
 
-    def __init__(self, history: History) -> None:
+    Errors of the disk are made up here, and expected.
+    """
+
+    def __init__(self, history: History, note: Callable[[str], None]) -> None:
         super().__init__(logging.DEBUG)
         self._history = history
+        self._note = note
         self._before = (True, logging.NOTSET)
 
     def __enter__(self) -> Self:
@@ -34,6 +39,8 @@ class NodeLog(logging.Handler):
         logger.setLevel(level)
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.CRITICAL:
+            self._note(f"a node says: {record.getMessage()}")
         problem = record.exc_info[1] if record.exc_info else None
         if problem is not None and not isinstance(problem, OSError):
             self._history.violated("no node raises", f"{record.getMessage()}: {problem!r}")

@@ -21,6 +21,8 @@ from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn, OneOwner
 from ottla.testing.sim.invariants.images_are_equal import ImagesAreEqual
 from ottla.testing.sim.invariants.offsets_have_one_value import OffsetsHaveOneValue
 from ottla.testing.sim.invariants.once_and_in_order import OnceAndInOrder
+from ottla.testing.sim.invariants.one_leader import OneLeader
+from ottla.testing.sim.invariants.replicas_match import ReplicasMatch
 from ottla.testing.sim.invariants.transactions_are_atomic import TransactionsAreAtomic
 from ottla.testing.sim.node_log import NodeLog
 from ottla.testing.sim.run_plan import RunPlan
@@ -79,12 +81,14 @@ class SimulatedRun:
             GroupsGoOn(self.cluster, self.history),
             OneOwner(self.cluster, self.history),
             ImagesAreEqual(self.cluster, self.history),
+            OneLeader(self.cluster, self.history),
+            ReplicasMatch(self.cluster, self.history),
             ChangesLast(self.cluster, self.history, changers),
         ]
 
     def run(self) -> Outcome:
         began_s = process_time()
-        with NodeLog(self.history):
+        with NodeLog(self.history, self.nemesis.note):
             try:
                 self._play()
             except _Over:

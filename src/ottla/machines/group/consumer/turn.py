@@ -168,8 +168,10 @@ class Turn:
         return {**others, updated.member_id: updated}
 
     def _may_assign(self) -> bool:
+        """An assignment from the future was made before somebody set the clock back: nobody waits for that hour."""
         last_ms = self._group.assignment_timestamp_ms
-        return last_ms == 0 or self._now_ms >= last_ms + self._rules.assignment_interval_ms(self._group.group_id)
+        interval_ms = self._rules.assignment_interval_ms(self._group.group_id)
+        return last_ms == 0 or not last_ms <= self._now_ms < last_ms + interval_ms
 
     def _known_target(self, member_id: str) -> Target:
         return self._group.target_of(self._target_ids.get(member_id, member_id))

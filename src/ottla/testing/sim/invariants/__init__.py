@@ -7,6 +7,8 @@
     transactions_are_atomic   all of a transaction is seen, or nothing
     groups_go_on              a member goes on where the group had committed; a partition has one owner in a generation
     images_are_equal          nodes have the same metadata at the same offset; so has one that loads a snapshot
+    one_leader                one leader in an epoch, of the quorum and of each partition
+    replicas_match            replicas are the same below the high watermark
     changes_last              a change of the cluster that was confirmed is there in the end
 
 Import from the modules.
