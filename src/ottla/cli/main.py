@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "server-stop": Tool("ottla.cli.server_stop", "ask the nodes of this machine to stop"),
     "version": Tool("ottla.cli.main", "print the version"),
     **TOOLS,
+    "cluster": Tool("ottla.cli.local_cluster.command", "start a cluster of nodes on this machine, and look after it"),
 }
 
 BAD_USAGE: Final = 2

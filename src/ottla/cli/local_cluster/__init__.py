@@ -1,0 +1,10 @@
+"""`ottla cluster start` and its sisters: a cluster of several nodes on this machine.
+
+    command             the commands
+    cluster_layout      the directory of a cluster: one folder a node, with its settings, data and log
+    node_process        one node's process: started, asked to stop, killed
+    supervisor          the nodes together: started, watched, started again, stopped
+    cluster_status      what is shown of it
+
+A node is an ordinary one, with a server.properties of its own: `kafka-server-start` starts it as well.
+"""

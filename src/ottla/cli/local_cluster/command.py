@@ -1,0 +1,162 @@
+"""`ottla cluster start`, `status`, `stop`, `kill` and `restart`: a cluster of several nodes on this machine.
+
+What `kafka-cluster` does (`cluster-id`, `unregister`, `list-endpoints`) is under the same name.
+"""
+
+import argparse
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ottla.base.errors import OttlaError
+from ottla.cli.help_format import help_formatter
+
+if TYPE_CHECKING:
+    from ottla.cli.local_cluster.cluster_layout import NodeFiles
+
+DEFAULT_DATA: Final = "ottla-cluster"
+_OF_KAFKA: Final = ("cluster-id", "unregister", "list-endpoints")
+
+
+def main(arguments: list[str]) -> int:
+    if arguments and arguments[0] in _OF_KAFKA:
+        from ottla.cli.cluster.cluster import main as kafka_cluster
+
+        return kafka_cluster(arguments)
+    options = _parser().parse_args(arguments)
+    try:
+        result: int = options.action(options)
+        return result
+    except (OttlaError, OSError, ValueError) as problem:
+        print(f"ottla: {problem}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    from ottla.cli.start import DEFAULT_PORT, port
+
+    parser = argparse.ArgumentParser(
+        prog="ottla cluster",
+        description="A cluster of several nodes on this machine.",
+        epilog=f"{', '.join(_OF_KAFKA)}: as kafka-cluster has them.",
+        formatter_class=help_formatter,
+    )
+    commands = parser.add_subparsers(metavar="{start,status,stop,kill,restart}", required=True)
+    start = commands.add_parser("start", help="start a cluster, and run it until Ctrl-C")
+    status = commands.add_parser("status", help="print what its nodes do")
+    stop = commands.add_parser("stop", help="stop all nodes in good order")
+    kill = commands.add_parser("kill", help="end a node at once, as a crash would")
+    restart = commands.add_parser("restart", help="stop a node in good order if it runs, and start it again")
+    for command, action in ((start, _start), (status, _status), (stop, _stop), (kill, _kill), (restart, _restart)):
+        command.add_argument(
+            "--data", default=DEFAULT_DATA, metavar="DIR", help="its directory (default: ./%(default)s)"
+        )
+        command.set_defaults(action=action)
+    start.add_argument(
+        "--nodes", type=_count, default=3, metavar="N", help="how many nodes a new cluster has (default: 3)"
+    )
+    start.add_argument(
+        "--port",
+        type=port,
+        default=DEFAULT_PORT,
+        help="of the first node of a new cluster; the others follow (default: %(default)s; 0 picks free ones)",
+    )
+    for command in (kill, restart):
+        command.add_argument("node", type=int, metavar="NODE", help="the node's id")
+    return parser
+
+
+def _count(text: str) -> int:
+    if text.isdecimal() and 1 <= int(text) <= 100:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of nodes: it must be from 1 to 100")
+
+
+def _start(options: argparse.Namespace) -> int:
+    from ottla.cli.local_cluster.cluster_layout import NoCluster, make_cluster, open_cluster
+    from ottla.cli.local_cluster.cluster_status import node_line, state_line
+    from ottla.cli.local_cluster.supervisor import Supervisor
+    from ottla.cli.stopping import stop_on_terminate
+
+    directory = Path(options.data)
+    try:
+        nodes = open_cluster(directory)
+    except NoCluster:
+        nodes = make_cluster(directory, options.nodes, options.port)
+    supervisor = Supervisor(directory, nodes)
+    with stop_on_terminate():
+        try:
+            supervisor.start()
+            for node in nodes:
+                print(node_line(node))
+            print(f"bootstrap {','.join(node.address for node in nodes)}; Ctrl-C stops the cluster", flush=True)
+            supervisor.watch(lambda: _show(state_line(nodes)))
+        except KeyboardInterrupt:
+            print("\nstopping", flush=True)
+        finally:
+            supervisor.stop()
+    return 0
+
+
+def _show(line: str) -> None:
+    if sys.stdout.isatty():
+        print(f"\r\x1b[K{line}", end="", flush=True)
+
+
+def _status(options: argparse.Namespace) -> int:
+    from ottla.cli.local_cluster.cluster_layout import open_cluster
+    from ottla.cli.local_cluster.cluster_status import node_line, state_line
+
+    nodes = open_cluster(Path(options.data))
+    for node in nodes:
+        print(node_line(node))
+    print(state_line(nodes))
+    return 0
+
+
+def _stop(options: argparse.Namespace) -> int:
+    from ottla.cli.local_cluster.cluster_layout import open_cluster
+    from ottla.cli.local_cluster.supervisor import stop_nodes, supervisor_path
+
+    directory = Path(options.data)
+    stop_nodes(open_cluster(directory))
+    with suppress(OSError, ValueError):  # It may be that nobody watches over it.
+        os.kill(int(supervisor_path(directory).read_text()), signal.SIGTERM)
+    return 0
+
+
+def _kill(options: argparse.Namespace) -> int:
+    from ottla.cli.local_cluster.node_process import send_signal, wait_until_gone
+
+    node = _node(options)
+    node.down.touch()
+    if not send_signal(node, signal.SIGKILL):
+        print(f"node {node.node_id} does not run")
+        return 1
+    wait_until_gone([node], 10)
+    return 0
+
+
+def _restart(options: argparse.Namespace) -> int:
+    from ottla.cli.local_cluster.node_process import send_signal, start_process, wait_until_gone, wait_until_ready
+    from ottla.cli.local_cluster.supervisor import START_S, STOP_S
+
+    node = _node(options)
+    node.down.touch()
+    if send_signal(node, signal.SIGTERM):
+        wait_until_gone([node], STOP_S)
+    start_process(node)
+    wait_until_ready([node], START_S)
+    return 0
+
+
+def _node(options: argparse.Namespace) -> "NodeFiles":
+    from ottla.cli.local_cluster.cluster_layout import open_cluster
+
+    for node in open_cluster(Path(options.data)):
+        if node.node_id == options.node:
+            return node
+    raise ValueError(f"the cluster in {options.data} has no node {options.node}")

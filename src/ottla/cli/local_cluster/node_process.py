@@ -1,0 +1,94 @@
+"""One node's process. Which one it is, is in the node's `pid` file; a process that is not this node's is left alone."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from ottla.base.errors import StorageError
+from ottla.cli.local_cluster.cluster_layout import NodeFiles
+
+READY: Final = b"is ready at"
+_POLL_S: Final = 0.02
+
+
+class NodeProblem(StorageError):
+    """A node did not come up, or did not go down."""
+
+
+def running_pid(node: NodeFiles) -> int | None:
+    """The node's process, if it runs."""
+    try:
+        pid = int(node.pid.read_text())
+        os.kill(pid, 0)
+    except (OSError, ValueError):
+        return None
+    return pid if _is_of(pid, node.properties) else None
+
+
+def _is_of(pid: int, properties: Path) -> bool:
+    """Numbers of processes are used again. Where the system does not tell, the number is believed."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return not Path("/proc/self").exists()
+    return status != "Z" and str(properties).encode() in words
+
+
+def start_process(node: NodeFiles) -> subprocess.Popen[bytes]:
+    """Returns at once; the node is ready when its log says so."""
+    node.down.unlink(missing_ok=True)
+    with node.log.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ottla.cli.main", "start", "--config", str(node.properties)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    node.pid.write_text(str(process.pid))
+    return process
+
+
+def is_ready(node: NodeFiles) -> bool:
+    return node.log.exists() and READY in node.log.read_bytes()
+
+
+def wait_until_ready(nodes: list[NodeFiles], timeout_s: float) -> None:
+    """Raises `NodeProblem` with the end of the log of one that has ended, or takes too long."""
+    ends_s = time.monotonic() + timeout_s
+    for node in nodes:
+        while not is_ready(node):
+            if running_pid(node) is None:
+                raise NodeProblem(f"node {node.node_id} has ended:\n{_end_of(node.log)}")
+            if time.monotonic() > ends_s:
+                raise NodeProblem(f"node {node.node_id} is not ready after {timeout_s:.0f} s:\n{_end_of(node.log)}")
+            time.sleep(_POLL_S)
+
+
+def send_signal(node: NodeFiles, number: signal.Signals) -> bool:
+    """False if the node does not run."""
+    pid = running_pid(node)
+    if pid is None:
+        return False
+    os.kill(pid, number)
+    return True
+
+
+def wait_until_gone(nodes: list[NodeFiles], timeout_s: float) -> list[NodeFiles]:
+    """Those that still run after that time."""
+    ends_s = time.monotonic() + timeout_s
+    left = list(nodes)
+    while left and time.monotonic() < ends_s:
+        left = [node for node in left if running_pid(node) is not None]
+        if left:
+            time.sleep(_POLL_S)
+    return left
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text(errors="replace")[-2000:] if log.exists() else ""
