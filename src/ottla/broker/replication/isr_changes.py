@@ -77,6 +77,7 @@ class IsrChanges:
         for partition in list(self._partitions.values()):
             if partition.state is not None and partition.state.followers:
                 self._on_moved(partition, has_moved=partition.state.on_time(now_ms))
+                self._partitions.purgatory.wake(partition)  # DeleteRecords waits for those that are alive.
 
     def _on_moved(self, partition: Partition, *, has_moved: bool) -> None:
         if partition.take_up_high_watermark(has_moved):

@@ -5,7 +5,7 @@ from brokers import batch, fetch_request, only, produce_request, produced, value
 from replicating_nodes import Cluster
 
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import ConfigRecord
+from ottla.wire.messages import ConfigRecord, DeleteRecordsRequest
 
 LAG_MS = 3000
 
@@ -105,6 +105,19 @@ def test_followers_delete_what_the_leader_has_deleted(cluster):
     cluster.advance(500)
     assert cluster[2].partition().log.log_start_offset == 1
     assert cluster[1].partition().state.followers[2].log_start_offset == 1
+
+
+def test_records_are_deleted_when_every_follower_that_is_alive_has_deleted_them(cluster):
+    produce(cluster, b"a")
+    cluster.advance(500)
+    cluster.down.add(3)
+    partition = DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=1)
+    topic = DeleteRecordsRequest.DeleteRecordsTopic(name="orders", partitions=[partition])
+    reply = cluster[1].ask(DeleteRecordsRequest(topics=[topic], timeout_ms=30_000), 2)
+    cluster.advance(600)
+    assert not reply.is_here
+    cluster.kill(3)
+    assert (only(reply.message).error_code, only(reply.message).low_watermark) == (ErrorCode.NONE, 1)
 
 
 def test_batches_that_were_damaged_on_the_way_are_not_appended(cluster, monkeypatch):
