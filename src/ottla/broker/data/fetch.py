@@ -20,7 +20,7 @@ from ottla.broker.data.fetch_replies import RESPONSE, TOPIC
 from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted, wanted_partitions
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
 from ottla.broker.data.ordinary_fetch import HAS_REPLICA_STATE, USES_TOPIC_IDS, read_ordinary
-from ottla.broker.data.replica_selector import selector_of
+from ottla.broker.data.replica_selector import chooses_replicas, selector_of
 from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
@@ -124,6 +124,7 @@ class Fetch(Operation):
         "_respond",
         "_rounds",
         "_session",
+        "_tells_high_watermarks",
         "_wanted",
     )
 
@@ -147,6 +148,7 @@ class Fetch(Operation):
         self._respond = respond
         self._by_id = version >= USES_TOPIC_IDS
         self._is_follower = replica_id >= 0
+        self._tells_high_watermarks = self._is_follower and chooses_replicas(partitions)
         self._max_bytes = max_bytes
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._max_wait_ms = request.max_wait_ms
@@ -190,6 +192,8 @@ class Fetch(Operation):
     def _parks(self, read: Read, size: int, is_urgent: bool) -> bool:
         """Whether the request waits at its partitions, where it is now."""
         if self._max_wait_ms <= 0 or size >= self._min_bytes or is_urgent or not self._find_places(read):
+            return False
+        if self._tells_high_watermarks and any(self._has_old_high_watermark(place) for place in self._places):
             return False
         self._partitions.purgatory.park(self, list(self._places), self._max_wait_ms)
         return True
@@ -294,6 +298,8 @@ class Fetch(Operation):
         wanted = self._places[place]
         if self._reader.check(place, wanted.current_leader_epoch):
             return True
+        if self._tells_high_watermarks and self._has_old_high_watermark(place):
+            return True
         end_offset = self._reader.end_of(place)
         if end_offset == wanted.offset or self._reader.has_to_wait(place):
             return False
@@ -309,6 +315,10 @@ class Fetch(Operation):
             disk.reads_may_wait(True)
         self._available[place] = records.size
         return sum(self._available.values()) >= self._min_bytes
+
+    def _has_old_high_watermark(self, place: Partition) -> bool:
+        """Whether a follower has yet to hear what consumers may read of it."""
+        return -1 < self._places[place].sent_high_watermark < place.log.high_watermark
 
     def complete(self) -> None:
         self._reader.notes_follower = False

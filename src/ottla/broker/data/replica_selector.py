@@ -1,7 +1,8 @@
 """Which replica a consumer is to read from: one in its own rack, if it says where it is (KIP-392).
 
 `replica.selector.class` names Kafka's class for it. A consumer without a rack, or of a rack without a replica that has
-what it asks for, reads from the leader.
+what it asks for, reads from the leader. Where followers serve consumers, they hear of a new high watermark at once, and
+not with the next records.
 """
 
 from typing import Final
@@ -38,6 +39,9 @@ class ReplicaSelector:
 
 def selector_of(partitions: Partitions, listener: str, rack: str) -> ReplicaSelector | None:
     """None where every consumer reads from the leader."""
-    if not rack or partitions.node_settings.effective[SETTING] != RACK_AWARE:
-        return None
-    return ReplicaSelector(partitions, listener)
+    return ReplicaSelector(partitions, listener) if rack and chooses_replicas(partitions) else None
+
+
+def chooses_replicas(partitions: Partitions) -> bool:
+    """Whether consumers of this node's partitions may be sent to followers."""
+    return partitions.node_settings.effective[SETTING] == RACK_AWARE

@@ -61,3 +61,10 @@ def test_clients_from_before_that_read_from_leaders_alone(cluster):
 def test_a_follower_knows_its_leader_epoch(cluster):
     assert fetch(cluster, 3, current_leader_epoch=4).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
     assert values_in(fetch(cluster, 3, current_leader_epoch=0)) == [b"a"]
+
+
+def test_followers_that_serve_consumers_hear_of_the_high_watermark_at_once(cluster):
+    waiting = cluster[3].ask(fetch_request(1, max_wait_ms=20_000), 12)
+    cluster[1].ask(produce_request(batch(b"b")), 12)
+    cluster.run()
+    assert values_in(only(waiting.message)) == [b"b"], "and no time has passed"
