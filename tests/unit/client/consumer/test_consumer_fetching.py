@@ -393,3 +393,16 @@ def test_bytes_without_a_batch_are_told_and_not_asked_for_without_pause(make_ben
     bench.logs.batches[T0] = [(first, end, whole)]
     bench.brokers.advance(1_000)
     assert bench.values() == [b"a", b"b"]
+
+
+def test_a_damaged_base_offset_does_not_have_the_same_fetched_for_ever(make_bench):
+    """The checksum does not cover it. What is ahead of the application is no reason to move the application."""
+    bench = make_bench()
+    bench.logs.append(T0, b"a", b"b")
+    [(first, end, whole)] = bench.logs.batches[T0]
+    bench.logs.batches[T0] = [(first, end, (1 << 40).to_bytes(8, "big") + whole[8:])]
+    bench.core.assign([T0])
+    bench.core.poll(0)
+    bench.brokers.advance(10)
+    assert len(bench.brokers.asked("Fetch")) < 5
+    assert [record.offset for record in bench.core.poll(10)] == [1 << 40, (1 << 40) + 1]

@@ -92,6 +92,10 @@ class FetchErrors:
             state.preferred_replica = None  # A follower may lag behind: the leader knows better.
             return
         position = state.fetch_position
+        if position is not None and state.position is not None and position.offset != state.position.offset:
+            # Ahead of the application: it may never come there. Until it does, its position is as good as before.
+            self._pause([state])
+            return
         if self._default_reset.is_none:
             error = OffsetOutOfRange(
                 f"offset {None if position is None else position.offset} is not in the log of {state.partition}, "
