@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla import Consumer, Producer
+from ottla import Admin, Consumer, Producer
 from ottla.base.ids import TopicPartition
 from ottla.cli.main import main
 from ottla.cli.records.progress import Progress
@@ -250,6 +250,39 @@ def test_a_copy_goes_on_where_it_was_stopped(how: str, run: Run, orders: str, tm
     copied = everything(run, copy)
     without_offsets = [{**one, "offset": 0} for one in copied]
     assert without_offsets == [{**one, "offset": 0} for one in everything(run, orders)]
+
+
+def test_a_copy_that_keeps_offsets_goes_on_at_the_end_of_its_destination(run: Run, orders: str) -> None:
+    copy = f"{orders}-copy"
+    run("copy", orders, copy, "--keep-offsets", "--max", "4")
+    run("copy", orders, copy, "--keep-offsets")
+    run("copy", orders, copy, "--keep-offsets")
+    assert everything(run, copy) == everything(run, orders)
+
+
+def test_offsets_that_cannot_be_kept_are_refused_by_name(run: Run, node: Broker, orders: str) -> None:
+    copy = f"{orders}-copy"
+    node.create_topic(copy, partitions=2)
+    with Producer(bootstrap_servers=node.bootstrap) as producer:
+        producer.send(copy, b"of another", partition=1)
+    run("copy", orders, copy, "--keep-offsets", status=1)
+    assert f"{copy}-1 is no copy of {orders}-1: their records at 0 differ" in run.err  # type: ignore[attr-defined]
+    with Admin(bootstrap_servers=node.bootstrap) as admin:
+        admin.delete_records({TopicPartition(orders, 0): 1}).raise_first()
+    run("copy", orders, f"{orders}-late", "--keep-offsets", status=1)
+    assert f"{orders}-0 begins at offset 1" in run.err  # type: ignore[attr-defined]
+    with pytest.raises(SystemExit, match="2"):
+        main(["copy", orders, copy, "--keep-offsets", "--by-key"])
+
+
+def test_a_gap_ends_a_copy_that_keeps_offsets(run: Run, node: Broker, topic: str) -> None:
+    with Producer(bootstrap_servers=node.bootstrap, transactional_id=topic) as producer:
+        for value in (b"first", b"second"):  # the marker of each transaction takes an offset
+            with producer.transaction():
+                producer.send(topic, value, partition=0)
+    run("copy", topic, f"{topic}-copy", "--keep-offsets", status=1)
+    assert f"{topic}-0 has no record at offset 1, the next is at 2" in run.err  # type: ignore[attr-defined]
+    assert [one["value"] for one in everything(run, f"{topic}-copy")] == ["first"]
 
 
 def test_a_state_of_another_copy_is_refused(run: Run, orders: str, tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """`ottla copy SOURCE DESTINATION`: records of a topic to another, in the same cluster or another.
 
-Kept are the partition, the order in it, key, value, headers and timestamp. Offsets are not: the destination gives its
-own, which are equal only if both are complete and the destination was empty. A copy that is stopped goes on where it
-was, by a group (`--group`) or a file (`--state`), and may repeat the last records; with `--exactly-once`, none.
+Kept are the partition, the order in it, key, value, headers and timestamp. Offsets are the destination's own, unless
+`--keep-offsets` insists on those of the source. A copy that is stopped goes on where it was, by a group (`--group`) or
+a file (`--state`), and may repeat the last records; with `--exactly-once` or `--keep-offsets`, none.
 """
 
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import OttlaError
@@ -21,6 +22,7 @@ from ottla.cli.records.copy_progress import (
     NoProgress,
     TransactionProgress,
 )
+from ottla.cli.records.kept_offsets import KeptOffsets
 from ottla.cli.records.moments import moment
 from ottla.cli.records.progress import Progress
 from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, records_between, start_offsets
@@ -45,6 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.exactly_once and (options.state or not options.group):
         parser.error("--exactly-once keeps its place in a --group at the destination")
+    if options.keep_offsets:
+        others = ("group", "state", "exactly_once", "since", "by_key")
+        if given := [name.replace("_", "-") for name in others if getattr(options, name)]:
+            parser.error(f"--keep-offsets has its place and partitions from the destination: no --{given[0]} with it")
     source = Cluster.of(options)
     destination = source
     if options.to_server or options.to_config:
@@ -83,6 +89,7 @@ def argument_parser() -> ArgumentParser:
     where.add_argument("-g", "--group", help="keep the place in a group, and go on there")
     where.add_argument("--state", metavar="FILE", help="keep the place in a file, and go on there")
     parser.add_argument("--exactly-once", action="store_true", help="records and place in one transaction")
+    parser.add_argument("--keep-offsets", action="store_true", help="the source's offsets, or none: refused at gaps")
     parser.add_argument("--since", type=moment, metavar="TIME", help="begin there, where no place is kept")
     parser.add_argument("-f", "--follow", action="store_true", help="wait for more at the end")
     parser.add_argument("--max", type=int, metavar="N", help="end after so many records")
@@ -98,6 +105,7 @@ class _Copying:
         self._options = options
         self._shown = progress
         self._failure: BaseException | None = None
+        self._kept: KeptOffsets | None = None
         self._next: dict[TopicPartition, int] = {}
         self._unsaved = 0
         group = None if options.exactly_once else options.group
@@ -135,6 +143,10 @@ class _Copying:
 
     def _progress_kept(self, stack: ExitStack, source: Cluster, destination: Cluster) -> CopyProgress:
         options = self._options
+        if options.keep_offsets:
+            copy = stack.enter_context(destination.consumer(enable_auto_commit=False))
+            self._kept = KeptOffsets(self._consumer, copy, options.destination)
+            return self._kept
         if options.exactly_once:
             reader = stack.enter_context(destination.consumer(group_id=options.group, enable_auto_commit=False))
             return TransactionProgress(self._producer, reader, options.group, options.destination)
@@ -192,6 +204,10 @@ class _Copying:
         return self._options.max is not None and self._shown.count >= self._options.max
 
     def _send(self, record: "ConsumerRecord") -> None:
+        on_delivery = self._delivered
+        if self._kept is not None:
+            self._kept.check(record)
+            on_delivery = partial(self._delivered_at, record)
         if self._is_transactional and not self._next:
             self._producer.begin()
         self._producer.send(
@@ -201,7 +217,7 @@ class _Copying:
             partition=None if self._options.by_key else record.partition,
             timestamp_ms=record.timestamp if record.timestamp >= 0 else None,
             headers=record.headers or None,
-            on_delivery=self._delivered,
+            on_delivery=on_delivery,
         )
         self._next[TopicPartition(record.topic, record.partition)] = record.offset + 1
         self._unsaved += 1
@@ -210,6 +226,11 @@ class _Copying:
     def _delivered(self, delivery: "Delivery") -> None:
         if self._failure is None:
             self._failure = delivery.exception()
+
+    def _delivered_at(self, record: "ConsumerRecord", delivery: "Delivery") -> None:
+        assert self._kept is not None
+        if self._failure is None:
+            self._failure = self._kept.check_delivery(record, delivery)
 
 
 if __name__ == "__main__":
