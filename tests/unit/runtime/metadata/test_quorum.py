@@ -1,0 +1,149 @@
+"""A quorum of several replicas: it elects, replicates, survives its leader, and heals what parted (KIP-595, KIP-630)."""
+
+from quorum_of_replicas import Quorum
+
+from ottla.machines.raft.machine import Role
+from ottla.runtime.metadata.snapshotter import SnapshotConfig
+from ottla.runtime.metadata.store import StoreConfig
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import FetchRequest, VoteRequest
+
+
+def elected(**options: object) -> Quorum:
+    quorum = Quorum(**options)  # type: ignore[arg-type]
+    quorum.run(5000)
+    return quorum
+
+
+def test_three_voters_elect_one_and_all_are_ready() -> None:
+    quorum = elected()
+    assert quorum.leader.log.raft.role is Role.LEADER
+    assert [replica.events for replica in quorum.replicas.values()] == [["ready"]] * 3
+    assert {replica.log.raft.leader_id for replica in quorum.replicas.values()} == {quorum.leader.node_id}
+
+
+def test_what_is_decided_is_in_every_image_and_the_reply_comes_when_a_majority_has_it() -> None:
+    quorum = elected()
+    leader = quorum.leader
+    leader.create("orders")
+    assert leader.events == ["ready"]
+    quorum.run(50)
+    assert leader.events == ["ready", "orders"]
+    assert [replica.topics for replica in quorum.replicas.values()] == [["orders"]] * 3
+
+
+def test_followers_learn_the_high_watermark_without_another_record() -> None:
+    """KIP-1166: a fetch that waits is answered when there is a higher high watermark to tell of."""
+    quorum = elected()
+    quorum.leader.create("orders")
+    quorum.run(20)
+    assert {replica.log.high_watermark for replica in quorum.replicas.values()} == {quorum.leader.log.log_end_offset}
+
+
+def test_a_leader_that_is_killed_is_replaced_and_nothing_is_lost() -> None:
+    quorum = elected()
+    quorum.leader.create("before")
+    quorum.run(50)
+    dead = quorum.leader.node_id
+    disk = quorum.kill(dead)
+    quorum.run(1500)
+    quorum.leader.create("after")
+    quorum.run(50)
+    back = quorum.start(dead, disk)
+    quorum.run(3000)
+    assert back.topics == quorum.leader.topics == ["after", "before"]
+    assert back.log.raft.role is Role.FOLLOWER
+
+
+def test_what_a_cut_off_leader_wrote_is_refused_and_cut_away_when_it_is_back() -> None:
+    quorum = elected()
+    old = quorum.leader
+    quorum.isolate(old.node_id)
+    old.create("lost")
+    quorum.run(8000)
+    assert old.events[-1] is ErrorCode.NOT_CONTROLLER
+    assert old.log.raft.role is not Role.LEADER
+    new = quorum.leader
+    new.create("kept")
+    quorum.run(50)
+    quorum.cut.clear()
+    quorum.run(8000)
+    assert old.topics == quorum.leader.topics == ["kept"]
+    assert old.log.log_end_offset == quorum.leader.log.log_end_offset
+
+
+def test_a_voter_that_was_cut_off_comes_back_without_ending_the_epoch() -> None:
+    """KIP-996."""
+    quorum = elected()
+    epoch, away = quorum.leader.log.raft.epoch, quorum.followers()[0]
+    quorum.isolate(away.node_id)
+    quorum.run(20_000)
+    quorum.cut.clear()
+    quorum.run(5000)
+    assert {replica.log.raft.epoch for replica in quorum.replicas.values()} == {epoch}
+    assert away.log.raft.role is Role.FOLLOWER
+
+
+def test_an_observer_follows_and_counts_for_nothing() -> None:
+    quorum = elected(voters=1, observers=2)
+    quorum.leader.create("orders")
+    quorum.run(600)
+    assert [replica.topics for replica in quorum.replicas.values()] == [["orders"]] * 3
+    progress = quorum.replicas[1].log.raft.progress
+    assert progress is not None
+    assert sorted(key.id for key in progress.observers) == [2, 3]
+
+
+def test_an_observer_finds_the_next_leader() -> None:
+    quorum = elected(voters=3, observers=1)
+    quorum.kill(quorum.leader.node_id)
+    quorum.run(3000)
+    quorum.leader.create("later")
+    quorum.run(1000)
+    assert quorum.replicas[4].topics == ["later"]
+
+
+def test_a_replica_that_starts_late_gets_a_snapshot() -> None:
+    quorum = elected(
+        snapshots=SnapshotConfig(max_bytes=1), store_config=StoreConfig(retention_bytes=1, segment_bytes=8 << 20)
+    )
+    late = quorum.followers()[0].node_id
+    quorum.kill(late)
+    quorum.run(3000)
+    for number in range(5):
+        quorum.leader.create(f"topic-{number}")
+        quorum.run(100)
+        quorum.leader.log._store.log.roll()
+    for replica in quorum.replicas.values():
+        replica.log.maintain()
+    assert quorum.leader.log._store.log.log_start_offset > 0
+    fresh = quorum.start(late)
+    quorum.run(5000)
+    assert fresh.topics == quorum.leader.topics
+    assert fresh.log._store.snapshots
+    quorum.leader.create("one more")
+    quorum.run(600)
+    assert "one more" in fresh.topics
+
+
+def test_requests_of_another_cluster_or_for_another_voter_are_refused() -> None:
+    quorum = elected()
+    replica = quorum.followers()[0]
+    assert replica.log.answers is not None and replica.log.leader is not None
+    told: list[object] = []
+    replica.log.answers.vote(VoteRequest(cluster_id="other"), 2, lambda reply: told.append(reply.error_code))
+    replica.log.leader.fetch(FetchRequest(cluster_id="other"), 18, lambda reply: told.append(reply.error_code))
+    partition = VoteRequest.PartitionData(replica_epoch=99, replica_id=1)
+    topics = [VoteRequest.TopicData(topic_name="__cluster_metadata", partitions=[partition])]
+    for request in (
+        VoteRequest(cluster_id="the-cluster", voter_id=99, topics=topics),
+        VoteRequest(cluster_id="the-cluster", topics=[]),
+    ):
+        replica.log.answers.vote(request, 2, lambda reply: told.append(reply.error_code))
+    assert told == [
+        ErrorCode.INCONSISTENT_CLUSTER_ID,
+        ErrorCode.INCONSISTENT_CLUSTER_ID,
+        ErrorCode.INVALID_VOTER_KEY,
+        ErrorCode.INVALID_REQUEST,
+    ]
+    assert replica.log.raft.epoch == quorum.leader.log.raft.epoch
