@@ -22,10 +22,15 @@ def format_checkpoint(entries: Iterable[str]) -> bytes:
 
 
 def parse_checkpoint(content: bytes, path: str) -> list[list[str]]:
-    """The words of every entry. Raises `CorruptFile` when the version or the number of entries is not right."""
+    """The words of every entry. Raises `CorruptFile` when the version or the number of entries is not right.
+
+    An empty file has none: Apache Kafka leaves one for a replica that has not heard of an epoch.
+    """
     lines = content.decode("utf-8", "replace").splitlines()
-    if not lines or lines[0] != "0":
-        raise CorruptFile(f"{path}: a checkpoint of version 0 starts with 0, not {lines[0] if lines else 'nothing'!r}")
+    if not lines:
+        return []
+    if lines[0] != "0":
+        raise CorruptFile(f"{path}: a checkpoint of version 0 starts with 0, not {lines[0]!r}")
     if len(lines) < 2 or not lines[1].isdecimal() or int(lines[1]) != len(lines) - 2:
         raise CorruptFile(f"{path}: announces {lines[1:2]} entries but has {len(lines) - 2}")
     return [line.split() for line in lines[2:]]

@@ -64,7 +64,6 @@ def test_a_last_line_without_its_end_is_an_entry_too() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
         b"\n",
         b"0\n",
         b"1\n0\n",
@@ -81,6 +80,11 @@ def test_a_last_line_without_its_end_is_an_entry_too() -> None:
 def test_damage_is_a_corrupt_file_that_names_the_path(content: bytes) -> None:
     with pytest.raises(CorruptFile, match=PATH):
         parse_offsets(content, PATH)
+
+
+def test_an_empty_file_has_no_entries() -> None:
+    """Apache Kafka leaves one for a replica that never had an epoch."""
+    assert parse_leader_epochs(b"", PATH) == []
 
 
 def test_leader_epochs_are_pairs_of_epoch_and_start_offset() -> None:

@@ -31,7 +31,7 @@ SETTINGS = (
     Int("socket.listen.backlog.size", 50, at_least(1), MEDIUM,
         "Connections that may wait to be accepted.", acted_on=True),
     Long("socket.connection.setup.timeout.ms", 10_000, ANY, MEDIUM,
-         "How long the node waits for a connection of its own to be established; grows with each failure."),
+         "How long the node waits for a connection of its own to be established.", acted_on=True),
     Long("socket.connection.setup.timeout.max.ms", 30_000, ANY, MEDIUM,
          "The most that the wait for a connection grows to."),
 

@@ -37,7 +37,7 @@ SETTINGS = (
          "Default of a topic's `unclean.leader.election.enable`: whether a replica out of sync may lead, at the price "
          "of records.", CLUSTER_WIDE, acted_on=True),
     Flag("auto.leader.rebalance.enable", True, ANY, HIGH,
-         "Whether the controller gives leadership back to preferred replicas by itself."),
+         "Whether the controller gives leadership back to preferred replicas by itself.", acted_on=True),
     Long("leader.imbalance.check.interval.seconds", 300, at_least(1), HIGH,
-         "Time between two such checks."),
+         "Time between two such checks.", acted_on=True),
 )

@@ -73,7 +73,8 @@ class Replica:
         self.log.start(lambda: self.events.append("ready"))
 
     def _handle(self, context: RequestContext, message: Any, respond: Respond) -> None:
-        assert self.log.answers is not None and self.log.leader is not None
+        assert self.log.answers is not None
+        assert self.log.leader is not None
         version = context.api_version
         match context.api_key:
             case ApiKey.API_VERSIONS:
@@ -159,7 +160,7 @@ class Quorum:
     def run(self, by_ms: int) -> None:
         end_us = self.clock.elapsed_us() + by_ms * 1000
         while True:
-            while any([replica.network.turn() for replica in list(self.replicas.values())]):
+            while sum(replica.network.turn() for replica in list(self.replicas.values())):
                 pass
             if self.agenda.next_us() > end_us:
                 break

@@ -1,4 +1,4 @@
-"""A quorum of several replicas: it elects, replicates, survives its leader, and heals what parted (KIP-595, KIP-630)."""
+"""A quorum of several replicas: it elects, replicates, survives its leader, and heals what parted (KIP-595, 630)."""
 
 from quorum_of_replicas import Quorum
 
@@ -129,7 +129,8 @@ def test_a_replica_that_starts_late_gets_a_snapshot() -> None:
 def test_requests_of_another_cluster_or_for_another_voter_are_refused() -> None:
     quorum = elected()
     replica = quorum.followers()[0]
-    assert replica.log.answers is not None and replica.log.leader is not None
+    assert replica.log.answers is not None
+    assert replica.log.leader is not None
     told: list[object] = []
     replica.log.answers.vote(VoteRequest(cluster_id="other"), 2, lambda reply: told.append(reply.error_code))
     replica.log.leader.fetch(FetchRequest(cluster_id="other"), 18, lambda reply: told.append(reply.error_code))
