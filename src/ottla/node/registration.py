@@ -30,6 +30,8 @@ _LOOK_AGAIN_S: Final = 0.005
 _UNFENCE_AGAIN_S: Final = 0.05
 _LEAVE_AGAIN_S: Final = 0.05
 _LEAVE_S: Final = 10.0
+_NEVER: Final = (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.INVALID_REGISTRATION)
+"""What no controller of this cluster would answer otherwise."""
 _NOT_A_MEMBER: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
 
 
@@ -97,21 +99,30 @@ class Membership:
         then: Callable[[None], None],
         failed: Callable[[Exception], None],
     ) -> None:
-        """Asks again while the life before this one may still go on, as the controller sees it."""
+        """Asks again, of whichever controller is active then, unless none would ever take this broker.
+
+        One may refuse because the life before this one seems to go on, or because its disk fails while it answers.
+        """
 
         def on_reply(reply: BrokerRegistrationResponse) -> None:
-            if reply.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION and self._timers.now_s() < until_s:
-                self._timers.after(_REGISTER_AGAIN_S, lambda: self._register(request, until_s, then, failed))
+            if reply.error_code and self._is_passing(ErrorCode(reply.error_code), until_s):
+                again()
             else:
                 self._on_registered(reply, then, failed)
 
         def on_failed(error: ErrorCode) -> None:
-            if error is ErrorCode.REQUEST_TIMED_OUT and self._timers.now_s() < until_s:
-                self._register(request, until_s, then, failed)
+            if self._is_passing(error, until_s):
+                again()
             else:
                 failed(CannotJoin(f"the broker cannot register: {error.name}"))
 
+        def again() -> None:
+            self._timers.after(_REGISTER_AGAIN_S, lambda: self._register(request, until_s, then, failed))
+
         ask_as_node(self._broker.controller, request, on_reply, on_failed)
+
+    def _is_passing(self, error: ErrorCode, until_s: float) -> bool:
+        return error not in _NEVER and self._timers.now_s() < until_s
 
     def _rack(self) -> str | None:
         rack = self._broker.config["broker.rack"]

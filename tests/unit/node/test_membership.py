@@ -170,9 +170,13 @@ def test_a_broker_whose_controllers_are_all_gone_leaves_after_a_while():
     assert scene.events == ["joined", "left"]
 
 
-def test_a_broker_whose_life_before_seems_to_go_on_registers_again():
+@pytest.mark.parametrize(
+    "error", [ErrorCode.DUPLICATE_BROKER_REGISTRATION, ErrorCode.KAFKA_STORAGE_ERROR], ids=lambda error: error.name
+)
+def test_a_broker_that_is_refused_for_now_registers_again(error):
+    """Its life before seems to go on, or the disk of the controller failed while it answered."""
     scene = Scene()
-    scene.controller.error = ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    scene.controller.error = error
     scene.join()
     scene.timers.advance(3000)
     assert scene.events == []
@@ -193,6 +197,7 @@ def test_one_that_is_not_taken_says_why(is_away):
     scene = Scene()
     scene.controller.error, scene.controller.is_away = ErrorCode.INCONSISTENT_CLUSTER_ID, is_away
     scene.join()
+    scene.timers.advance(61_000 if is_away else 0)  # initial.broker.registration.timeout.ms
     (problem,) = scene.events
     assert isinstance(problem, CannotJoin)
     assert ("NOT_CONTROLLER" if is_away else "INCONSISTENT_CLUSTER_ID") in str(problem)
