@@ -10,8 +10,11 @@ UV     := $(shell command -v uv 2>/dev/null)
 # The first interpreter that is new enough; name another with `make PYTHON=…`.
 PYTHON := $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-# Workers of the tests: more than cores, because what talks to nodes mostly waits for them.
+# Workers of the tests that mostly wait, for nodes and for groups: more than cores. A worker of the others costs ten seconds
+# of a processor, for what it imports and collects, so there is one for each core.
 JOBS   := 6
+# In the order in which workers take them: first what computes long, so that the end is short.
+COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture tests/interop
 # How long `make sim` goes on, and how many nodes its clusters have.
 SECONDS = 60
 NODES   = 1
@@ -37,8 +40,10 @@ demo: $(VENV)/.core ## a million records through a node that is killed half-way 
 	@$(BIN)/ottla demo
 
 test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three to four minutes on two cores, and Spark's; the long run is `make fuzz`)
-	$(say) "pytest"
-	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1
+	$(say) "pytest, and beside it pytest tests/clients, whose output comes afterwards"
+	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 tests/clients > $(VENV)/clients.log 2>&1 & waiting=$$!; \
+	  $(BIN)/pytest -n auto --maxschedchunk 1 $(COMPUTING); computed=$$?; \
+	  wait $$waiting; waited=$$?; cat $(VENV)/clients.log; test $$computed = 0 -a $$waited = 0
 	$(say) "pytest tests/spark (one Spark session, one broker)"
 	@$(BIN)/pytest tests/spark
 
