@@ -36,7 +36,7 @@ help: ## print this list
 setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs into .venv
 	$(say) "ready: $(BIN)/ottla, $(BIN)/pytest, $(BIN)/ruff, $(BIN)/mypy"
 
-demo: $(VENV)/.core ## a million records through a node that is killed half-way (under a minute)
+demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed half-way (two minutes; Spark is 450 MB to fetch)
 	@$(BIN)/ottla demo
 
 test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three to four minutes on two cores, and Spark's; the long run is `make fuzz`)
@@ -135,7 +135,7 @@ $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 	@$(call install,--editable '.[arrow]')
 	@touch $@
 
-$(VENV)/.test $(VENV)/.check $(VENV)/.bench $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
+$(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
 	$(say) "installing what 'make $*' needs"
 	@$(call install,--group $*)
 	@touch $@

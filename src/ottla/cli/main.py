@@ -8,7 +8,9 @@ from ottla.cli.kafka import TOOLS, Tool, run_module
 
 COMMANDS: Final = {
     "start": Tool("ottla.cli.start", "start a node: a broker and controller in this process"),
-    "demo": Tool("ottla.cli.demo", "send a million records through a node that is killed half-way"),
+    "demo": Tool(
+        "ottla.cli.demo", "a live stream through a Spark pipeline that is killed half-way; `demo node`: a node alone"
+    ),
     "storage": Tool("ottla.cli.storage", "format the directories of a node, or tell what they are"),
     "dump-log": Tool("ottla.cli.dump_log", "print what is in log segments, indexes, checkpoints and snapshots"),
     "doctor": Tool("ottla.cli.doctor.doctor", "look at what a node would start with, and say what to do about it"),

@@ -92,7 +92,7 @@ OPTIONS: Final = (
     Option("groupIdPrefix", Use(0), Use.READ),
 )
 _BY_KEY: Final = {option.name.lower(): option for option in OPTIONS}
-_SPARKS_OWN: Final = frozenset(("path", "mergeschema", "checkpointlocation"))
+_SPARKS_OWN: Final = frozenset(("path", "mergeschema", "checkpointlocation", "queryname"))
 """What Spark itself may put among the options."""
 
 

@@ -46,7 +46,7 @@ def test_a_commands_status_is_the_exit_status(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
-    program = "import sys; from ottla.cli.main import main; sys.exit(main(['demo']))"
+    program = "import sys; from ottla.cli.main import main; sys.exit(main(['demo', 'node']))"
     run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert run.stdout is not None
     assert run.stderr is not None

@@ -8,11 +8,10 @@ Bids and sellers prefer the hot ones, as the benchmark asks: half of the bids ar
 three of four come from a few bidders.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
-from numpy.typing import NDArray
 
 GROUP: Final = 50
 PEOPLE: Final = 1
@@ -30,7 +29,7 @@ STATES: Final = ("AZ", "CA", "ID", "OR", "WA", "WY")
 CITIES: Final = ("Phoenix", "Los Angeles", "Boise", "Portland", "Seattle", "Cheyenne")
 CHANNELS: Final = ("apple", "google", "facebook", "baidu")
 
-Numbers = NDArray[np.int64]
+Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 INSTANT: Final = pa.timestamp("us", tz="UTC")
 
 

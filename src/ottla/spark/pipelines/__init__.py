@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ottla.spark.pipelines.suppress import until_time_limit as until_time_limit
     from ottla.spark.pipelines.table_joins import stream_table as stream_table
     from ottla.spark.pipelines.table_joins import table_table as table_table
+    from ottla.spark.pipelines.tables import aggregate_stream as aggregate_stream
     from ottla.spark.pipelines.tables import aggregate_table as aggregate_table
     from ottla.spark.pipelines.tables import latest as latest
     from ottla.spark.pipelines.tables import present as present
@@ -54,10 +55,11 @@ _ROOMS = {
     "stream_joins": ("stream_stream",),
     "suppress": ("until_closed", "until_time_limit"),
     "table_joins": ("stream_table", "table_table"),
-    "tables": ("aggregate_table", "latest", "present"),
+    "tables": ("aggregate_stream", "aggregate_table", "latest", "present"),
     "windows": ("hopping", "late", "on_time", "session", "tumbling"),
 }
 _PUBLIC = {name: room for room, names in _ROOMS.items() for name in names}
+__all__ = sorted(_PUBLIC)
 
 
 def __getattr__(name: str) -> "Any":

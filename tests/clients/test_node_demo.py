@@ -1,4 +1,4 @@
-"""`ottla demo`, as somebody sees it who runs it."""
+"""`ottla demo node`, as somebody sees it who runs it."""
 
 import subprocess
 import sys
@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 import pytest
 
-from ottla.cli import demo
+from ottla.cli import demo, node_demo
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "ottla.cli.main", "demo", *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "ottla.cli.main", "demo", "node", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
@@ -25,8 +28,24 @@ def test_every_acknowledged_record_survives_the_kill() -> None:
 
 @pytest.mark.parametrize("arguments", [["--records"], ["--records", "many"], ["--records", "0"], ["--fast"]])
 def test_arguments_that_it_does_not_know_are_named(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["node", *arguments]) == 2
+    assert " ".join(arguments) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--events"], ["--events", "0"], ["--rate", "fast"], ["nod"]])
+def test_arguments_of_the_spark_demo_are_named_too(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(arguments) == 2
     assert " ".join(arguments) in capsys.readouterr().err
+
+
+def test_without_spark_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "is_installed", lambda module: module != "pyspark")
+    assert demo.main([]) == 1
+    told = capsys.readouterr().err
+    assert "pyspark is not installed" in told
+    assert "pip install 'ottla[spark,terminal]'" in told
 
 
 def test_a_record_that_is_lost_or_there_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +82,6 @@ def test_a_record_that_is_lost_or_there_twice_is_noticed(monkeypatch: pytest.Mon
             return 0
 
     monkeypatch.setattr("ottla.client.blocking.consumer.Consumer", Consumer)
-    assert not demo.read_back(Node(), bytearray([1, 1, 1, 1]))  # type: ignore[arg-type]
+    assert not node_demo.read_back(Node(), bytearray([1, 1, 1, 1]))  # type: ignore[arg-type]
     Consumer.numbers = (0, 1, 3, 2)
-    assert demo.read_back(Node(), bytearray([1, 1, 1, 1]))  # type: ignore[arg-type]
+    assert node_demo.read_back(Node(), bytearray([1, 1, 1, 1]))  # type: ignore[arg-type]
