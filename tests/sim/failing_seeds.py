@@ -12,5 +12,6 @@ class FailedOnce(NamedTuple):
 
 FAILED_ONCE = [
     FailedOnce(0, 1, 1, "a producer's timer for batches that are due fired for ever, as rounding said that none was"),
+    FailedOnce(3, 1, 1, "after a clean stop, batches that came again were taken for out of order, then written twice"),
     FailedOnce(52, 1, 1, "a consumer group waited for an hour that the clock had shown before it was set back"),
 ]

@@ -27,6 +27,7 @@ from ottla.log.index import MAX_RELATIVE_OFFSET
 from ottla.log.log_config import LogConfig
 from ottla.log.outcomes import Appended, as_appended
 from ottla.log.producer_rebuild import rebuild_producers
+from ottla.log.producer_recall import recall
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producer_state import AppendOrigin
 from ottla.log.readable_log import ReadableLog
@@ -194,9 +195,15 @@ class PartitionLog(ReadableLog):
             error = self.producers.check_marker(header, marker)
         else:
             error, noted = self.producers.check(header, origin)
+            if error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._recall(header.producer_id):
+                error, noted = self.producers.check(header, origin)
             if noted:
                 return Appended(ErrorCode.NONE, noted.first_offset, noted.last_offset, repeated=True)
         return Appended(error) if error else None
+
+    def _recall(self, producer_id: int) -> bool:
+        producer = self.producers.get(producer_id)
+        return producer is not None and recall(producer, self.segments, self.log_start_offset)
 
     def append_as_follower(self, data: Buffer) -> Appended:
         """Writes batches as the leader wrote them. They begin at or after the end of this log."""

@@ -24,7 +24,7 @@ from ottla.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, Ba
 from ottla.records.control import EndTransactionMarker
 from ottla.wire.errors import ErrorCode
 
-_BATCHES_KEPT = 5
+BATCHES_KEPT = 5
 _MAX_SEQUENCE = 0x7FFFFFFF
 
 
@@ -63,7 +63,15 @@ class CompletedTransaction(NamedTuple):
 class Producer:
     """One producer id as this partition knows it."""
 
-    __slots__ = ("batches", "coordinator_epoch", "current_txn_first_offset", "epoch", "last_timestamp", "producer_id")
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "current_txn_first_offset",
+        "epoch",
+        "is_complete",
+        "last_timestamp",
+        "producer_id",
+    )
 
     def __init__(self, producer_id: int) -> None:
         self.producer_id = producer_id
@@ -71,7 +79,9 @@ class Producer:
         self.coordinator_epoch = -1
         self.last_timestamp = NO_TIMESTAMP
         self.current_txn_first_offset = -1
-        self.batches: deque[NotedBatch] = deque(maxlen=_BATCHES_KEPT)
+        self.batches: deque[NotedBatch] = deque(maxlen=BATCHES_KEPT)
+        self.is_complete = True
+        """Whether `batches` are the last that the log has of it; if not, the log may have some before them."""
 
     @property
     def last_sequence(self) -> int:
@@ -97,6 +107,7 @@ class Producer:
         if epoch != self.epoch:
             self.epoch = epoch
             self.batches.clear()
+            self.is_complete = True
 
     def record(self) -> ProducerRecord:
         last = self.batches[-1] if self.batches else NotedBatch(NO_SEQUENCE, -1, 0, NO_TIMESTAMP)
@@ -121,6 +132,7 @@ class Producer:
         if record.last_offset >= 0:
             noted = NotedBatch(record.last_sequence, record.last_offset, record.offset_delta, record.timestamp)
             producer.batches.append(noted)
+            producer.is_complete = False
         return producer
 
 

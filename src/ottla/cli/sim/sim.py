@@ -42,14 +42,14 @@ def main(arguments: list[str]) -> int:
 
     if options.canary == "list":
         for name, canary in CANARIES.items():
-            print(f"{name:28} {(canary.__doc__ or '').strip()}")
+            print(f"{name:28} {canary.summary} ({canary.nodes} nodes, seeds 1 to {canary.within_seeds})")
         return 0
     if options.canary is not None and options.canary not in CANARIES:
         print(f"ottla sim: there is no canary {options.canary!r}; `--canary list` lists them", file=sys.stderr)
         return 2
     with ExitStack() as stack:
         if options.canary is not None:
-            stack.enter_context(CANARIES[options.canary]())
+            stack.enter_context(CANARIES[options.canary].broken())
         return _run(options)
 
 

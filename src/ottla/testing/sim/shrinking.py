@@ -29,9 +29,10 @@ def shrink(failed: Outcome, run: Callable[[RunPlan], Outcome], most_runs: int) -
             return True
         return False
 
-    _less(failed.plan.faults, lambda faults: still_fails(best.plan._replace(faults=tuple(faults))))
+    # Programs first: a run with fewer of them takes less time.
     _less(failed.plan.actors, lambda actors: still_fails(best.plan._replace(actors=tuple(actors))))
-    _less(best.plan.faults, lambda faults: still_fails(best.plan._replace(faults=tuple(faults))))
+    _less(failed.plan.faults, lambda faults: still_fails(best.plan._replace(faults=tuple(faults))))
+    _less(best.plan.actors, lambda actors: still_fails(best.plan._replace(actors=tuple(actors))))
     return best
 
 

@@ -1,55 +1,39 @@
-"""Ways to break a node, each of which a run must find. Each is a context manager: within it, nodes are broken so."""
+"""Ways to break nodes, each of which a run must find: for each, how many nodes it takes and within how many seeds."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
 
-from ottla.broker.partitions.partition import Partition
-from ottla.log import recovery
-from ottla.log.producer_state import ProducerState
-from ottla.testing.sim.canaries.switched import switched
-from ottla.wire.errors import ErrorCode
+from ottla.testing.sim.canaries import broken_brokers, broken_quorums
+from ottla.testing.sim.run_plan import ACTORS
 
 
-@contextmanager
-def ack_before_flush() -> Iterator[None]:
-    """Acknowledges before the disk has the record, where flush.messages=1 promises it."""
-    append = Partition.append
+class Canary(NamedTuple):
+    """`broken` is a context manager: within it, nodes are broken so."""
 
-    def append_and_tell(self: Partition, *arguments: Any, **named: Any) -> Any:
-        appended = append(self, *arguments, **named)
-        if self.awaits_flush and self.state is not None and self.state.on_local_end(self.log.log_end_offset):
-            self.log.advance_high_watermark(self.state.high_watermark)
-        return appended
+    broken: Callable[[], AbstractContextManager[None]]
+    nodes: int
+    within_seeds: int
+    """A run of one of the seeds 1 to this one finds it, at one minute a run."""
+    actors: tuple[str, ...] = ACTORS
+    """The programs that it takes."""
 
-    with switched(Partition, "append", append_and_tell):
-        yield
-
-
-@contextmanager
-def keep_torn_batches() -> Iterator[None]:
-    """After a power cut, takes batches for whole whose checksum is wrong."""
-    with switched(recovery, "checksum_matches", lambda *arguments: True):
-        yield
+    @property
+    def summary(self) -> str:
+        return (self.broken.__doc__ or "").strip()
 
 
-@contextmanager
-def forget_sequences() -> Iterator[None]:
-    """Takes every batch of an idempotent producer for a new one."""
-    with switched(ProducerState, "check", lambda self, header, origin: (ErrorCode.NONE, None)):
-        yield
-
-
-@contextmanager
-def forget_producers_at_start() -> Iterator[None]:
-    """A node that starts knows none of the producers that wrote before."""
-    with switched(recovery, "rebuild_producers", lambda *arguments: ProducerState()):
-        yield
-
-
-CANARIES: Final[dict[str, Callable[[], AbstractContextManager[None]]]] = {
-    "ack-before-flush": ack_before_flush,
-    "keep-torn-batches": keep_torn_batches,
-    "forget-sequences": forget_sequences,
-    "forget-producers-at-start": forget_producers_at_start,
+CANARIES: Final = {
+    "ack-before-flush": Canary(broken_brokers.ack_before_flush, 1, 10),
+    "keep-torn-batches": Canary(broken_brokers.keep_torn_batches, 1, 10),
+    "forget-sequences": Canary(broken_brokers.forget_sequences, 1, 10),
+    "forget-producers-at-start": Canary(broken_brokers.forget_producers_at_start, 1, 10),
+    "drop-commits": Canary(broken_brokers.drop_commits, 1, 10),
+    "show-aborted": Canary(broken_brokers.show_aborted, 1, 10),
+    "ack-before-replication": Canary(broken_brokers.ack_before_replication, 3, 10),
+    "skip-truncation": Canary(broken_brokers.skip_truncation, 3, 10),
+    "forget-the-vote": Canary(broken_quorums.forget_the_vote, 3, 10),
+    "vote-twice": Canary(broken_quorums.vote_twice, 3, 10),
+    "vote-for-shorter-logs": Canary(broken_quorums.vote_for_shorter_logs, 3, 10),
+    "commit-alone": Canary(broken_quorums.commit_alone, 3, 10),
 }

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.testing.sim.cluster.machine import Machine
@@ -124,16 +125,23 @@ def swizzle(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     chance = nemesis.chance_of(fault)
     machines = list(nemesis.machines)
     chance.shuffle(machines)
-    ends: list[End] = []
+    mends: list[End] = []
+    is_over: list[bool] = []
+
+    def cut(links: list[Link]) -> None:
+        if not is_over:
+            mends.append(_cut(links))
+
     for place, one in enumerate(machines[: chance.randrange(1, len(machines) + 1)]):
         others = [*nemesis.other_nodes(one), *nemesis.client_hosts()]
         links = nemesis.fabric.links_between([one.host], others) + nemesis.fabric.links_between(others, [one.host])
-        nemesis.later(place * 700, lambda links=links: ends.append(_cut(links)))  # type: ignore[misc]
+        nemesis.later(place * 700, partial(cut, links))
 
     def end() -> None:
-        chance.shuffle(ends)
-        for place, one in enumerate(ends):
-            nemesis.later(place * 700, one)
+        is_over.append(True)
+        chance.shuffle(mends)
+        for place, mend in enumerate(mends):
+            nemesis.later(place * 700, mend)
 
     return end
 
