@@ -1,6 +1,7 @@
 """A cluster of real processes for tests, in a directory of its own, and gone at the end."""
 
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,14 @@ class ClusterOfProcesses:
             with node.properties.open("a") as file:
                 file.write(settings)
         self._children = []
+
+    @staticmethod
+    def free_ports(count: int) -> list[int]:
+        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+        ports = [one.getsockname()[1] for one in sockets]
+        for one in sockets:
+            one.close()
+        return ports
 
     @property
     def bootstrap(self) -> str:

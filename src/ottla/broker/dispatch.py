@@ -75,6 +75,8 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.METADATA: Route("cluster.metadata_requests", "handle_metadata"),
     ApiKey.DESCRIBE_CLUSTER: Route("cluster.describe_cluster", "handle_describe_cluster"),
     ApiKey.DESCRIBE_QUORUM: _FORWARDED,
+    ApiKey.ADD_RAFT_VOTER: _FORWARDED,
+    ApiKey.REMOVE_RAFT_VOTER: _FORWARDED,
     ApiKey.UPDATE_FEATURES: _FORWARDED,
     ApiKey.UNREGISTER_BROKER: _FORWARDED,
     # Topics

@@ -8,6 +8,7 @@
     described               settings and users, described from the metadata
     describe_quorum         the voters, and how far they are
     quorum_requests         what other replicas of the metadata log ask
+    voter_requests          adding and removing voters
     timed_decisions         what is decided because time has passed
     controller_listener     what only a connection can ask: ApiVersions, DescribeCluster
     envelope                requests that a broker passes on for its clients (KIP-590)

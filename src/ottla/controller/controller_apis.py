@@ -52,6 +52,8 @@ ANSWERS: Final[dict[ApiKey, Route]] = {
     ApiKey.UPDATE_FEATURES: _DECIDED,
     ApiKey.UNREGISTER_BROKER: _DECIDED,
     ApiKey.DESCRIBE_QUORUM: Route("describe_quorum", "describe_quorum"),
+    ApiKey.ADD_RAFT_VOTER: Route("voter_requests", "add_raft_voter"),
+    ApiKey.REMOVE_RAFT_VOTER: Route("voter_requests", "remove_raft_voter"),
     # What nodes of the cluster ask
     ApiKey.BROKER_REGISTRATION: _DECIDED,
     ApiKey.BROKER_HEARTBEAT: _DECIDED,
@@ -65,6 +67,7 @@ ANSWERS: Final[dict[ApiKey, Route]] = {
     ApiKey.END_QUORUM_EPOCH: Route("quorum_requests", "end_quorum_epoch"),
     ApiKey.FETCH: Route("quorum_requests", "fetch"),
     ApiKey.FETCH_SNAPSHOT: Route("quorum_requests", "fetch_snapshot"),
+    ApiKey.UPDATE_RAFT_VOTER: Route("voter_requests", "update_raft_voter"),
 }
 
 OF_CONNECTIONS: Final[dict[ApiKey, Route]] = {

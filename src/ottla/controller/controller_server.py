@@ -11,6 +11,7 @@ from ottla.runtime.channels import Caller, Failed, Then
 from ottla.runtime.metadata.metadata_leader import MetadataLeader
 from ottla.runtime.metadata.quorum_answers import QuorumAnswers
 from ottla.runtime.metadata.quorum_view import QuorumView
+from ottla.runtime.metadata.voter_changes import VoterChanges
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -52,6 +53,9 @@ class QuorumReplicaLog(Protocol):
 
     @property
     def leader(self) -> MetadataLeader | None: ...
+
+    @property
+    def voter_changes(self) -> VoterChanges | None: ...
 
 
 class ControllerServer:

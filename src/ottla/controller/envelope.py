@@ -40,6 +40,8 @@ FORWARDABLE: Final = frozenset(
         ApiKey.UPDATE_FEATURES,
         ApiKey.UNREGISTER_BROKER,
         ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
         ApiKey.ALLOCATE_PRODUCER_IDS,
     }
 )

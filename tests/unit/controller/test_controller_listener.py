@@ -62,9 +62,12 @@ def test_every_row_has_its_handler(key, node):
 
 # A whole quorum answers these: see tests/unit/runtime/metadata/test_quorum.py.
 OF_RAFT = {ApiKey.FETCH, ApiKey.VOTE, ApiKey.BEGIN_QUORUM_EPOCH, ApiKey.END_QUORUM_EPOCH, ApiKey.FETCH_SNAPSHOT}
+OF_VOTERS = {ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER}
 
 
-@pytest.mark.parametrize("key", [key for key in ANSWERS if key not in OF_RAFT], ids=lambda key: key.name.lower())
+@pytest.mark.parametrize(
+    "key", [key for key in ANSWERS if key not in OF_RAFT | OF_VOTERS], ids=lambda key: key.name.lower()
+)
 def test_every_version_is_answered_on_the_listener_and_through_a_channel(key, node):
     """Empty requests, most of which are refused: what counts is that there is a reply that can be sent."""
     for version in api(key).stable_versions:
@@ -77,13 +80,10 @@ def test_every_version_is_answered_on_the_listener_and_through_a_channel(key, no
         assert [type(reply) for reply in replies] == [response_type(key)]
 
 
-OF_VOTERS = {ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER}
-
-
-def test_what_kafkas_controllers_serve_is_served_but_for_changes_of_voters_and_security():
+def test_what_kafkas_controllers_serve_is_served_but_for_security():
     of_controllers = {key for key, api in all_apis().items() if "controller" in api.listeners}
     of_security = {key for key in of_controllers if re.search("SASL|ACLS|DELEGATION_TOKEN", ApiKey(key).name)}
-    assert set(SERVED) == of_controllers - OF_VOTERS - of_security
+    assert set(SERVED) == of_controllers - of_security
 
 
 def test_what_the_machine_decides_is_served():

@@ -176,6 +176,10 @@ class Raft:
         return self.voters.has(self.me.key)
 
     @property
+    def _has_others(self) -> bool:
+        return bool(self.voters.others(self.me.key))
+
+    @property
     def high_watermark(self) -> int:
         return self.progress.high_watermark if self.progress else self._high_watermark
 
@@ -223,7 +227,7 @@ class Raft:
             return []
         match timer:
             case Timer.CHECK_QUORUM:
-                return self._resign()
+                return self._resign() if self._has_others else []
             case Timer.BEGIN_EPOCH:
                 return self._tell_of_epoch()
         if not self.is_voter:
@@ -359,9 +363,11 @@ class Raft:
         """A control record that was appended, committed or not. The leader counts by the new voters at once."""
         self.history.note(offset, kraft_version=kraft_version, voters=voters)
         self._voters_in_log = True
-        if self.progress is not None and voters is not None and self.progress.set_voters(voters):
-            return [AdvanceHighWatermark(self.high_watermark)]
-        return []
+        if self.progress is None or voters is None:
+            return []
+        advanced = self.progress.set_voters(voters)
+        effects: list[Effect] = [AdvanceHighWatermark(self.high_watermark)] if advanced else []
+        return [*effects, *self._tell_of_epoch(), self._set_timer(Timer.CHECK_QUORUM)] if self._has_others else effects
 
     def on_truncated(self, log_end: LogEnd) -> None:
         """A follower's log ends earlier now, because the leader has other records from there on."""
@@ -415,14 +421,14 @@ class Raft:
         self.progress = Progress(self.voters, self.log_end.offset, self._high_watermark)
         voters, write_voters = self._voters_to_write()
         begin = BeginEpoch(self.epoch, voters, tuple(sorted(self._granted)), write_voters)
-        checks = [self._set_timer(Timer.CHECK_QUORUM)] if self.voters.others(self.me.key) else []
+        checks = [self._set_timer(Timer.CHECK_QUORUM)] if self._has_others else []
         return [self._save(), begin, *self._tell_of_epoch(), *checks]
 
     def _tell_of_epoch(self) -> list[Effect]:
         """Again and again, to the voters that have not been heard of: a follower need not be told."""
         others = [voter for voter in self.voters.others(self.me.key) if voter.key.id not in self._heard]
         told: list[Effect] = [TellOfEpoch(voter, self.epoch) for voter in others]
-        return [*told, self._set_timer(Timer.BEGIN_EPOCH)] if self.voters.others(self.me.key) else []
+        return [*told, self._set_timer(Timer.BEGIN_EPOCH)] if self._has_others else []
 
     def _voters_to_write(self) -> tuple[VoterSet, bool]:
         """The voters with this one as it is today, and whether the log has yet to be told of them."""

@@ -86,6 +86,16 @@ class VoterSet:
         assert self.has(voter.key), f"{voter.key} is not a voter"
         return VoterSet({**self._voters, voter.key.id: voter}.values())
 
+    def with_voter(self, voter: Voter) -> "VoterSet":
+        """With one more."""
+        assert self.get(voter.key.id) is None, f"{voter.key.id} is a voter"
+        return VoterSet([*self, voter])
+
+    def without(self, key: ReplicaKey) -> "VoterSet":
+        """With one less."""
+        assert self.has(key), f"{key} is not a voter"
+        return VoterSet(voter for voter in self if voter.key.id != key.id)
+
     def to_record(self) -> VotersRecord:
         return VotersRecord(version=0, voters=[_to_wire(voter) for voter in self])
 

@@ -8,6 +8,7 @@
     quorum_driver       performs what Raft orders
     quorum_network      what is sent to other replicas
     quorum_answers      what other replicas ask: votes, and who leads
+    voter_changes       adding and removing voters
     metadata_leader     what a leader gives to those that fetch
     metadata_follower   fetching from the leader
     controller_machine  what the driver needs of the machine that decides

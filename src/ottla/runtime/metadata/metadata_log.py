@@ -57,6 +57,7 @@ from ottla.runtime.metadata.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.snapshots import Snapshot, SnapshotId
 from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, is_passing
 from ottla.runtime.metadata.store import MetadataStore, voter_changes
+from ottla.runtime.metadata.voter_changes import VoterChanges
 from ottla.runtime.peers.node_connection import NodeAddress
 from ottla.runtime.peers.remote_controller import ActiveController
 from ottla.wire.errors import ErrorCode
@@ -133,11 +134,13 @@ class MetadataLog(Generic[ControllerT]):
         self._network = network
         self.leader: MetadataLeader | None = None
         self.answers: QuorumAnswers | None = None
+        self.voter_changes: VoterChanges | None = None
         self._follower: MetadataFollower | None = None
         if network is not None:
             assert timers is not None
             self._follower = MetadataFollower(self, network, timers)
             self.answers = QuorumAnswers(self, network)
+            self.voter_changes = VoterChanges(self, network, clock)
             self.leader = MetadataLeader(
                 self, store, cluster_id=network.cluster_id, timers=timers, clock=clock, workers=workers
             )
@@ -352,6 +355,33 @@ class MetadataLog(Generic[ControllerT]):
         assert self._follower is not None, "a quorum of one looks for nobody"
         self._follower.find_leader()
 
+    # Changing the voters
+
+    def change_voters(self, voters: VoterSet, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
+        """Writes other voters, one more or one less; `then` is called when that is committed, by their majority.
+
+        One change at a time: the one before must be committed, and a record of this epoch too (KIP-853).
+        """
+        if self.controller is None:
+            failed(ErrorCode.NOT_CONTROLLER)
+            return
+        if self.raft.history.offset >= self.committed_offset:
+            failed(ErrorCode.REQUEST_TIMED_OUT)
+            return
+        control: list[KraftMessage] = [voters.to_record()]
+        if not self._guarded(lambda: self._append(control_batch(control, self._clock.now_ms()), [], control)):
+            failed(ErrorCode.KAFKA_STORAGE_ERROR)
+            return
+        self._parked.append(_Parked(self.log_end_offset, then, failed, current()))
+        self._flush()
+        self.quorum.perform()
+
+    def _resign_if_removed(self) -> None:
+        """A leader that has removed itself leads until that is committed."""
+        raft = self.raft
+        if raft.is_leader and not raft.is_voter and self.committed_offset > raft.history.offset:
+            self.quorum.step(ShutdownRequested())
+
     # Following
 
     def append_as_follower(self, data: bytes) -> None:
@@ -427,6 +457,7 @@ class MetadataLog(Generic[ControllerT]):
             self._activate()
         if self.leader is not None:
             self.leader.on_committed()
+        self._resign_if_removed()
         self._take_snapshot_if_due()
 
     def caught_up_to(self, high_watermark: int) -> None:

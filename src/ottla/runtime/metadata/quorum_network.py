@@ -8,6 +8,7 @@ another, as a fetch waits for something to come.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from ottla import __version__
 from ottla.machines.raft.events import AskForVote, LogEnd, TellOfEnd, TellOfEpoch
 from ottla.machines.raft.voters import Endpoint, Voter, VoterSet
 from ottla.runtime.channels import Failed, Then, newest_version
@@ -16,6 +17,7 @@ from ottla.runtime.peers.node_connection import NodeAddress
 from ottla.runtime.peers.node_connections import Line, NodeConnections
 from ottla.wire.message import Message
 from ottla.wire.messages import (
+    ApiVersionsRequest,
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     FetchRequest,
@@ -196,6 +198,13 @@ class QuorumNetwork:
             topics=[FetchSnapshotRequest.TopicSnapshot(name=PARTITION.topic, partitions=[partition])],
         )
         self._ask(_FETCH, *to, request, then, failed)
+
+    def ask_for_versions(self, voter: Voter, then: Then, failed: Failed) -> None:
+        """What a controller that is to be a voter supports."""
+        address = _address(voter.endpoints)
+        assert address is not None, "a voter without an address"
+        request = ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
+        self._ask(_RAFT, voter.key.id, address, request, then, failed)
 
     def _own_endpoints(self, make: Callable[..., Any]) -> list[Any]:
         return [make(name=end.listener, host=end.host, port=end.port) for end in self._me.endpoints]

@@ -1,0 +1,47 @@
+"""AddRaftVoter 0-1, RemoveRaftVoter 0 and UpdateRaftVoter 0 (KIP-853): the leader of the quorum changes its voters.
+
+A broker passes on what an administrator asks (`kafka-metadata-quorum add-controller`); on a controller that does not
+lead the answer is NOT_LEADER_OR_FOLLOWER, which sends a tool on, and NOT_CONTROLLER to a broker.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.runtime.channels import Failed, Then
+from ottla.runtime.metadata.voter_changes import Told, VoterChanges
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterResponse
+
+
+def add_raft_voter(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+    _changes(server).add(asked.request, _told(AddRaftVoterResponse, then, failed))
+
+
+def remove_raft_voter(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+    _changes(server).remove(asked.request, _told(RemoveRaftVoterResponse, then, failed))
+
+
+def update_raft_voter(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+    def told(error: ErrorCode, _message: str | None) -> None:
+        if error is ErrorCode.NOT_CONTROLLER:
+            failed(error)
+        else:
+            then(UpdateRaftVoterResponse(error_code=error))
+
+    _changes(server).update(asked.request, told)
+
+
+def _told(kind: Callable[..., Any], then: Then, failed: Failed) -> Told:
+    def told(error: ErrorCode, message: str | None) -> None:
+        if error in (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER):
+            failed(ErrorCode.NOT_CONTROLLER)
+        else:
+            then(kind(error_code=error, error_message=message))
+
+    return told
+
+
+def _changes(server: ControllerServer) -> VoterChanges:
+    assert server.replica is not None and server.replica.voter_changes is not None, "a node without a network was asked"
+    return server.replica.voter_changes

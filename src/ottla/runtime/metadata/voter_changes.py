@@ -1,0 +1,125 @@
+"""Adding, removing and updating voters while the quorum runs (KIP-853).
+
+The leader checks what is asked, writes the new voters into the log, and answers when their majority has them. A replica
+that is to be a voter must support kraft.version and must have caught up: a voter that is far behind would hold up what
+is committed. One change is under way at a time.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from ottla.base.ports import Clock
+from ottla.machines.metadata.image.features import KRAFT_VERSION
+from ottla.machines.raft.machine import Raft
+from ottla.machines.raft.voters import DYNAMIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet
+from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest
+
+_CAUGHT_UP_WITHIN_MS: Final = 3_600_000
+
+Told = Callable[[ErrorCode, str | None], None]
+"""Hears what came of it, and why."""
+
+
+class ChangeableLog(Protocol):
+    raft: Raft
+
+    def change_voters(
+        self, voters: VoterSet, then: Callable[[], None], failed: Callable[[ErrorCode], None]
+    ) -> None: ...
+
+
+class VoterChanges:
+    """Of one replica; only the leader changes voters."""
+
+    def __init__(self, log: ChangeableLog, network: QuorumNetwork, clock: Clock) -> None:
+        self._log = log
+        self._network = network
+        self._clock = clock
+
+    def add(self, request: AddRaftVoterRequest, told: Told) -> None:
+        raft = self._log.raft
+        voter = Voter(ReplicaKey(request.voter_id, request.voter_directory_id), _endpoints(request.listeners))
+        if refused := self._refused(request):
+            told(*refused)
+        elif raft.voters.get(voter.key.id) is not None:
+            told(ErrorCode.DUPLICATE_VOTER, f"The voter id for {voter.key.id} is already part of the set of voters.")
+        elif not voter.endpoints:
+            told(ErrorCode.INVALID_REQUEST, "Add voter request didn't include the endpoint of the default listener.")
+        else:
+            self._network.ask_for_versions(
+                voter,
+                lambda response: self._on_versions(voter, response, told),
+                lambda _error: told(ErrorCode.REQUEST_TIMED_OUT, "The new voter did not answer."),
+            )
+
+    def _on_versions(self, voter: Voter, response: Any, told: Told) -> None:
+        raft = self._log.raft
+        versions = {one.name: (one.min_version, one.max_version) for one in response.supported_features}
+        lowest, highest = versions.get(KRAFT_VERSION, (0, 0))
+        if not raft.is_leader:
+            told(ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
+        elif not lowest <= raft.kraft_version <= highest:
+            told(ErrorCode.INVALID_REQUEST, f"The new voter supports kraft.version {lowest} to {highest}.")
+        elif not self._is_caught_up(voter.key):
+            told(ErrorCode.REQUEST_TIMED_OUT, f"The new voter {voter.key.id} has not caught up with the leader.")
+        elif raft.voters.get(voter.key.id) is not None:
+            told(ErrorCode.DUPLICATE_VOTER, None)
+        else:
+            added = Voter(voter.key, voter.endpoints, (lowest, highest))
+            self._change(raft.voters.with_voter(added), told)
+
+    def remove(self, request: RemoveRaftVoterRequest, told: Told) -> None:
+        raft, key = self._log.raft, ReplicaKey(request.voter_id, request.voter_directory_id)
+        if refused := self._refused(request):
+            told(*refused)
+        elif not raft.voters.has(key):
+            told(ErrorCode.VOTER_NOT_FOUND, f"Cannot remove voter {key.id}: it is not in the set of voters.")
+        elif len(raft.voters) == 1:
+            told(ErrorCode.INVALID_REQUEST, "The last voter cannot be removed.")
+        else:
+            self._change(raft.voters.without(key), told)
+
+    def update(self, request: UpdateRaftVoterRequest, told: Told) -> None:
+        """A voter that listens elsewhere now, or supports other versions, says so itself."""
+        raft, feature = self._log.raft, request.k_raft_version_feature
+        key = ReplicaKey(request.voter_id, request.voter_directory_id)
+        versions = feature.min_supported_version, feature.max_supported_version
+        voter = Voter(key, _endpoints(request.listeners), versions)
+        if refused := self._refused(request):
+            told(*refused)
+        elif request.current_leader_epoch != raft.epoch:
+            is_older = request.current_leader_epoch < raft.epoch
+            told(ErrorCode.FENCED_LEADER_EPOCH if is_older else ErrorCode.UNKNOWN_LEADER_EPOCH, None)
+        elif not raft.voters.has(key):
+            told(ErrorCode.VOTER_NOT_FOUND, None)
+        elif not voter.endpoints or not versions[0] <= raft.kraft_version <= versions[1]:
+            told(ErrorCode.INVALID_REQUEST, None)
+        elif raft.voters.get(key.id) == voter:
+            told(ErrorCode.NONE, None)
+        else:
+            self._change(raft.voters.updated(voter), told)
+
+    def _refused(self, request: Any) -> tuple[ErrorCode, str | None] | None:
+        raft = self._log.raft
+        if request.cluster_id is not None and request.cluster_id != self._network.cluster_id:
+            return ErrorCode.INCONSISTENT_CLUSTER_ID, None
+        if not raft.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
+        if raft.kraft_version < DYNAMIC_VOTERS:
+            message = f"Cluster doesn't support voter changes: kraft.version is {raft.kraft_version}."
+            return ErrorCode.UNSUPPORTED_VERSION, message
+        return None
+
+    def _is_caught_up(self, key: ReplicaKey) -> bool:
+        progress = self._log.raft.progress
+        seen = progress.observers.get(key) if progress is not None else None
+        return seen is not None and self._clock.now_ms() - seen.last_caught_up_ms < _CAUGHT_UP_WITHIN_MS
+
+    def _change(self, voters: VoterSet, told: Told) -> None:
+        self._log.change_voters(voters, lambda: told(ErrorCode.NONE, None), lambda error: told(error, None))
+
+
+def _endpoints(listeners: Any) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(one.name, one.host, one.port) for one in listeners)
