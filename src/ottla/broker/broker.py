@@ -81,6 +81,7 @@ class Broker:
         )
         self.topic_creation = TopicCreation(self.node_settings, controller)
         self.cleaner: LogCleaner | None = None
+        self._is_started = False
         self.node_settings.watch(lambda config, _changed: self.on_settings(config))
         self.fetchers = Fetchers(self.partitions, leaders or NoLeaders())
         self.isr_changes = IsrChanges(self.partitions, controller)
@@ -91,6 +92,7 @@ class Broker:
 
     def start(self) -> None:
         """Takes up the partitions that the metadata gives to this node. The logs have been opened."""
+        self._is_started = True
         self.metadata.note_offset()
         self.node_settings.apply(self.image.configs)
         self.replicas.start()
@@ -106,6 +108,8 @@ class Broker:
         """`image` has been changed by committed records, and `delta` says where."""
         self.metadata.on_metadata(delta)
         self.node_settings.on_metadata(self.image.configs, delta)
+        if not self._is_started:
+            return  # What has been decided by then is taken up at the start, as a whole.
         self.replicas.on_metadata(delta)
         if delta.brokers:
             self.isr_changes.on_brokers_changed()

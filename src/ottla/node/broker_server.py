@@ -1,8 +1,11 @@
 """The broker's side of a node: log directories, partitions, its place in the cluster, its work in the background.
 
 How it comes up, once the metadata is there: the logs are opened, on a worker (after a crash that is when they are
-recovered); the broker takes up its partitions, registers with the controller and is unfenced. It goes down in the other
-order, and leaves the markers of a clean stop last.
+recovered); the broker registers with the controller, takes up its partitions when it has heard of that, and is
+unfenced. It goes down in the other order, and leaves the markers of a clean stop last.
+
+It must not take up its partitions before: by the metadata of its last life it may lead, in an epoch in which it has
+lost records since, and would write others in their place.
 """
 
 import logging
@@ -79,8 +82,9 @@ class BrokerServer:
             committed_offset=lambda: metadata.committed_offset,
         )
         broker.partitions.on_directory_failed = self._on_directory_failed
+        await wait_for(self._membership.register)
         broker.start()
-        await wait_for(self._membership.join)
+        await wait_for(self._membership.unfence)
         return broker
 
     def _make_broker(

@@ -59,12 +59,14 @@ class Membership:
         self._committed_offset = committed_offset
         self._heartbeats: Timer | None = None
         self._is_asking = False
+        self._is_ready = False
         self._offline_directories: list[Uuid] = []
 
-    def join(self, then: Callable[[None], None], failed: Callable[[Exception], None]) -> None:
-        """Registers, and asks to be unfenced; `then` is called when clients may be sent here.
+    def register(self, then: Callable[[None], None], failed: Callable[[Exception], None]) -> None:
+        """Registers as a new life of this broker, fenced; `then` is called when the metadata here has that in it.
 
-        `failed` is told when the controller will not have this broker.
+        Before that the metadata are of the life before, whose leaderships may be another's by now. `failed` is told
+        when the controller will not have this broker.
         """
         request = BrokerRegistrationRequest(
             broker_id=self._broker.identity.node_id,
@@ -138,21 +140,28 @@ class Membership:
         self._broker.identity.broker_epoch = reply.broker_epoch
         interval_s = self._broker.config.integer("broker.heartbeat.interval.ms") / 1000
         self._heartbeats = self._timers.every(interval_s, lambda: self._beat(lambda _: None))
-        self._unfence(then)
+        self._wait_for_registration(then)
 
-    def _unfence(self, then: Callable[[None], None]) -> None:
-        """Asks until clients may be sent here. What it has read of the metadata must have its registration in it."""
+    def _wait_for_registration(self, then: Callable[[None], None]) -> None:
         if self._committed_offset() <= self._broker.identity.broker_epoch:
-            self._timers.after(_LOOK_AGAIN_S, lambda: self._unfence(then))
-            return
+            self._timers.after(_LOOK_AGAIN_S, lambda: self._wait_for_registration(then))
+        else:
+            then(None)
+
+    def unfence(self, then: Callable[[None], None], _failed: Callable[[Exception], None]) -> None:
+        """Asks until clients may be sent here: the broker has taken up its partitions."""
+        self._is_ready = True
+
+        def again(_: object = None) -> None:
+            self._timers.after(_UNFENCE_AGAIN_S, lambda: self.unfence(then, _failed))
 
         def on_reply(reply: BrokerHeartbeatResponse) -> None:
             if reply.error_code or reply.is_fenced:
-                self._timers.after(_UNFENCE_AGAIN_S, lambda: self._unfence(then))
+                again()
             else:
                 then(None)
 
-        self._beat(on_reply, lambda _: self._timers.after(_UNFENCE_AGAIN_S, lambda: self._unfence(then)))
+        self._beat(on_reply, again)
 
     def _beat(
         self,
@@ -169,7 +178,7 @@ class Membership:
             broker_id=self._broker.identity.node_id,
             broker_epoch=self._broker.identity.broker_epoch,
             current_metadata_offset=self._committed_offset() - 1,
-            want_fence=False,
+            want_fence=not self._is_ready,
             want_shut_down=want_shut_down,
             offline_log_dirs=list(self._offline_directories),
         )

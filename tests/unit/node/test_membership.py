@@ -71,7 +71,10 @@ class Scene:
         )
 
     def join(self):
-        self.membership.join(lambda _: self.events.append("joined"), self.events.append)
+        self.membership.register(
+            lambda _: self.membership.unfence(lambda _: self.events.append("joined"), self.events.append),
+            self.events.append,
+        )
         return self
 
 
@@ -202,3 +205,14 @@ def test_one_that_is_not_taken_says_why(is_away):
     assert isinstance(problem, CannotJoin)
     assert ("NOT_CONTROLLER" if is_away else "INCONSISTENT_CLUSTER_ID") in str(problem)
     assert len(scene.timers) == 0
+
+
+def test_a_broker_that_has_not_taken_up_its_partitions_asks_to_stay_fenced():
+    scene = Scene(broker_heartbeat_interval_ms="500")
+    scene.membership.register(lambda _: scene.events.append("registered"), scene.events.append)
+    scene.timers.advance(500)
+    assert scene.events == ["registered"]
+    assert [beat.want_fence for beat in scene.controller.heartbeats] == [True]
+    scene.membership.unfence(lambda _: scene.events.append("joined"), scene.events.append)
+    assert scene.events == ["registered", "joined"]
+    assert scene.controller.heartbeats[-1].want_fence is False
