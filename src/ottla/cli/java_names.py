@@ -56,7 +56,12 @@ def java_class(code: int) -> str:
 
 def java_text(error: KafkaError) -> str:
     """As Java prints an exception."""
-    return f"{PACKAGE}{java_class(error.code)}: {told(error)}"
+    return f"{java_exception(error)}: {told(error)}"
+
+
+def java_exception(problem: BaseException) -> str:
+    """Its class with the package; of what is no error of Kafka's, our own."""
+    return f"{PACKAGE}{java_class(problem.code)}" if isinstance(problem, KafkaError) else type(problem).__name__
 
 
 def java_told(problem: BaseException) -> str:

@@ -1,5 +1,6 @@
 """The measuring and the verifying tools print what Apache Kafka's print, but for what they measure."""
 
+import json
 import re
 
 import pytest
@@ -55,6 +56,19 @@ def test_the_way_of_a_record_is_measured_alike(beside: Beside) -> None:
     both(beside, "kafka-e2e-latency {broker} e2e-{me} 20 1 100")
     named = "kafka-e2e-latency {at} --topic e2e-{me} --num-records 20 --producer-acks all --record-size 20"
     both(beside, f"{named} --record-key-size 5 --num-headers 2 --record-header-key-size 3 --record-header-size 4")
+
+
+def test_a_record_that_is_refused_is_told_alike(beside: Beside) -> None:
+    beside.both("kafka-topics {at} --create --topic tiny-{me} --config max.message.bytes=10")
+    told = []
+    for me in NAMES:
+        command = "kafka-verifiable-producer {at} --topic tiny-{me} --max-messages 1"
+        printed = beside.printed(me, command, alone=True)
+        (error,) = (json.loads(line) for line in printed.out.splitlines() if "producer_send_error" in line)
+        told.append([(name, value) for name, value in error.items() if name not in ("timestamp", "topic", "message")])
+        assert error["topic"].startswith("tiny-")
+        assert error["message"], "its words are each client's own"
+    assert told[0] == told[1]
 
 
 def test_events_of_verifiable_clients_are_alike(beside: Beside) -> None:

@@ -188,6 +188,16 @@ def test_what_was_confirmed_is_printed(node: Broker, capsys: pytest.CaptureFixtu
     }
 
 
+def test_what_was_refused_is_printed_with_the_name_of_javas_exception(
+    node: Broker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node.create_topic("tiny", settings={"max.message.bytes": 10})
+    words = ["--bootstrap-server", node.bootstrap, "--topic", "tiny", "--max-messages", "1"]
+    _, error, *_ = events(lines(capsys, "verifiable-producer", *words))
+    assert list(error) == ["name", "topic", "key", "value", "exception", "message"]
+    assert error["exception"] == "class org.apache.kafka.common.errors.RecordTooLargeException"
+
+
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_what_was_read_and_committed_is_printed(
     protocol: str, node: Broker, capsys: pytest.CaptureFixture[str]

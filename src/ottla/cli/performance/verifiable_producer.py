@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.cli.client_settings import settings_in_file
+from ottla.cli.failures import told
+from ottla.cli.java_names import java_exception
 from ottla.cli.performance.events import event
 from ottla.cli.performance.throttle import Throttle
 from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, deprecated
@@ -104,11 +106,11 @@ class _Sending:
             if problem := delivery.exception():
                 event(
                     "producer_send_error",
+                    topic=self._options.topic,
                     key=key,
                     value=value,
-                    topic=self._options.topic,
-                    exception=type(problem).__name__,
-                    message=str(problem),
+                    exception=f"class {java_exception(problem)}",
+                    message=told(problem),
                 )
                 return
             self.acked += 1
