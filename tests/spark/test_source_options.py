@@ -91,6 +91,12 @@ def test_what_is_wrong_is_told_with_the_name_of_the_option(given: dict[str, obje
     assert told in str(raised.value)
 
 
+@pytest.mark.parametrize("begin", ["latest", '{"a":{"0":-1}}'])
+def test_a_batch_cannot_begin_at_the_end(begin: str) -> None:
+    with pytest.raises(OptionError, match="option startingOffsets asks for latest"):
+        options(Use.BATCH_READ, startingOffsets=begin)
+
+
 def test_a_batch_cannot_end_at_its_beginning() -> None:
     with pytest.raises(OptionError, match="option endingOffsets is 'earliest'"):
         options(Use.BATCH_READ, endingOffsets="earliest")

@@ -76,7 +76,7 @@ def read_source_options(options: Options, use: Use) -> SourceOptions:
         topics=topics,
         pattern=pattern,
         assigned=assigned,
-        starting=_boundary(options, "starting", LATEST if use is Use.STREAM_READ else EARLIEST),
+        starting=_starting(options, use),
         ending=_boundary(options, "ending", LATEST),
         no_timestamp_is_latest=options.choice(
             "startingOffsetsByTimestampStrategy", {"error": False, "latest": True}, False
@@ -130,6 +130,13 @@ def _client_settings(options: Options) -> dict[str, str]:
     found.setdefault("fetch.max.bytes", str(prefetch_bytes))
     found.setdefault("max.partition.fetch.bytes", str(min(prefetch_bytes // 4, 4 << 20)))
     return checked_client_settings(Scope.CONSUMER, found)
+
+
+def _starting(options: Options, use: Use) -> Boundary:
+    starting = _boundary(options, "starting", LATEST if use is Use.STREAM_READ else EARLIEST)
+    if use is Use.BATCH_READ and (starting.everywhere == LATEST or LATEST in (starting.offsets or {}).values()):
+        raise OptionError("option startingOffsets asks for latest (-1): a batch would read nothing from there")
+    return starting
 
 
 def _boundary(options: Options, side: str, default: int) -> Boundary:
