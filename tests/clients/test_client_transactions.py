@@ -4,12 +4,17 @@ Consumers are given their partitions, and never wait for a rebalance: only trans
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import confluent_client
 import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from target import Target, a_target
+from wire_connection import WireConnection
+
+import ottla
+from ottla.records.builder import BatchBuilder
+from ottla.wire.messages import ProduceRequest
 
 TIMEOUT_S = 30
 
@@ -185,3 +190,34 @@ def _move_some(bootstrap: str, count: int, *, dies: bool = False) -> int:
         return moved
     finally:
         consumer.close()
+
+
+def test_a_batch_that_waits_for_the_coordinator_is_not_overtaken(
+    bootstrap: str, make_topic: Callable[..., str]
+) -> None:
+    """The second request tells the coordinator of partition 1; the third has the next sequence of partition 0."""
+    topic = make_topic(partitions=2)
+    with ottla.Producer(bootstrap_servers=bootstrap, transactional_id=topic) as owner:
+        owner.init_transactions()
+        identity = owner.transaction_identity()
+    with WireConnection(bootstrap) as wire:
+
+        def data(partition: int, sequence: int) -> ProduceRequest.PartitionProduceData:
+            builder = BatchBuilder(
+                producer_id=identity.producer_id,
+                producer_epoch=identity.producer_epoch,
+                base_sequence=sequence,
+                transactional=True,
+            )
+            builder.append(0, None, b"value")
+            return ProduceRequest.PartitionProduceData(index=partition, records=bytes(builder.build()))
+
+        def produce(*batches: tuple[int, int]) -> ProduceRequest:
+            topics = [ProduceRequest.TopicProduceData(name=topic, partition_data=[data(*one) for one in batches])]
+            return ProduceRequest(transactional_id=topic, acks=-1, timeout_ms=10_000, topic_data=topics)
+
+        wire.ask(produce((0, 0)), 12)
+        for request in (produce((0, 1), (1, 0)), produce((0, 2))):
+            wire.send(request, 12)
+        answers = [one for _ in range(2) for one in wire.receive().responses[0].partition_responses]
+        assert [(one.index, one.error_code, one.base_offset) for one in answers] == [(0, 0, 1), (1, 0, 0), (0, 0, 2)]

@@ -214,21 +214,6 @@ def test_a_transaction_is_committed_or_not_there(bootstrap: str, topic: str) -> 
     assert committed(bootstrap, topic) == [b"kept %d" % number for number in range(100)] + [b"kept at last"]
 
 
-def test_a_transaction_that_reaches_new_partitions_keeps_the_order_of_its_others(
-    bootstrap: str, make_topic: Callable[..., str]
-) -> None:
-    """While the coordinator hears of a new partition, later batches for one that it knows must not come first."""
-    topic = make_topic(partitions=8)
-    rows = pa.record_batch({"value": pa.array([b"x" * 100] * 2_000, pa.binary())})
-    with (
-        ottla.Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-id") as producer,
-        producer.transaction(),
-    ):
-        sent = [producer.send_arrow(topic, rows, partition=number % 8) for number in range(24)]
-        for one in sent:
-            one.result(TIMEOUT_S)
-
-
 def test_a_newer_producer_fences_off_the_older(bootstrap: str, topic: str) -> None:
     first = ottla.Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-id")
     first.begin()
