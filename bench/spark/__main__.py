@@ -25,7 +25,7 @@ SCANS = [(100, 1, 2_000_000), (100, 8, 2_000_000), (1000, 1, 500_000), (1000, 8,
 """Bytes of a record, partitions, records."""
 MEASURES = {"rows/s": "seconds", "rows/CPU s": "cpu_s"}
 """The second counts the processors' time of the session, its workers included: it is the same on a busy machine."""
-PARTS = ["scan", "stream", "small", "idle"]
+PARTS = ["scan", "stream", "small", "idle", "sink"]
 
 
 def main() -> None:
@@ -81,6 +81,29 @@ def _small(sessions: list[Session], broker: Broker, options: argparse.Namespace)
         rates = {name: [1 / one["seconds"] for one in times] for name, times in found.items()}
         rows.append([f"a row of each of {partitions} partitions", *_cells(rates, "/s")])
     print_table(["micro-batches of few rows", *_headings(sessions)], rows)
+
+
+def _sink(sessions: list[Session], broker: Broker, options: argparse.Namespace) -> None:
+    """Spark's sink is at least once. Ours is compared with it in each of its deliveries."""
+    deliveries = ["exactly-once", "single-transaction", "at-least-once"]
+    rows = []
+    for size, partitions, count in SCANS[1::2]:
+        count = count // options.smaller
+        source = fill(broker, size, partitions, count)
+        target = fill(broker, size, partitions, 0)
+        job = {"servers": broker.bootstrap, "topic": source, "target": target, "rows_per_batch": count // 4}
+        for delivery in deliveries:
+            given = {session.name: {"delivery": delivery} if session.name == "ottla" else {} for session in sessions}
+            for session in sessions:
+                session.do("sink", **job, **given[session.name])
+            found: dict[str, list[dict[str, float]]] = {session.name: [] for session in sessions}
+            for number in range(options.rounds):
+                for session in sessions if number % 2 else reversed(sessions):
+                    found[session.name].append(session.do("sink", **job, **given[session.name]))
+            for unit, measure in MEASURES.items():
+                rates = {name: [count / one[measure] for one in times] for name, times in found.items()}
+                rows.append([f"{size} B, {partitions} partitions, {delivery}", *_cells(rates, unit)])
+    print_table(["topic to topic", *_headings(sessions)], rows)
 
 
 def _idle(sessions: list[Session], broker: Broker, options: argparse.Namespace) -> None:

@@ -77,6 +77,17 @@ class Jobs:
         times = sorted(list(seen.values())[2:])
         return {"seconds": times[len(times) // 2]}
 
+    def sink(self, servers: str, topic: str, target: str, rows_per_batch: int, **options: str) -> dict[str, float]:
+        """Keys and values of a topic to another one, in micro-batches."""
+        reader = self._reader(self._spark.readStream, servers, topic).option("maxOffsetsPerTrigger", rows_per_batch)
+        with _Checkpoint() as checkpoint:
+            began_s, cpu_s = perf_counter(), _cpu_seconds()
+            writer = reader.load().select("key", "value").writeStream.format(self._source).options(**options)
+            writer = writer.option("kafka.bootstrap.servers", servers).option("topic", target)
+            query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+            query.awaitTermination()
+            return {"seconds": perf_counter() - began_s, "cpu_s": _cpu_seconds() - cpu_s}
+
     def idle(self, servers: str, topic: str, seconds: float) -> dict[str, Any]:
         """How long a micro-batch takes that finds nothing, and how busy an idle query keeps this machine."""
         reader = self._reader(self._spark.readStream, servers, topic).option("startingOffsets", "latest")

@@ -10,7 +10,7 @@ import ottla.spark
 from ottla.testing import Broker
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +49,18 @@ def read(spark: "SparkSession", ottla_broker: Broker, ottla_topic: str) -> "Call
 def producer(ottla_broker: Broker) -> Iterator[ottla.Producer]:
     with ottla.Producer(bootstrap_servers=ottla_broker.bootstrap, linger_ms=0) as made:
         yield made
+
+
+@pytest.fixture
+def write(ottla_broker: Broker, ottla_topic: str) -> Callable[..., None]:
+    """`write(frame, delivery="at-least-once")` writes to this test's topic; `topic=None` takes an option away."""
+
+    def write(frame: "DataFrame", **options: object) -> None:
+        given = {"kafka.bootstrap.servers": ottla_broker.bootstrap, "topic": ottla_topic, **options}
+        writer = frame.write.format("ottla").mode("append")
+        for name, value in given.items():
+            if value is not None:
+                writer = writer.option(name, str(value))
+        writer.save()
+
+    return write

@@ -14,7 +14,8 @@ from typing import Any
 from pyspark import cloudpickle
 
 from ottla.spark.data_source import OttlaDataSource
-from ottla.spark.sink.stream_writer import StreamWriter, Written
+from ottla.spark.sink.decided_writes import Written
+from ottla.spark.sink.stream_writer import StreamWriter
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import ottla
 from ottla.testing import Broker
@@ -23,19 +24,6 @@ def records(broker: Broker, topic: str, isolation_level: str = "read_committed")
         while any(consumer.position(one) < ends[one] for one in partitions):
             found += consumer.poll(0.2)
         return found
-
-
-@pytest.fixture
-def write(ottla_broker: Broker, ottla_topic: str) -> "Callable[..., None]":
-    def write(frame: "DataFrame", **options: object) -> None:
-        given = {"kafka.bootstrap.servers": ottla_broker.bootstrap, "topic": ottla_topic, **options}
-        writer = frame.write.format("ottla").mode("append")
-        for name, value in given.items():
-            if value is not None:
-                writer = writer.option(name, str(value))
-        writer.save()
-
-    return write
 
 
 @pytest.mark.ottla_topic(partitions=3)
@@ -93,3 +81,42 @@ def test_a_streaming_query_writes_every_row_once(
     found = sorted(int(one.value) for one in records(ottla_broker, ottla_topic))
     assert found == list(range(len(found)))
     assert len(found) >= 600
+
+
+def test_writes_of_a_foreach_batch_are_exactly_once_each(
+    spark: "SparkSession", ottla_broker: Broker, ottla_topic: str, tmp_path: Path
+) -> None:
+    """The batch fails after the first of two writes, and is replayed."""
+    failing = tmp_path / "failing"
+    failing.touch()
+
+    def write_twice(frame: "DataFrame", batch_id: int) -> None:
+        rows = frame.selectExpr("cast(value as string) as value")
+        writer = rows.write.format("ottla").mode("append").option("kafka.bootstrap.servers", ottla_broker.bootstrap)
+        writer = writer.option("topic", ottla_topic).option("delivery", "exactly-once").option("inlineBytes", 0)
+        writer.option("writeName", "first").save()
+        if batch_id == 1 and failing.exists():
+            failing.unlink()
+            raise RuntimeError("between two writes")
+        writer.option("writeName", "second").save()
+
+    for is_last in (False, True):
+        query = (
+            spark.readStream.format("rate-micro-batch")
+            .option("rowsPerBatch", 50)
+            .option("numPartitions", 2)
+            .load()
+            .writeStream.foreachBatch(write_twice)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .start()
+        )
+        if not is_last:
+            with pytest.raises(StreamingQueryException, match="between two writes"):
+                query.awaitTermination(60)
+            continue
+        while query.lastProgress is None or query.lastProgress["batchId"] < 2:
+            query.awaitTermination(0.1)
+        query.stop()
+    found = sorted(int(one.value) for one in records(ottla_broker, ottla_topic))
+    whole = [number for number in range(150) for _ in range(2)]
+    assert found[: len(whole)] == whole

@@ -82,8 +82,9 @@ OPTIONS: Final = (
     Option("topic", Use.WRITE),
     Option("delivery", Use.WRITE),
     Option("inlineBytes", Use.WRITE),
+    Option("writeName", Use.BATCH_WRITE),
     # what is done when something is missing
-    Option("failOnDataLoss", Use.READ | Use.STREAM_WRITE),
+    Option("failOnDataLoss", Use.READ | Use.WRITE),
     Option("kafkaConsumer.pollTimeoutMs", Use.READ),
     Option("fetchOffset.numRetries", Use.READ),
     Option("fetchOffset.retryIntervalMs", Use.READ),

@@ -1,4 +1,8 @@
-"""What Spark calls for `df.write`: `write` in every task, `commit` or `abort` on the driver."""
+"""What Spark calls for `df.write`: `write` in every task, `commit` or `abort` on the driver.
+
+Within `foreachBatch`, `delivery` = exactly-once makes a write part of the query's batch: a replay finds it done.
+Several writes of one batch are told apart by their topic, or by the option `writeName`.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter
 
+from ottla.spark.sink.decided_writes import Written, abort_decided, commit_decided, write_decided
 from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.single_transaction import SingleWriter
 from ottla.spark.sink.sink_options import Delivery, SinkOptions
-from ottla.spark.sink.stream_writer import Written
 from ottla.spark.sink.task_writer import TaskResult, send_task, stage_task
 
 if TYPE_CHECKING:
@@ -26,6 +30,8 @@ class BatchWriter(DataSourceArrowWriter):
         if options.delivery is Delivery.AT_LEAST_ONCE:
             send_task(options.settings, self._routing, iterator)
             return Written(None, TaskResult())
+        if options.delivery is Delivery.EXACTLY_ONCE:
+            return write_decided(options, self._routing, iterator, name=options.write_name)
         context = TaskContext.get()
         assert context is not None, "Spark calls write in a task"
         index = context.partitionId()
@@ -35,7 +41,8 @@ class BatchWriter(DataSourceArrowWriter):
         )
 
     def commit(self, messages: Sequence[Any]) -> None:
-        results = [message.result for message in messages if message is not None]
+        commit_decided(self._options, self._routing, messages)
+        results = [message.result for message in messages if message is not None and message.task is None]
         if any(result.inline is not None or result.staged for result in results):
             writer = SingleWriter(self._options.settings)
             try:
@@ -44,4 +51,5 @@ class BatchWriter(DataSourceArrowWriter):
                 writer.close()
 
     def abort(self, messages: Sequence[Any]) -> None:
-        """Nothing was written that anybody sees. What is staged goes with the staging topic's retention."""
+        """Staged rows were seen by nobody, and go with the staging topic's retention."""
+        abort_decided(self._options, self._routing, messages)

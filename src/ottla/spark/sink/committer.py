@@ -18,7 +18,7 @@ from contextlib import suppress
 
 from ottla.client.admin.transaction_states import TransactionState
 from ottla.client.blocking.producer import Producer
-from ottla.client.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
+from ottla.client.errors import InvalidProducerEpoch, InvalidState, KafkaError, ProducerFenced
 from ottla.client.io.real_ports import log_problem
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.copying import LostRows, rows_in_log
@@ -69,6 +69,11 @@ class Committer:
 
     def commit(self, batch_id: int, run_id: str, results: Sequence[TaskResult]) -> None:
         """When it returns, the rows of the batch are there once, committed."""
+        if self._last is not None and (self._last.batch_id, self._last.run_id) == (batch_id, run_id) != (batch_id, ""):
+            raise InvalidState(
+                f"batch {batch_id} of {self._query_id} was written already in this start of the query: "
+                "give each write of a foreachBatch an option writeName of its own"
+            )
         try:
             if self._last is None or self._last.batch_id < batch_id:
                 self._decide(batch_id, run_id, results)

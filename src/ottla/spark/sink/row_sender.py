@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES: Final = 4 << 20
 """So many bytes of rows are divided among partitions at once: then batches are large enough."""
-_TOPIC_PATIENCE_S: Final = 15.0
+_TOPIC_PATIENCE_S: Final = 5.0
 
 
 def chunks(batches: Iterable["pa.RecordBatch"], chunk_bytes: int = _CHUNK_BYTES) -> Iterator["pa.Table"]:

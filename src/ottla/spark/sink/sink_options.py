@@ -28,6 +28,8 @@ class SinkOptions(NamedTuple):
     delivery: Delivery
     inline_bytes: int
     fails_on_loss: bool
+    write_name: str
+    """Which of several writes of one `foreachBatch` this is."""
     settings: dict[str, str]
     """Of producers."""
 
@@ -49,5 +51,6 @@ def read_sink_options(options: Options, default: Delivery) -> SinkOptions:
         delivery,
         inline_bytes,
         options.flag("failOnDataLoss", True),
+        options.text("writeName") or topic or "topics",
         checked_client_settings(Scope.PRODUCER, settings),
     )
