@@ -142,7 +142,7 @@ _VOLATILE: Final = (
     (re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "-UUID"),
     (re.compile(r"(?<![\w/+-])(?!\w+Exception)[A-Za-z0-9_/+-]{22}(?![\w/+-])"), "UUID"),
     (re.compile(r"\b1\d{12}\b"), "TIME"),
-    (re.compile(r"\b\d+ ms ago"), "TIME ago"),
+    (re.compile(r"\b\d+ ms ago *"), "TIME ago"),
     (re.compile(r"(?<=TIME)( +\t)\d+ +(?=\t)"), r"\1NUMBER"),
 )
 
