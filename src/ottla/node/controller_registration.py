@@ -5,6 +5,8 @@ it wrote was lost. The active controller writes it down, so that brokers know wh
 features they support.
 """
 
+from __future__ import annotations  # messages are made when they are first named
+
 import logging
 from collections.abc import Sequence
 from typing import Final
@@ -16,8 +18,8 @@ from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
 from ottla.runtime.channels import ControllerChannel, ask_as_node
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.world import World
+from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import ControllerRegistrationRequest, ControllerRegistrationResponse
 
 _log = logging.getLogger(__name__)
 _CHECK_S: Final = 1.0
@@ -53,11 +55,11 @@ class ControllerRegistration:
         if known is not None and known.incarnation_id == self._incarnation_id:
             return
         self._is_asking = True
-        request = ControllerRegistrationRequest(
+        request = messages.ControllerRegistrationRequest(
             controller_id=self._node_id,
             incarnation_id=self._incarnation_id,
             listeners=[
-                ControllerRegistrationRequest.Listener(
+                messages.ControllerRegistrationRequest.Listener(
                     name=endpoint.listener,
                     host=endpoint.host,
                     port=endpoint.port,
@@ -66,7 +68,7 @@ class ControllerRegistration:
                 for endpoint in self._endpoints
             ],
             features=[
-                ControllerRegistrationRequest.Feature(
+                messages.ControllerRegistrationRequest.Feature(
                     name=name, min_supported_version=feature.supported[0], max_supported_version=feature.supported[1]
                 )
                 for name, feature in FEATURES.items()
@@ -74,7 +76,7 @@ class ControllerRegistration:
         )
         ask_as_node(self._channel, request, self._on_registered, self._on_failed)
 
-    def _on_registered(self, reply: ControllerRegistrationResponse) -> None:
+    def _on_registered(self, reply: messages.ControllerRegistrationResponse) -> None:
         self._is_asking = False
         if reply.error_code:
             self._on_failed(ErrorCode(reply.error_code))

@@ -5,6 +5,8 @@ answered with where the two part. A fetch for which there is nothing waits, unti
 replica can be told of a higher high watermark than it knows, until its time is over, or until somebody else leads.
 """
 
+from __future__ import annotations  # messages are made when they are first named
+
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -17,8 +19,8 @@ from ottla.runtime.channels import Then
 from ottla.runtime.metadata.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.snapshots import SnapshotId
 from ottla.runtime.metadata.store import PARTITION, TOPIC_ID, MetadataStore
+from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse
 
 _FIRST_WITH_TOPIC_IDS = 13
 _FIRST_WITH_REPLICA_STATE = 15
@@ -44,9 +46,9 @@ class _Waiting:
 
 
 class _Asked(NamedTuple):
-    request: FetchRequest
+    request: messages.FetchRequest
     version: int
-    partition: FetchRequest.FetchPartition
+    partition: messages.FetchRequest.FetchPartition
     replica: ReplicaKey
 
 
@@ -66,13 +68,13 @@ class MetadataLeader:
 
     # Fetches
 
-    def fetch(self, request: FetchRequest, version: int, then: Then) -> None:
+    def fetch(self, request: messages.FetchRequest, version: int, then: Then) -> None:
         if request.cluster_id is not None and request.cluster_id != self._cluster_id:
-            then(FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
+            then(messages.FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
             return
         partition = _metadata_partition(request, version)
         if partition is None:
-            then(FetchResponse(error_code=ErrorCode.INVALID_REQUEST))
+            then(messages.FetchResponse(error_code=ErrorCode.INVALID_REQUEST))
             return
         replica_id = request.replica_state.replica_id if version >= _FIRST_WITH_REPLICA_STATE else request.replica_id
         self._fetch(_Asked(request, version, partition, ReplicaKey(replica_id, partition.replica_directory_id)), then)
@@ -107,7 +109,7 @@ class MetadataLeader:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.NONE if raft.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    def _parting(self, asked: _Asked) -> FetchResponse | None:
+    def _parting(self, asked: _Asked) -> messages.FetchResponse | None:
         """The answer to a replica that has another log than this one, or nothing that this one still has."""
         log, offset, epoch = self._store.log, asked.partition.fetch_offset, asked.partition.last_fetched_epoch
         if log.log_start_offset == 0 and offset == 0 and epoch == 0:
@@ -140,24 +142,26 @@ class MetadataLeader:
         error = self._error_of(asked.partition.current_leader_epoch)
         then(self._response(asked, error, b"" if error else self._read(asked)))
 
-    def _response(self, asked: _Asked, error: ErrorCode = ErrorCode.NONE, records: bytes | None = b"") -> FetchResponse:
+    def _response(
+        self, asked: _Asked, error: ErrorCode = ErrorCode.NONE, records: bytes | None = b""
+    ) -> messages.FetchResponse:
         raft = self._log.raft
-        partition = FetchResponse.PartitionData(
+        partition = messages.FetchResponse.PartitionData(
             partition_index=0,
             error_code=error,
             high_watermark=raft.high_watermark,
             log_start_offset=self._store.log.log_start_offset,
-            current_leader=FetchResponse.LeaderIdAndEpoch(leader_id=raft.leader_id, leader_epoch=raft.epoch),
+            current_leader=messages.FetchResponse.LeaderIdAndEpoch(leader_id=raft.leader_id, leader_epoch=raft.epoch),
             records=records,
         )
-        topic = FetchResponse.FetchableTopicResponse(partitions=[partition])
+        topic = messages.FetchResponse.FetchableTopicResponse(partitions=[partition])
         if asked.version >= _FIRST_WITH_TOPIC_IDS:
             topic.topic_id = TOPIC_ID
         else:
             topic.topic = PARTITION.topic
-        response = FetchResponse(responses=[topic])
+        response = messages.FetchResponse(responses=[topic])
         if asked.version >= _FIRST_WITH_ENDPOINTS:
-            response.node_endpoints = leader_endpoints(raft, FetchResponse.NodeEndpoint)
+            response.node_endpoints = leader_endpoints(raft, messages.FetchResponse.NodeEndpoint)
         return response
 
     # What ends the waiting
@@ -186,13 +190,13 @@ class MetadataLeader:
 
     # Snapshots
 
-    def fetch_snapshot(self, request: FetchSnapshotRequest, version: int, then: Then) -> None:
+    def fetch_snapshot(self, request: messages.FetchSnapshotRequest, version: int, then: Then) -> None:
         if request.cluster_id is not None and request.cluster_id != self._cluster_id:
-            then(FetchSnapshotResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
+            then(messages.FetchSnapshotResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
             return
         topics = request.topics
         if len(topics) != 1 or topics[0].name != PARTITION.topic or len(topics[0].partitions) != 1:
-            then(FetchSnapshotResponse(error_code=ErrorCode.INVALID_REQUEST))
+            then(messages.FetchSnapshotResponse(error_code=ErrorCode.INVALID_REQUEST))
             return
         asked = topics[0].partitions[0]
         snapshot = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
@@ -218,24 +222,26 @@ class MetadataLeader:
 
     def _part(
         self, asked: Any, version: int, error: ErrorCode, size: int = 0, data: bytes = b""
-    ) -> FetchSnapshotResponse:
+    ) -> messages.FetchSnapshotResponse:
         raft = self._log.raft
-        partition = FetchSnapshotResponse.PartitionSnapshot(
+        partition = messages.FetchSnapshotResponse.PartitionSnapshot(
             index=0,
             error_code=error,
-            snapshot_id=FetchSnapshotResponse.SnapshotId(
+            snapshot_id=messages.FetchSnapshotResponse.SnapshotId(
                 end_offset=asked.snapshot_id.end_offset, epoch=asked.snapshot_id.epoch
             ),
-            current_leader=FetchSnapshotResponse.LeaderIdAndEpoch(leader_id=raft.leader_id, leader_epoch=raft.epoch),
+            current_leader=messages.FetchSnapshotResponse.LeaderIdAndEpoch(
+                leader_id=raft.leader_id, leader_epoch=raft.epoch
+            ),
             size=size,
             position=asked.position,
             unaligned_records=data,
         )
-        response = FetchSnapshotResponse(
-            topics=[FetchSnapshotResponse.TopicSnapshot(name=PARTITION.topic, partitions=[partition])]
+        response = messages.FetchSnapshotResponse(
+            topics=[messages.FetchSnapshotResponse.TopicSnapshot(name=PARTITION.topic, partitions=[partition])]
         )
         if version >= 1:
-            response.node_endpoints = leader_endpoints(raft, FetchSnapshotResponse.NodeEndpoint)
+            response.node_endpoints = leader_endpoints(raft, messages.FetchSnapshotResponse.NodeEndpoint)
         return response
 
 
@@ -247,7 +253,7 @@ def leader_endpoints(raft: Raft, make: Callable[..., Any]) -> list[Any]:
     return [make(node_id=raft.leader_id, host=voter.endpoints[0].host, port=voter.endpoints[0].port)]
 
 
-def _metadata_partition(request: FetchRequest, version: int) -> FetchRequest.FetchPartition | None:
+def _metadata_partition(request: messages.FetchRequest, version: int) -> messages.FetchRequest.FetchPartition | None:
     """The one partition that a replica of a quorum may ask for."""
     if len(request.topics) != 1 or len(request.topics[0].partitions) != 1:
         return None

@@ -4,6 +4,8 @@ Each is checked first: the cluster it is of, the partition it is about, and that
 directory. A request of an older epoch is fenced, and told who leads now.
 """
 
+from __future__ import annotations  # messages are made when they are first named
+
 from typing import Any, Protocol
 
 from ottla.base.ids import ZERO_UUID
@@ -15,15 +17,8 @@ from ottla.runtime.metadata.metadata_leader import leader_endpoints
 from ottla.runtime.metadata.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.store import PARTITION
+from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import (
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    VoteRequest,
-    VoteResponse,
-)
 
 
 class QuorumLog(Protocol):
@@ -38,11 +33,11 @@ class QuorumAnswers:
         self._log = log
         self._network = network
 
-    def vote(self, request: VoteRequest, version: int, then: Then) -> None:
+    def vote(self, request: messages.VoteRequest, version: int, then: Then) -> None:
         raft = self._log.raft
         error = self._refusal(request, getattr(request, "voter_id", -1))
         if error is not ErrorCode.NONE:
-            then(VoteResponse(error_code=error))
+            then(messages.VoteResponse(error_code=error))
             return
         asked = request.topics[0].partitions[0]
         error = self._wrong_directory(asked)
@@ -70,29 +65,29 @@ class QuorumAnswers:
             )
         )
 
-    def begin_epoch(self, request: BeginQuorumEpochRequest, version: int, then: Then) -> None:
+    def begin_epoch(self, request: messages.BeginQuorumEpochRequest, version: int, then: Then) -> None:
         error = self._refusal(request, request.voter_id)
         if error is not ErrorCode.NONE:
-            then(BeginQuorumEpochResponse(error_code=error))
+            then(messages.BeginQuorumEpochResponse(error_code=error))
             return
         asked = request.topics[0].partitions[0]
         error = self._wrong_directory(asked) or self._wrong_leader(asked)
         if error is ErrorCode.NONE:
             self._network.learn_of(asked.leader_id, request.leader_endpoints)
             self._log.quorum.step(EpochBegan(asked.leader_id, asked.leader_epoch))
-        then(self._told(BeginQuorumEpochResponse, version, error))
+        then(self._told(messages.BeginQuorumEpochResponse, version, error))
 
-    def end_epoch(self, request: EndQuorumEpochRequest, version: int, then: Then) -> None:
+    def end_epoch(self, request: messages.EndQuorumEpochRequest, version: int, then: Then) -> None:
         error = self._refusal(request, -1)
         if error is not ErrorCode.NONE:
-            then(EndQuorumEpochResponse(error_code=error))
+            then(messages.EndQuorumEpochResponse(error_code=error))
             return
         asked = request.topics[0].partitions[0]
         error = self._wrong_leader(asked)
         if error is ErrorCode.NONE:
             successors = [one.candidate_id for one in asked.preferred_candidates] or asked.preferred_successors
             self._log.quorum.step(EpochEnded(asked.leader_epoch, tuple(successors)))
-        then(self._told(EndQuorumEpochResponse, version, error))
+        then(self._told(messages.EndQuorumEpochResponse, version, error))
 
     # Checks
 
@@ -127,8 +122,8 @@ class QuorumAnswers:
 
     # Responses
 
-    def _vote_response(self, version: int, error: ErrorCode, *, granted: bool) -> VoteResponse:
-        response = self._told(VoteResponse, version, error)
+    def _vote_response(self, version: int, error: ErrorCode, *, granted: bool) -> messages.VoteResponse:
+        response = self._told(messages.VoteResponse, version, error)
         response.topics[0].partitions[0].vote_granted = granted
         return response  # type: ignore[no-any-return]
 

@@ -5,6 +5,8 @@ what others tell of the leader. Votes and what a leader tells go over one connec
 another, as a fetch waits for something to come.
 """
 
+from __future__ import annotations  # messages are made when they are first named
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,15 +17,8 @@ from ottla.runtime.channels import Failed, Then, newest_version
 from ottla.runtime.metadata.store import PARTITION, TOPIC_ID
 from ottla.runtime.peers.node_connection import NodeAddress
 from ottla.runtime.peers.node_connections import Line, NodeConnections
+from ottla.wire import messages
 from ottla.wire.message import Message
-from ottla.wire.messages import (
-    ApiVersionsRequest,
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchSnapshotRequest,
-    VoteRequest,
-)
 
 _RAFT: Final = "raft"
 _FETCH: Final = "raft-fetch"
@@ -96,7 +91,7 @@ class QuorumNetwork:
     # What is sent
 
     def ask_for_vote(self, ask: AskForVote, voters: VoterSet, then: Then, failed: Failed) -> None:
-        partition = VoteRequest.PartitionData(
+        partition = messages.VoteRequest.PartitionData(
             partition_index=0,
             replica_epoch=ask.epoch,
             replica_id=self._me.key.id,
@@ -106,45 +101,45 @@ class QuorumNetwork:
             last_offset=ask.log_end.offset,
             pre_vote=ask.pre_vote,
         )
-        request = VoteRequest(
+        request = messages.VoteRequest(
             cluster_id=self.cluster_id,
             voter_id=ask.voter.key.id,
-            topics=[VoteRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
+            topics=[messages.VoteRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
         )
         self._send(_RAFT, ask.voter.key.id, voters, request, then, failed)
 
     def tell_of_epoch(self, tell: TellOfEpoch, voters: VoterSet, then: Then, failed: Failed) -> None:
-        partition = BeginQuorumEpochRequest.PartitionData(
+        partition = messages.BeginQuorumEpochRequest.PartitionData(
             partition_index=0,
             voter_directory_id=tell.voter.key.directory_id,
             leader_id=self._me.key.id,
             leader_epoch=tell.epoch,
         )
-        request = BeginQuorumEpochRequest(
+        request = messages.BeginQuorumEpochRequest(
             cluster_id=self.cluster_id,
             voter_id=tell.voter.key.id,
-            topics=[BeginQuorumEpochRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
-            leader_endpoints=self._own_endpoints(BeginQuorumEpochRequest.LeaderEndpoint),
+            topics=[messages.BeginQuorumEpochRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
+            leader_endpoints=self._own_endpoints(messages.BeginQuorumEpochRequest.LeaderEndpoint),
         )
         self._send(_RAFT, tell.voter.key.id, voters, request, then, failed)
 
     def tell_of_end(self, tell: TellOfEnd, voters: VoterSet, then: Then, failed: Failed) -> None:
         candidates = [voter for voter in map(voters.get, tell.preferred_successors) if voter is not None]
-        partition = EndQuorumEpochRequest.PartitionData(
+        partition = messages.EndQuorumEpochRequest.PartitionData(
             partition_index=0,
             leader_id=self._me.key.id,
             leader_epoch=tell.epoch,
             preferred_candidates=[
-                EndQuorumEpochRequest.ReplicaInfo(
+                messages.EndQuorumEpochRequest.ReplicaInfo(
                     candidate_id=voter.key.id, candidate_directory_id=voter.key.directory_id
                 )
                 for voter in candidates
             ],
         )
-        request = EndQuorumEpochRequest(
+        request = messages.EndQuorumEpochRequest(
             cluster_id=self.cluster_id,
-            topics=[EndQuorumEpochRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
-            leader_endpoints=self._own_endpoints(EndQuorumEpochRequest.LeaderEndpoint),
+            topics=[messages.EndQuorumEpochRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
+            leader_endpoints=self._own_endpoints(messages.EndQuorumEpochRequest.LeaderEndpoint),
         )
         self._send(_RAFT, tell.voter.key.id, voters, request, then, failed)
 
@@ -157,7 +152,7 @@ class QuorumNetwork:
         then: Then,
         failed: Failed,
     ) -> None:
-        partition = FetchRequest.FetchPartition(
+        partition = messages.FetchRequest.FetchPartition(
             partition=0,
             current_leader_epoch=epoch,
             fetch_offset=log_end.offset,
@@ -165,12 +160,12 @@ class QuorumNetwork:
             replica_directory_id=self._me.key.directory_id,
             high_watermark=high_watermark,
         )
-        request = FetchRequest(
+        request = messages.FetchRequest(
             cluster_id=self.cluster_id,
-            replica_state=FetchRequest.ReplicaState(replica_id=self._me.key.id),
+            replica_state=messages.FetchRequest.ReplicaState(replica_id=self._me.key.id),
             max_wait_ms=_MAX_WAIT_MS,
             max_bytes=self.config.fetch_max_bytes,
-            topics=[FetchRequest.FetchTopic(topic_id=TOPIC_ID, partitions=[partition])],
+            topics=[messages.FetchRequest.FetchTopic(topic_id=TOPIC_ID, partitions=[partition])],
         )
         self._ask(_FETCH, *to, request, then, failed)
 
@@ -184,18 +179,18 @@ class QuorumNetwork:
         failed: Failed,
     ) -> None:
         end_offset, snapshot_epoch = snapshot
-        partition = FetchSnapshotRequest.PartitionSnapshot(
+        partition = messages.FetchSnapshotRequest.PartitionSnapshot(
             partition=0,
             current_leader_epoch=epoch,
-            snapshot_id=FetchSnapshotRequest.SnapshotId(end_offset=end_offset, epoch=snapshot_epoch),
+            snapshot_id=messages.FetchSnapshotRequest.SnapshotId(end_offset=end_offset, epoch=snapshot_epoch),
             position=position,
             replica_directory_id=self._me.key.directory_id,
         )
-        request = FetchSnapshotRequest(
+        request = messages.FetchSnapshotRequest(
             cluster_id=self.cluster_id,
             replica_id=self._me.key.id,
             max_bytes=self.config.fetch_snapshot_max_bytes,
-            topics=[FetchSnapshotRequest.TopicSnapshot(name=PARTITION.topic, partitions=[partition])],
+            topics=[messages.FetchSnapshotRequest.TopicSnapshot(name=PARTITION.topic, partitions=[partition])],
         )
         self._ask(_FETCH, *to, request, then, failed)
 
@@ -203,7 +198,7 @@ class QuorumNetwork:
         """What a controller that is to be a voter supports."""
         address = _address(voter.endpoints)
         assert address is not None, "a voter without an address"
-        request = ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
+        request = messages.ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
         self._ask(_RAFT, voter.key.id, address, request, then, failed)
 
     def _own_endpoints(self, make: Callable[..., Any]) -> list[Any]:

@@ -5,6 +5,8 @@ that is to be a voter must support kraft.version and must have caught up: a vote
 is committed. One change is under way at a time.
 """
 
+from __future__ import annotations  # messages are made when they are first named
+
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -13,8 +15,8 @@ from ottla.machines.metadata.image.features import KRAFT_VERSION
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest
 
 _CAUGHT_UP_WITHIN_MS: Final = 3_600_000
 
@@ -38,7 +40,7 @@ class VoterChanges:
         self._network = network
         self._clock = clock
 
-    def add(self, request: AddRaftVoterRequest, told: Told) -> None:
+    def add(self, request: messages.AddRaftVoterRequest, told: Told) -> None:
         raft = self._log.raft
         voter = Voter(ReplicaKey(request.voter_id, request.voter_directory_id), _endpoints(request.listeners))
         if refused := self._refused(request):
@@ -70,7 +72,7 @@ class VoterChanges:
             added = Voter(voter.key, voter.endpoints, (lowest, highest))
             self._change(raft.voters.with_voter(added), told)
 
-    def remove(self, request: RemoveRaftVoterRequest, told: Told) -> None:
+    def remove(self, request: messages.RemoveRaftVoterRequest, told: Told) -> None:
         raft, key = self._log.raft, ReplicaKey(request.voter_id, request.voter_directory_id)
         if refused := self._refused(request):
             told(*refused)
@@ -81,7 +83,7 @@ class VoterChanges:
         else:
             self._change(raft.voters.without(key), told)
 
-    def update(self, request: UpdateRaftVoterRequest, told: Told) -> None:
+    def update(self, request: messages.UpdateRaftVoterRequest, told: Told) -> None:
         """A voter that listens elsewhere now, or supports other versions, says so itself."""
         raft, feature = self._log.raft, request.k_raft_version_feature
         key = ReplicaKey(request.voter_id, request.voter_directory_id)

@@ -4,15 +4,17 @@ The controller answers for the client: it is told the client's principal and add
 client's version. What it answers is inside the envelope's response.
 """
 
+from __future__ import annotations  # messages are made when they are first named
+
 from ipaddress import ip_address
 from struct import Struct
 from typing import Any, Final
 
 from ottla.runtime.channels import Caller
+from ottla.wire import messages
 from ottla.wire.codec import encode
 from ottla.wire.frame import decode_response, encode_request, response_type
 from ottla.wire.message import Message
-from ottla.wire.messages import DefaultPrincipalData, EnvelopeRequest, EnvelopeResponse
 
 _PRINCIPAL_VERSION: Final = 0
 _VERSION = Struct(">h")
@@ -20,15 +22,15 @@ _SIZE_BYTES: Final = 4
 _NO_ADDRESS: Final = "0.0.0.0"
 
 
-def enveloped(request: Message, version: int, caller: Caller, client_id: str) -> EnvelopeRequest:
-    return EnvelopeRequest(
+def enveloped(request: Message, version: int, caller: Caller, client_id: str) -> messages.EnvelopeRequest:
+    return messages.EnvelopeRequest(
         request_data=encode_request(request, version, 0, client_id)[_SIZE_BYTES:],
         request_principal=_principal(caller.principal),
         client_host_address=ip_address(caller.host or _NO_ADDRESS).packed,
     )
 
 
-def opened(request: Message, version: int, response: EnvelopeResponse) -> Any:
+def opened(request: Message, version: int, response: messages.EnvelopeResponse) -> Any:
     """The reply to the request that was inside. Raises `ProtocolError` for what is none."""
     _, reply = decode_response(response_type(request._schema.api_key), response.response_data or b"", version)
     return reply
@@ -36,5 +38,5 @@ def opened(request: Message, version: int, response: EnvelopeResponse) -> Any:
 
 def _principal(principal: str) -> bytes:
     type_, _, name = principal.partition(":")
-    data = DefaultPrincipalData(type=type_, name=name, token_authenticated=False)
+    data = messages.DefaultPrincipalData(type=type_, name=name, token_authenticated=False)
     return _VERSION.pack(_PRINCIPAL_VERSION) + encode(data, _PRINCIPAL_VERSION)

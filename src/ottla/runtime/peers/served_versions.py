@@ -1,15 +1,17 @@
 """What the other node serves, and in which version a request goes to it (KIP-35, KIP-511)."""
 
+from __future__ import annotations  # messages are made when they are first named
+
 from collections.abc import Mapping
 from typing import Final
 
 from ottla import __version__
 from ottla.base.errors import ProtocolError
 from ottla.base.ports import Buffer
+from ottla.wire import messages
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response, encode_request
-from ottla.wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
 _OLDEST_FORM: Final = 0
 
@@ -37,15 +39,15 @@ class VersionQuestion:
         self._version = api(ApiKey.API_VERSIONS).stable_versions[-1]
 
     def encoded(self) -> bytes:
-        request = ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
+        request = messages.ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
         return encode_request(request, self._version, 0, self._client_id)
 
     def on_frame(self, frame: Buffer) -> ServedVersions | None:
         """What the node serves; None if the question is to be sent again. Raises `ProtocolError`."""
         try:
-            _, response = decode_response(ApiVersionsResponse, frame, self._version)
+            _, response = decode_response(messages.ApiVersionsResponse, frame, self._version)
         except ProtocolError:
-            _, response = decode_response(ApiVersionsResponse, frame, _OLDEST_FORM)
+            _, response = decode_response(messages.ApiVersionsResponse, frame, _OLDEST_FORM)
         served = {one.api_key: (one.min_version, one.max_version) for one in response.api_keys}
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION and self._version > _OLDEST_FORM:
             self._version = min(served.get(ApiKey.API_VERSIONS, (0, _OLDEST_FORM))[1], self._version - 1)
