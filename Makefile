@@ -82,9 +82,12 @@ bench-clients: $(VENV)/.bench ## our clients beside confluent-kafka, aiokafka an
 	@$(BIN)/python bench/clients
 	@$(BIN)/python bench/tools.py
 
-bench-spark: $(VENV)/.test ## the Spark source beside Spark's own Kafka connector (the same needs; ten minutes)
+bench-spark: $(VENV)/.test ## the Spark source beside Spark's own Kafka connector, operators, Nexmark (the same needs; twenty minutes)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-spark needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/spark
+	@$(BIN)/python bench/spark/operators.py
+	@$(call install,--group bench-spark)
+	@$(BIN)/python bench/spark/nexmark.py
 
 fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the fuzz and crash tests
 	$(say) "pytest -m long"

@@ -21,7 +21,7 @@ import pandas as pd  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 from compare import print_table  # noqa: E402
-from pyspark.sql import DataFrame  # noqa: E402
+from pyspark.sql import Column, DataFrame  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor  # noqa: E402
 from rates import run_to_the_end  # noqa: E402
@@ -72,16 +72,19 @@ def near(rows: DataFrame) -> DataFrame:
     )
 
 
-N = F.count("*").alias("n")
+def count() -> Column:
+    return F.count("*").alias("n")
+
+
 OPERATORS: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
     "Spark: a call a key": (spark_by_key, "append"),
     "per_key": (custom, "append"),
     "latest": (p.latest, "update"),
     "aggregate_stream": (lambda rows: p.aggregate_stream(rows, F.col("key")), "append"),
     "aggregate_table": (lambda rows: p.aggregate_table(rows, F.col("other")), "append"),
-    "tumbling": (lambda rows: p.tumbling(rows, "1 second", N, by=["other"]), "append"),
-    "hopping": (lambda rows: p.hopping(rows, "2 seconds", "1 second", N, by=["other"]), "append"),
-    "session": (lambda rows: p.session(rows, "1 second", N, by=["key"]), "append"),
+    "tumbling": (lambda rows: p.tumbling(rows, "1 second", count(), by=["other"]), "append"),
+    "hopping": (lambda rows: p.hopping(rows, "2 seconds", "1 second", count(), by=["other"]), "append"),
+    "session": (lambda rows: p.session(rows, "1 second", count(), by=["key"]), "append"),
     "sliding": (lambda rows: p.sliding(rows, 1000), "append"),
     "stream_stream": (near, "append"),
     "stream_table": (lambda rows: p.stream_table(*halves(rows)), "append"),
@@ -111,7 +114,7 @@ def main() -> None:
             rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(folder)
             cost = run_to_the_end(operator(rows), mode)
             table.append([name, mode, f"{options.rows / cost.seconds:,.0f}", f"{options.rows / cost.cpu_s:,.0f}"])
-            print(f"    {name}: {cost.seconds:.1f} s", file=sys.stderr, flush=True)
+            print(f"    {name}: {cost.seconds:.1f} s, {cost.cpu_s:.1f} of the processors", file=sys.stderr, flush=True)
     spark.stop()
     print_table(["operator", "output mode", "rows/s", "rows/s of a core"], table)
 

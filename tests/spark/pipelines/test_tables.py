@@ -8,7 +8,7 @@ from pipelines_streams import Ran, Streamed
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from ottla.spark.pipelines import aggregate_table, latest, present
+from ottla.spark.pipelines import aggregate_stream, aggregate_table, latest, present
 
 CHANGES = "key string, value string, offset long"
 
@@ -70,4 +70,13 @@ def test_a_group_whose_last_row_goes_is_deleted_and_forgotten(streamed: Streamed
         [("x", 1)],
         [("x", None), ("y", 1)],
         [("y", None)],
+    ]
+
+
+def test_an_aggregated_stream_tells_running_totals(streamed: Streamed, ran: Ran) -> None:
+    stream = streamed("user string, amount int", [[("a", 1), ("b", 2), ("a", 2)], [("a", 3)]])
+    told = ran(aggregate_stream(stream, F.col("user"), {"amount": F.col("amount")}))
+    assert [sorted((row.key, *row.value) for row in batch) for batch in told] == [
+        [("a", 2, 3), ("b", 1, 2)],
+        [("a", 3, 6)],
     ]
