@@ -19,5 +19,36 @@
     hosts/               machines and processes: clocks that are wrong, pauses
     network/             links and connections: latency, loss, partitions, resets
 
-The same seed gives the same run, to the byte. Import from the modules.
+The same seed gives the same run, to the byte. Import from the modules; what docs/simulator.md names is here, too.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ottla.base.ids import TopicPartition as TopicPartition
+    from ottla.client.admin.topics import NewTopic as NewTopic
+    from ottla.client.promise import spawn as spawn
+    from ottla.testing.sim.cluster.cluster_settings import ClusterSettings as ClusterSettings
+    from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster as SimulatedCluster
+    from ottla.testing.sim.workloads.history import Fate as Fate
+    from ottla.testing.sim.workloads.history import History as History
+    from ottla.testing.sim.workloads.producing import SimulatedProducer as SimulatedProducer
+
+_DOORS: Final = {
+    "TopicPartition": "ottla.base.ids",
+    "NewTopic": "ottla.client.admin.topics",
+    "spawn": "ottla.client.promise",
+    "ClusterSettings": "ottla.testing.sim.cluster.cluster_settings",
+    "SimulatedCluster": "ottla.testing.sim.cluster.simulated_cluster",
+    "Fate": "ottla.testing.sim.workloads.history",
+    "History": "ottla.testing.sim.workloads.history",
+    "SimulatedProducer": "ottla.testing.sim.workloads.producing",
+}
+
+
+def __getattr__(name: str) -> object:
+    """What docs/simulator.md names, imported when it is asked for."""
+    if name in _DOORS:
+        return getattr(import_module(_DOORS[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

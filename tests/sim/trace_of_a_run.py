@@ -1,0 +1,19 @@
+"""The trace of a run in a process of its own: `python trace_of_a_run.py SEED NODES SECONDS fast|slow` prints it."""
+
+import sys
+
+COMPILED = ("ottla.records._fast", "ottla.client.producer._fast_append")
+
+
+def main(seed: int, nodes: int, seconds: int, kernel: str) -> None:
+    if kernel == "slow":
+        sys.modules.update(dict.fromkeys(COMPILED))  # importing them fails, as where there was no compiler
+    from ottla.testing.sim.run_plan import draw_plan
+    from ottla.testing.sim.simulated_run import SimulatedRun
+
+    outcome = SimulatedRun(draw_plan(seed, nodes, seconds * 1000)).run()
+    print(outcome.trace_hash, outcome.steps, outcome.acknowledged, outcome.violations)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:4]), sys.argv[4])
