@@ -37,6 +37,7 @@ def power_cut(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     if nemesis.may_cut_power(machine):
         machine.cut_power()
     else:
+        nemesis.note(f"node {machine.node_id} is killed, and keeps its power")
         machine.kill()
     return lambda: nemesis.start(machine)
 

@@ -77,9 +77,15 @@ class Nemesis:
             machine.start(other_settings)
 
     def may_cut_power(self, machine: Machine) -> bool:
-        """Whether what was acknowledged is safe without this machine's memory: it is on disks, or on other nodes."""
+        """Whether what was acknowledged is safe without this machine's memory: it is on disks, or on other nodes.
+
+        Those must not be about to lose theirs: a disk that may fail a sync loses what its node has in memory, too.
+        """
         settings = self._cluster.settings
-        return settings.flushes or (settings.replication_factor >= 3 and is_whole(self._cluster))
+        if settings.flushes:
+            return True
+        others_are_sound = not any(one.may_fail for one in self.machines if one is not machine)
+        return settings.replication_factor >= 3 and others_are_sound and is_whole(self._cluster)
 
     def other_nodes(self, machine: Machine) -> list[Host]:
         return [one.host for one in self.machines if one is not machine]
