@@ -31,9 +31,9 @@ from ottla.spark.sink.task_writer import TaskResult, task_prefix
 
 
 class NewerDriver(KafkaError):
-    """Another driver of the same query has taken over. It decides on this batch; this one must stop.
+    """Another driver of the same query has taken over, or this one took longer than `kafka.transaction.timeout.ms`.
 
-    Run a query, with its checkpoint, in one place at a time.
+    The batch is not decided by it. Run a query, with its checkpoint, in one place at a time, and start it again.
     """
 
 

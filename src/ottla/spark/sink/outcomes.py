@@ -55,8 +55,7 @@ def _is_committed_in_log(access: ClusterAccess, transaction: TaskTransaction, er
         is_aborted = _is_aborted_in_log(access, piece, transaction.producer_id)
         if is_aborted is not None:
             return not is_aborted
-    # Retention has taken all of it. Rows that no reader can have are neither there nor missing.
-    return True
+    return False  # nobody knows any more: that the rows cannot be read back either has to be told
 
 
 def _is_aborted_in_log(access: ClusterAccess, piece: Piece, producer_id: int) -> bool | None:
