@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication import followed
 from ottla.log import readable_log, recovery
+from ottla.log.flush import Flush
 from ottla.log.producer_state import ProducerState
 from ottla.machines.group import offset_commands
 from ottla.machines.partition.leader import LeaderState
@@ -15,24 +15,9 @@ from ottla.wire.errors import ErrorCode
 
 
 @contextmanager
-def ack_before_flush() -> Iterator[None]:
-    """Acknowledges before the disk has the record, where flush.messages=1 promises it."""
-    append = Partition.append
-
-    def append_and_tell(self: Partition, *arguments: Any, **named: Any) -> Any:
-        appended = append(self, *arguments, **named)
-        if self.awaits_flush and self.state is not None and self.state.on_local_end(self.log.log_end_offset):
-            self.log.advance_high_watermark(self.state.high_watermark)
-        return appended
-
-    with switched(Partition, "append", append_and_tell):
-        yield
-
-
-@contextmanager
-def keep_torn_batches() -> Iterator[None]:
-    """After a power cut, takes batches for whole whose checksum is wrong."""
-    with switched(recovery, "checksum_matches", lambda *arguments: True):
+def skip_syncs() -> Iterator[None]:
+    """Says that logs are flushed and never syncs them, where flush.messages=1 promises it."""
+    with switched(Flush, "run", lambda self: None):
         yield
 
 

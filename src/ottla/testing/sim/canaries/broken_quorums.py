@@ -6,26 +6,7 @@ from contextlib import contextmanager
 from ottla.machines.raft.events import NOBODY, VoteRequested
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import VoterSet
-from ottla.runtime.metadata import store
 from ottla.testing.sim.canaries.switched import switched
-
-
-@contextmanager
-def forget_the_vote() -> Iterator[None]:
-    """Does not write down for whom it voted."""
-    with switched(store, "write_quorum_state", lambda *arguments: None):
-        yield
-
-
-@contextmanager
-def vote_twice() -> Iterator[None]:
-    """Votes for every candidate of an epoch."""
-
-    def can_vote(self: Raft, request: VoteRequested) -> bool:
-        return request.epoch == self.epoch and self.leader_id == NOBODY and request.log_end >= self.log_end
-
-    with switched(Raft, "_can_vote", can_vote):
-        yield
 
 
 @contextmanager

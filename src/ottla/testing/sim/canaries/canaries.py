@@ -24,16 +24,13 @@ class Canary(NamedTuple):
 
 
 CANARIES: Final = {
-    "ack-before-flush": Canary(broken_brokers.ack_before_flush, 1, 10),
-    "keep-torn-batches": Canary(broken_brokers.keep_torn_batches, 1, 10),
-    "forget-sequences": Canary(broken_brokers.forget_sequences, 1, 10),
-    "forget-producers-at-start": Canary(broken_brokers.forget_producers_at_start, 1, 10),
-    "drop-commits": Canary(broken_brokers.drop_commits, 1, 10),
-    "show-aborted": Canary(broken_brokers.show_aborted, 1, 10),
-    "ack-before-replication": Canary(broken_brokers.ack_before_replication, 3, 10),
-    "skip-truncation": Canary(broken_brokers.skip_truncation, 3, 10),
-    "forget-the-vote": Canary(broken_quorums.forget_the_vote, 3, 10),
-    "vote-twice": Canary(broken_quorums.vote_twice, 3, 10),
-    "vote-for-shorter-logs": Canary(broken_quorums.vote_for_shorter_logs, 3, 10),
-    "commit-alone": Canary(broken_quorums.commit_alone, 3, 10),
+    "skip-syncs": Canary(broken_brokers.skip_syncs, 1, 5),
+    "forget-sequences": Canary(broken_brokers.forget_sequences, 1, 3),
+    "forget-producers-at-start": Canary(broken_brokers.forget_producers_at_start, 1, 5),
+    "drop-commits": Canary(broken_brokers.drop_commits, 1, 3),
+    "show-aborted": Canary(broken_brokers.show_aborted, 1, 5),
+    "ack-before-replication": Canary(broken_brokers.ack_before_replication, 3, 3),
+    "skip-truncation": Canary(broken_brokers.skip_truncation, 3, 5),
+    "vote-for-shorter-logs": Canary(broken_quorums.vote_for_shorter_logs, 3, 5, ("topics-1",)),
+    "commit-alone": Canary(broken_quorums.commit_alone, 3, 5, ("topics-1",)),
 }

@@ -1,5 +1,6 @@
 """A change of the cluster that was confirmed lasts: a topic that was created is there, one that was deleted is gone."""
 
+from ottla.base.ids import uuid_text
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.invariants.invariant import Invariant
 from ottla.testing.sim.workloads.final_reader import FinalRead
@@ -18,10 +19,11 @@ class ChangesLast(Invariant):
         for machine in self.cluster.machines.values():
             if machine.metadata is None:
                 continue
-            topics = machine.metadata.image.topics.by_name
+            topics = {uuid_text(id): topic for id, topic in machine.metadata.image.topics.by_id.items()}
             for changer in self._changers:
-                for name, presence in changer.topics.items():
-                    if presence is not Presence.UNKNOWN and (name in topics) != (presence is Presence.THERE):
+                for name, id in changer.ids.items():
+                    presence, topic = changer.topics[name], topics.get(id)
+                    if presence is not Presence.UNKNOWN and (topic is not None) != (presence is Presence.THERE):
                         self.violated(f"for node {machine.node_id} {name} is not {presence.value}")
-                    if presence is Presence.THERE and len(topics[name].partitions) < changer.partitions[name]:
+                    elif topic is not None and len(topic.partitions) < changer.partitions[name]:
                         self.violated(f"for node {machine.node_id} {name} has lost partitions")

@@ -30,6 +30,8 @@ class TopicChanger(Actor):
         self.topics: dict[str, Presence] = {}
         self.partitions: dict[str, int] = {}
         """How many partitions a topic has at least."""
+        self.ids: dict[str, str] = {}
+        """Of those that were created. A name may come back: a creation that was sent twice may arrive late."""
 
     def _begin_life(self) -> None:
         # A creation that is asked for twice may come true twice, the second time after the topic was deleted: the first
@@ -56,7 +58,8 @@ class TopicChanger(Actor):
     async def _create(self, asking: Asking) -> None:
         name = f"{self.name}-{len(self.topics)}"
         self.topics[name] = Presence.UNKNOWN
-        (await create_topics(asking, [NewTopic(name, 2)])).raise_first()
+        created = await create_topics(asking, [NewTopic(name, 2)])
+        self.ids[name] = str(created[name].topic_id)
         self.topics[name] = Presence.THERE
         self.partitions[name] = 2
 
