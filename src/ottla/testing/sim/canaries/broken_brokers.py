@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ottla.broker.replication import followed
 from ottla.log import readable_log, recovery
 from ottla.log.flush import Flush
 from ottla.log.producer_state import ProducerState
@@ -64,11 +63,4 @@ def ack_before_replication() -> Iterator[None]:
         return moved
 
     with switched(LeaderState, "_advance", advance):
-        yield
-
-
-@contextmanager
-def skip_truncation() -> Iterator[None]:
-    """A follower keeps what its leader does not have."""
-    with switched(followed, "truncation_offset", lambda leader, own, end_offset: end_offset):
         yield

@@ -30,7 +30,6 @@ CANARIES: Final = {
     "drop-commits": Canary(broken_brokers.drop_commits, 1, 3),
     "show-aborted": Canary(broken_brokers.show_aborted, 1, 5),
     "ack-before-replication": Canary(broken_brokers.ack_before_replication, 3, 3),
-    "skip-truncation": Canary(broken_brokers.skip_truncation, 3, 5),
     "vote-for-shorter-logs": Canary(broken_quorums.vote_for_shorter_logs, 3, 5, ("topics-1",)),
     "commit-alone": Canary(broken_quorums.commit_alone, 3, 5, ("topics-1",)),
 }

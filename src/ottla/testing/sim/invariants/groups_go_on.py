@@ -20,14 +20,20 @@ class GroupsGoOn(Invariant):
         self._committed: dict[tuple[str, TopicPartition], int] = {}
         self._floors: dict[tuple[str, TopicPartition], int] = {}
         """For a reader that was just given a partition: where its first record may be at the earliest."""
+        self._lowest_sent: dict[tuple[str, TopicPartition], int] = {}
         self._read: dict[str, set[bytes]] = {}
+
+    def on_commit_sent(self, group: str, partition: TopicPartition, offset: int) -> None:
+        """A commit that was sent twice may arrive late, and take the group back to where it was then; not further."""
+        self._lowest_sent[group, partition] = min(offset, self._lowest_sent.get((group, partition), offset))
 
     def on_committed(self, group: str, partition: TopicPartition, offset: int) -> None:
         self._committed[group, partition] = max(offset, self._committed.get((group, partition), 0))
 
     def on_assigned(self, group: str, reader: str, generation: int, partitions: Sequence[TopicPartition]) -> None:
         for partition in partitions:
-            self._floors[reader, partition] = self._committed.get((group, partition), 0)
+            committed = self._committed.get((group, partition), 0)
+            self._floors[reader, partition] = min(committed, self._lowest_sent.get((group, partition), 0))
 
     def on_read(self, group: str, reader: str, partition: TopicPartition, offset: int, value: bytes) -> None:
         self._read.setdefault(group, set()).add(value)

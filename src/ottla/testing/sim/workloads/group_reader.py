@@ -99,6 +99,8 @@ class GroupReader(Actor):
 
     async def _commit(self, core: ConsumerCore) -> None:
         offsets, self._read = self._read, {}
+        for partition, offset in offsets.items():
+            self.history.note_commit_sent(self.group, partition, offset)
         try:
             await core.offsets.commit(
                 {partition: OffsetAndMetadata(offset) for partition, offset in offsets.items()}, _COMMIT_MS

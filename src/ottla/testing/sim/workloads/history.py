@@ -113,6 +113,10 @@ class History:
         for invariant in self.invariants:
             invariant.on_assigned(group, reader, generation, partitions)
 
+    def note_commit_sent(self, group: str, partition: TopicPartition, offset: int) -> None:
+        for invariant in self.invariants:
+            invariant.on_commit_sent(group, partition, offset)
+
     def note_committed(self, group: str, partition: TopicPartition, offset: int) -> None:
         for invariant in self.invariants:
             invariant.on_committed(group, partition, offset)
