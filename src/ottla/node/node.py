@@ -231,9 +231,9 @@ class Node:
 
     def _follow_settings(self, metadata: MetadataLog[Controller], node_settings: NodeSettings) -> None:
         """What a broker does on a node that has one: settings that are given at run time count (KIP-226)."""
-        configs = metadata.image.configs
-        node_settings.apply(configs)
-        metadata.listen(lambda delta: node_settings.on_metadata(configs, delta))
+        image = metadata.image
+        node_settings.apply(image.configs)
+        metadata.listen(lambda delta: node_settings.on_metadata(image.configs, delta))
 
     def metrics_page(self) -> Iterable[str]:
         """The metrics as they are now, piece by piece."""

@@ -33,6 +33,8 @@ class FollowedLog(Protocol):
 
     raft: Raft
     quorum: QuorumDriver
+    is_receiving: bool
+    """A part of a snapshot is being written: of a fetch that was overtaken, or the follower would have waited."""
 
     def append_as_follower(self, data: bytes) -> None: ...
     def caught_up_to(self, high_watermark: int) -> None: ...
@@ -191,7 +193,8 @@ class MetadataFollower:
         partition = (
             response.topics[0].partitions[0] if response.topics and not response.error_code else None
         )  # One that is gone meanwhile is asked for anew, by a fetch.
-        if partition is None or partition.error_code or partition.position != position:
+        is_busy = self._log.is_receiving
+        if is_busy or partition is None or partition.error_code or partition.position != position:
             self._again(number)
             return
         self._failures = 0

@@ -38,7 +38,7 @@ from ottla.base.errors import StorageError
 from ottla.base.ports import Clock, Entropy, Timers, Workers
 from ottla.log.flush import Flush
 from ottla.machines.decision import Decision, VersionedRecord
-from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.machines.metadata.image.delta import MetadataDelta, delta_between
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.events import BeginEpoch, Flushed, LogEnd, SaveQuorumState, ShutdownRequested, Started
 from ottla.machines.raft.machine import Role, Timeouts
@@ -123,7 +123,8 @@ class MetadataLog(Generic[ControllerT]):
         self._parked: deque[_Parked] = deque()
         self._uncommitted: deque[MetadataBatch] = deque()
         self._is_flushing = False
-        self._is_receiving = False
+        self.is_receiving = False
+        """A part of a snapshot is being written."""
         self._durable_offset = -1
         self._when_durable: list[tuple[int, Callable[[], None]]] = []
         self._epoch_start = -1
@@ -210,7 +211,7 @@ class MetadataLog(Generic[ControllerT]):
         self._close_when_idle()
 
     def _close_when_idle(self) -> None:
-        if self._stopped is None or self._is_flushing or self._is_receiving or self.quorum.is_saving:
+        if self._stopped is None or self._is_flushing or self.is_receiving or self.quorum.is_saving:
             return
         if self._snapshotter.is_writing:
             return
@@ -409,36 +410,40 @@ class MetadataLog(Generic[ControllerT]):
     def receive_snapshot(
         self, snapshot: SnapshotId, position: int, data: bytes, size: int, then: Callable[[bool], None]
     ) -> None:
-        self._is_receiving = True
+        assert not self.is_receiving, "two parts of a snapshot at once"
+        self.is_receiving = True
+        epoch = self.raft.epoch
 
         def kept(read: Snapshot | None) -> None:
-            self._is_receiving = False
+            self.is_receiving = False
+            if self.raft.epoch != epoch:  # The next leader may have older records, and this log them since.
+                read = None
             if read is not None and not self._guarded(lambda: self._begin_after(snapshot, read)):
                 return
             then(read is not None)
             self._close_when_idle()
 
         def failed(problem: Exception) -> None:
-            self._is_receiving = False
+            self.is_receiving = False
             self._fail(problem)
             self._close_when_idle()
 
         self._workers.run(lambda: self._store.keep_snapshot_part(snapshot, position, data, size), kept, failed)
 
     def _begin_after(self, snapshot: SnapshotId, read: Snapshot) -> None:
-        """The leader's snapshot replaces the log, and the image is what it says."""
+        """The leader's snapshot replaces the log and the image; listeners hear what lies between the two images."""
         self._store.begin_after(snapshot)
         self._durable_offset = snapshot.end_offset
         self.raft.on_snapshot(
             LogEnd(snapshot.epoch, snapshot.end_offset), read.kraft_version, read.voters or self.raft.voters
         )
-        if self.committed_offset:
-            raise StorageError("the cluster's metadata has gone on too far to be followed: the node must start again")
-        delta = MetadataDelta()
+        image = MetadataImage()
         for record in read.records:
-            self.image.replay(record, delta)
+            image.replay(record)
+        delta = delta_between(self.image, image)
+        self.image.become(image)
         self.committed_offset = snapshot.end_offset
-        self._snapshotter.last_timestamp_ms = read.last_contained_log_timestamp
+        self._snapshotter.begin_after(read.last_contained_log_timestamp)
         for listener in self._listeners:
             listener(delta)
 

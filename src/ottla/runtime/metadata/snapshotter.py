@@ -55,6 +55,11 @@ class Snapshotter:
         if batch.records and self._uncovered_since_ms is None:
             self._uncovered_since_ms = self._clock.now_ms()
 
+    def begin_after(self, last_timestamp_ms: int) -> None:
+        """A snapshot of the leader's has replaced all that was counted."""
+        self._bytes, self._uncovered_since_ms = 0, None
+        self.last_timestamp_ms = last_timestamp_ms
+
     @property
     def is_due(self) -> bool:
         if self._bytes >= self._config.max_bytes:

@@ -1,10 +1,13 @@
 """A quorum of several replicas: it elects, replicates, survives its leader, and heals what parted (KIP-595, 630)."""
 
-from quorum_of_replicas import Quorum
+import pytest
+from quorum_of_replicas import Quorum, Replica
 
 from ottla.machines.raft.machine import Role
+from ottla.runtime.metadata.snapshots import SnapshotId, snapshot_batches
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.store import StoreConfig
+from ottla.testing.step_workers import StepWorkers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest, VoteRequest
 
@@ -124,6 +127,75 @@ def test_a_replica_that_starts_late_gets_a_snapshot() -> None:
     quorum.leader.create("one more")
     quorum.run(600)
     assert "one more" in fresh.topics
+
+
+def outlived(away_is_observer: bool) -> tuple[Quorum, Replica]:
+    """A running replica was cut off, and the leader's log begins after all that it has."""
+    quorum = elected(
+        observers=1,
+        snapshots=SnapshotConfig(max_bytes=1),
+        store_config=StoreConfig(retention_bytes=1, segment_bytes=8 << 20),
+    )
+    quorum.leader.create("before")
+    quorum.run(600)
+    away = quorum.replicas[4] if away_is_observer else quorum.followers()[0]
+    quorum.isolate(away.node_id)
+    for number in range(5):
+        quorum.leader.create(f"topic-{number}")
+        quorum.run(100)
+        quorum.leader.log.maintain()
+    assert quorum.leader.log._store.log.log_start_offset > away.log.log_end_offset
+    return quorum, away
+
+
+@pytest.mark.parametrize("away_is_observer", [True, False])
+def test_a_running_replica_that_the_leaders_log_has_outlived_takes_the_snapshot_in_place(
+    away_is_observer: bool,
+) -> None:
+    quorum, away = outlived(away_is_observer)
+    image = away.log.image
+    quorum.cut.clear()
+    quorum.run(8000)
+    assert away.log.image is image
+    assert away.topics == quorum.leader.topics
+    assert away.log.committed_offset == quorum.leader.log.committed_offset
+    quorum.leader.create("one more")
+    quorum.run(600)
+    assert "one more" in away.topics
+
+
+def test_listeners_hear_what_lies_between_the_image_and_the_snapshot() -> None:
+    quorum, away = outlived(away_is_observer=True)
+    heard: list[list[str]] = []
+    away.log.listen(lambda delta: heard.append(sorted(topic.name for topic in delta.topics_created.values())))
+    quorum.cut.clear()
+    quorum.run(8000)
+    assert heard == [[f"topic-{number}" for number in range(5)]]
+
+
+def test_a_replica_that_took_a_snapshot_in_place_starts_again_from_it() -> None:
+    quorum, away = outlived(away_is_observer=False)
+    quorum.cut.clear()
+    quorum.run(8000)
+    again = quorum.start(away.node_id, quorum.kill(away.node_id))
+    quorum.run(5000)
+    assert again.topics == quorum.leader.topics
+
+
+def test_a_snapshot_of_an_epoch_that_is_over_does_not_replace_the_log() -> None:
+    """While it was kept, another replica began to lead, whose log may be followed without it."""
+    quorum = elected()
+    follower = quorum.followers()[0]
+    log, jobs = follower.log, StepWorkers()
+    jobs.hold()
+    log._workers = jobs
+    told: list[bool] = []
+    snapshot = SnapshotId(log.log_end_offset + 100, log.raft.epoch)
+    data = b"".join(snapshot_batches([], 0))
+    log.receive_snapshot(snapshot, 0, data, len(data), told.append)
+    log.raft.epoch += 1
+    jobs.step()
+    assert (told, log.log_end_offset < snapshot.end_offset) == ([False], True)
 
 
 def test_requests_of_another_cluster_or_for_another_voter_are_refused() -> None:

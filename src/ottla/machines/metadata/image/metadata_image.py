@@ -1,9 +1,10 @@
 """Everything the `__cluster_metadata` log says, as it stands after some record.
 
-`replay` is the only thing that changes an image. A controller replays what it decided as soon as it is appended, so
-that its next decision builds on it; a broker replays what is committed, and acts on the delta. Both get the same
-image, since there is nothing else to make one from. `snapshot_records` writes the image as the shortest log that
-leads to it, in the order in which Apache Kafka writes its snapshots.
+`replay` is the only thing that changes an image, until a snapshot of the leader's takes its place whole (`become`). A
+controller replays what it decided as soon as it is appended, so that its next decision builds on it; a broker replays
+what is committed, and acts on the delta. Both get the same image, since there is nothing else to make one from.
+`snapshot_records` writes the image as the shortest log that leads to it, in the order in which Apache Kafka writes its
+snapshots.
 
 A metadata transaction (KIP-868) is a group of records too large for one batch: what stands between its begin and its
 end waits, and happens at the end or, aborted, never. A snapshot is never taken inside one.
@@ -84,11 +85,17 @@ class MetadataImage:
     def copy(self) -> "MetadataImage":
         """An image of its own that shares what never changes."""
         copied = MetadataImage()
-        for part in ("features", "brokers", "topics", "configs", "quotas", "producer_ids", "security"):
+        for part in _PARTS:
             setattr(copied, part, getattr(self, part).copy())
         copied._transaction = None if self._transaction is None else list(self._transaction)
         copied._replayers = copied._bind_replayers()
         return copied
+
+    def become(self, other: "MetadataImage") -> None:
+        """Takes over all that another says, and the other is used no more: whoever holds this image goes on with it."""
+        for part in _PARTS:
+            setattr(self, part, getattr(other, part))
+        self._transaction, self._replayers = other._transaction, self._bind_replayers()
 
     def _all_records(self, level: int) -> Iterator[Message]:
         yield from self.features.records()
@@ -151,6 +158,7 @@ class MetadataImage:
         }
 
 
+_PARTS = ("features", "brokers", "topics", "configs", "quotas", "producer_ids", "security")
 _TRANSACTION_MARKERS = frozenset({"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"})
 
 

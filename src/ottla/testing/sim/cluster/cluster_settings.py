@@ -63,11 +63,11 @@ class ClusterSettings(NamedTuple):
 def drawn_settings(chance: Random, nodes: int) -> ClusterSettings:
     """Settings that make rare things happen often: small segments, frequent snapshots."""
     flushes = chance.random() < 0.5
-    # A replica of the metadata that has fallen behind a snapshot has to be started again: not yet among several nodes.
-    between_snapshots = chance.choice((2_000, 20_000, 20 << 20) if nodes == 1 else (20 << 20,) * 3)
+    between_snapshots = chance.choice((2_000, 20_000, 20 << 20))
     more = {
         "log.segment.bytes": str(chance.choice((1 << 20, 1 << 20, 1 << 30))),
         "metadata.log.max.record.bytes.between.snapshots": str(between_snapshots),
+        "metadata.max.retention.bytes": str(2 * between_snapshots),
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
         "log.flush.scheduler.interval.ms": "1000",
         "log.flush.offset.checkpoint.interval.ms": str(chance.choice((1_000, 60_000))),
