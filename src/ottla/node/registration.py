@@ -2,7 +2,8 @@
 
 A broker registers, which gives it an epoch; reads the metadata up to that epoch; and asks to be unfenced. One heartbeat
 is under way at a time, and the next one is due an interval after the last one began. To leave it asks until the
-controller says that it may go, or until that has taken too long: then the others find out by its silence.
+controller says that it may go, or until that has taken too long or no controller answers any more: then the others find
+out by its silence.
 """
 
 import logging
@@ -208,19 +209,38 @@ class Membership:
             self._beat(lambda _: None)
 
     def leave(self, then: Callable[[], None]) -> None:
-        """Asks to shut down; `then` is called when the controller has moved what this broker led, or after a while."""
+        """Asks to shut down; `then` is called when the controller has moved what this broker led.
+
+        Or when no controller has answered for as long as the quorum needs to elect another, as when the last nodes of
+        a cluster stop; or when that takes too long.
+        """
         if self._heartbeats is None:
             then()
             return
         self._heartbeats.cancel()
         self._heartbeats = None
+        if not self._broker.config["controlled.shutdown.enable"]:
+            then()
+            return
         is_over: list[bool] = []
 
         def end() -> None:
             if not is_over:
                 is_over.append(True)
+                silence.cancel()
                 too_long.cancel()
                 then()
+
+        def end_without_leave(why: str) -> None:
+            _log.warning("stopping without the controller's leave: %s; others will find out by its silence", why)
+            end()
+
+        def listen() -> Timer:
+            return self._timers.after(
+                self._silence_s(), lambda: end_without_leave(f"no controller has answered for {self._silence_s():g} s")
+            )
+
+        silence = listen()
 
         def ask() -> None:
             if not is_over:
@@ -231,10 +251,22 @@ class Membership:
                 self._timers.after(_LEAVE_AGAIN_S, ask)
 
         def on_reply(reply: BrokerHeartbeatResponse) -> None:
+            nonlocal silence
+            if is_over:
+                return
+            silence.cancel()
+            silence = listen()
             if reply.should_shut_down or reply.error_code in _NOT_A_MEMBER:
                 end()
             else:
                 again()
 
-        too_long = self._timers.after(_LEAVE_S, end)
+        too_long = self._timers.after(
+            _LEAVE_S, lambda: end_without_leave(f"what it leads was not moved within {_LEAVE_S:g} s")
+        )
         ask()
+
+    def _silence_s(self) -> float:
+        config = self._broker.config
+        fetch_ms = config.integer("controller.quorum.fetch.timeout.ms")
+        return (fetch_ms + config.integer("controller.quorum.election.timeout.ms")) / 1000

@@ -165,12 +165,36 @@ def test_a_broker_asks_to_leave_until_it_may():
     assert len(scene.controller.heartbeats) == 5
 
 
-def test_a_broker_whose_controllers_are_all_gone_leaves_after_a_while():
+def test_a_broker_whose_controllers_are_all_gone_leaves_when_no_other_can_have_been_elected(caplog):
+    """After controller.quorum.fetch.timeout.ms and controller.quorum.election.timeout.ms."""
     scene = Scene().join()
     scene.controller.is_away = True
     scene.membership.leave(lambda: scene.events.append("left"))
-    scene.timers.advance(10_001)
+    scene.timers.advance(2_990)
+    assert scene.events == ["joined"]
+    scene.timers.advance(20)
     assert scene.events == ["joined", "left"]
+    assert "no controller has answered for 3 s" in caplog.text
+    assert len(scene.timers) == 0
+
+
+def test_a_broker_without_controlled_shutdown_just_leaves():
+    scene = Scene(controlled_shutdown_enable="false").join()
+    scene.membership.leave(lambda: scene.events.append("left"))
+    assert scene.events == ["joined", "left"]
+    assert not any(beat.want_shut_down for beat in scene.controller.heartbeats)
+    assert len(scene.timers) == 0
+
+
+def test_a_broker_that_is_kept_for_long_leaves_in_the_end(caplog):
+    scene = Scene().join()
+    scene.controller.keeps = 1_000_000
+    scene.membership.leave(lambda: scene.events.append("left"))
+    scene.timers.advance(9_990)
+    assert scene.events == ["joined"]
+    scene.timers.advance(20)
+    assert scene.events == ["joined", "left"]
+    assert "not moved within 10 s" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ SETTINGS = (
         "How long a starting broker tries to register with the controller before it gives up and exits.",
         acted_on=True),
     Flag("controlled.shutdown.enable", True, ANY, MEDIUM,
-         "Whether a stopping broker hands its leaderships over first."),
+         "Whether a stopping broker hands its leaderships over first.", acted_on=True),
     Flag("delete.topic.enable", True, ANY, HIGH,
          "Whether topics can be deleted; if not, a deletion is refused.", acted_on=True),
 
