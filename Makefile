@@ -40,8 +40,8 @@ demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed hal
 	@$(BIN)/ottla demo
 
 test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three to four minutes on two cores, and Spark's; the long run is `make fuzz`)
-	$(say) "pytest, and beside it pytest tests/clients, whose output comes afterwards"
-	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 tests/clients > $(VENV)/clients.log 2>&1 & waiting=$$!; \
+	$(say) "pytest, and beside it pytest tests/clients tests/cluster, whose output comes afterwards"
+	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 tests/clients tests/cluster > $(VENV)/clients.log 2>&1 & waiting=$$!; \
 	  $(BIN)/pytest -n auto --maxschedchunk 1 $(COMPUTING); computed=$$?; \
 	  wait $$waiting; waited=$$?; cat $(VENV)/clients.log; test $$computed = 0 -a $$waited = 0
 	$(say) "pytest tests/spark (one Spark session, one broker)"

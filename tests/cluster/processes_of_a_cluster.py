@@ -1,33 +1,46 @@
-"""A cluster of real processes for tests, in a directory of its own, and gone at the end."""
+"""A cluster of real nodes, each in a process of its own: killed, stopped, started again, and gone at the end.
+
+    with ClusterOfProcesses(directory) as cluster:
+        producer = ottla.Producer(bootstrap_servers=cluster.bootstrap)
+        cluster.kill(1)     # as a crash would
+        cluster.start(1)    # the same ports, the same data
+
+It is laid out as `ottla cluster start` does it. What the nodes printed is shown when something fails.
+"""
 
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from ottla.cli.local_cluster.cluster_layout import NodeFiles, make_cluster
-from ottla.cli.local_cluster.node_process import (
-    running_pid,
-    send_signal,
-    start_process,
-    wait_until_gone,
-    wait_until_ready,
-)
+from ottla import Admin
+from ottla.cli.local_cluster.cluster_layout import make_cluster
+from ottla.cli.local_cluster.node_process import send_signal, start_process, wait_until_gone, wait_until_ready
 
 WAIT_S = 60.0
+# So that a test need not wait for long until a broker that is gone is noticed, and coordinators are soon there.
+SETTINGS = {
+    "broker.session.timeout.ms": 2000,
+    "broker.heartbeat.interval.ms": 400,
+    "replica.lag.time.max.ms": 3000,
+    "offsets.topic.num.partitions": 5,
+    "transaction.state.log.num.partitions": 5,
+    "group.initial.rebalance.delay.ms": 0,
+}
 
 
 class ClusterOfProcesses:
-    """Started when it is entered; every process is killed at the end."""
+    """Started when it is entered; every process is killed at the end. `nodes` are its files, by id."""
 
-    def __init__(self, directory: Path, count: int = 3, settings: str = "") -> None:
+    def __init__(self, directory: Path, count: int = 3) -> None:
         self.nodes = {node.node_id: node for node in make_cluster(directory, count, port=0)}
         for node in self.nodes.values():
             with node.properties.open("a") as file:
-                file.write(settings)
-        self._children = []
+                file.writelines(f"{key}={value}\n" for key, value in SETTINGS.items())
+        self._children: list[subprocess.Popen[bytes]] = []
 
     @staticmethod
     def free_ports(count: int) -> list[int]:
@@ -41,14 +54,11 @@ class ClusterOfProcesses:
     def bootstrap(self) -> str:
         return ",".join(node.address for node in self.nodes.values())
 
-    def running(self) -> list[NodeFiles]:
-        return [node for node in self.nodes.values() if running_pid(node) is not None]
-
     def __enter__(self) -> "ClusterOfProcesses":
         try:
             self.start(*self.nodes)
         except BaseException:
-            self.close()
+            self.close(has_failed=True)
             raise
         return self
 
@@ -57,29 +67,48 @@ class ClusterOfProcesses:
         wait_until_ready([self.nodes[node_id] for node_id in node_ids], WAIT_S)
 
     def kill(self, node_id: int) -> None:
-        assert send_signal(self.nodes[node_id], signal.SIGKILL)
-        self._wait_until_gone([self.nodes[node_id]])
+        """As `kill -9`."""
+        self._end(node_id, signal.SIGKILL)
 
     def stop(self, node_id: int) -> None:
-        assert send_signal(self.nodes[node_id], signal.SIGTERM)
-        self._wait_until_gone([self.nodes[node_id]])
+        """A clean stop, which hands over what the node leads."""
+        self._end(node_id, signal.SIGTERM)
 
-    def _wait_until_gone(self, nodes: list[NodeFiles]) -> None:
-        assert not wait_until_gone(nodes, WAIT_S), "nodes that do not end"
+    def _end(self, node_id: int, how: signal.Signals) -> None:
+        node = self.nodes[node_id]
+        assert send_signal(node, how), f"node {node_id} does not run"
+        assert not wait_until_gone([node], WAIT_S), f"node {node_id} does not end"
 
-    def close(self) -> None:
+    def close(self, *, has_failed: bool) -> None:
         for child in self._children:
             child.kill()
             child.wait()
+        if has_failed:
+            for node in self.nodes.values():
+                if node.log.exists():
+                    print(f"node {node.node_id} printed:\n{node.log.read_text()[-4000:]}")
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.close(has_failed=kind is not None)
+
+    # What the cluster says of itself
+
+    def leader_of(self, topic: str, partition: int = 0) -> int:
+        return self._described(topic, partition)[0]
+
+    def isr_of(self, topic: str, partition: int = 0) -> list[int]:
+        return self._described(topic, partition)[1]
+
+    def _described(self, topic: str, partition: int) -> tuple[int, list[int]]:
+        with Admin(bootstrap_servers=self.bootstrap) as admin:
+            found = admin.describe_topics([topic])[topic].partitions[partition]
+            return found.leader if found.leader is not None else -1, sorted(found.in_sync_replicas)
 
 
 def eventually(look: Callable[[], bool], what: str) -> None:
     ends_s = time.monotonic() + WAIT_S
     while not look():
-        assert time.monotonic() < ends_s, f"{what}: not after {WAIT_S:.0f} s"
+        assert time.monotonic() < ends_s, f"not after {WAIT_S:.0f} s: {what}"
         time.sleep(0.05)

@@ -12,7 +12,7 @@ from ottla.client.blocking.admin import Admin
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterOfProcesses]:
-    with ClusterOfProcesses(tmp_path_factory.mktemp("cluster"), settings="broker.session.timeout.ms=3000\n") as cluster:
+    with ClusterOfProcesses(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 

@@ -8,7 +8,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from cluster_processes import ClusterProcesses
+from processes_of_a_cluster import ClusterOfProcesses, eventually
 
 from ottla import Admin, Consumer, Producer
 from ottla.admin import NewTopic
@@ -18,21 +18,21 @@ PARTITIONS = 3
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterProcesses]:
-    with ClusterProcesses(3) as cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterOfProcesses]:
+    with ClusterOfProcesses(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
-def create_topic(cluster: ClusterProcesses, topic: str) -> None:
+def create_topic(cluster: ClusterOfProcesses, topic: str) -> None:
     with Admin(bootstrap_servers=cluster.bootstrap) as admin:
         admin.create_topics([NewTopic(topic, PARTITIONS, 3)]).raise_first()
-    cluster.wait_for(lambda: cluster.isr_of(topic) == [1, 2, 3], f"{topic} is in sync")
+    eventually(lambda: cluster.isr_of(topic) == [1, 2, 3], f"{topic} is in sync")
 
 
 class Writing:
     """An idempotent producer with acks=all that numbers its records, until it is told to stop."""
 
-    def __init__(self, cluster: ClusterProcesses, topic: str) -> None:
+    def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
         self.acknowledged = 0
         self.problems: list[BaseException] = []
         self._cluster = cluster
@@ -68,9 +68,7 @@ class Writing:
 
     def wait_for_more(self, count: int = 200) -> None:
         wanted = self.acknowledged + count
-        self._cluster.wait_for(
-            lambda: self.acknowledged >= wanted or bool(self.problems), f"{count} more records are acknowledged"
-        )
+        eventually(lambda: self.acknowledged >= wanted or bool(self.problems), f"{count} more records are acknowledged")
         assert self.problems == []
 
     def stop(self) -> int:
@@ -84,7 +82,7 @@ class Writing:
 class Reading:
     """A group of one that notes all it reads, and commits."""
 
-    def __init__(self, cluster: ClusterProcesses, topic: str) -> None:
+    def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
         self.numbers: list[int] = []
         self.problems: list[BaseException] = []
         self._cluster = cluster
@@ -109,14 +107,14 @@ class Reading:
 
     def finish(self, count: int) -> list[int]:
         """Waits for so many records."""
-        self._cluster.wait_for(lambda: len(self.numbers) >= count or bool(self.problems), f"{count} records are read")
+        eventually(lambda: len(self.numbers) >= count or bool(self.problems), f"{count} records are read")
         self._is_over.set()
         self._thread.join(30)
         assert self.problems == []
         return self.numbers
 
 
-def tool(capsys: pytest.CaptureFixture[str], name: str, cluster: ClusterProcesses, *words: str) -> str:
+def tool(capsys: pytest.CaptureFixture[str], name: str, cluster: ClusterOfProcesses, *words: str) -> str:
     status = run(name, ["--bootstrap-server", cluster.bootstrap, *words])
     out, err = capsys.readouterr()
     assert status == 0, out + err
@@ -128,40 +126,40 @@ def assert_nothing_is_lost_or_repeated(writing: Writing, reading: Reading) -> No
     assert sorted(reading.finish(count)) == list(range(count))
 
 
-def test_a_leader_that_is_killed_costs_nothing(cluster: ClusterProcesses, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_leader_that_is_killed_costs_nothing(cluster: ClusterOfProcesses, capsys: pytest.CaptureFixture[str]) -> None:
     create_topic(cluster, "orders")
     writing, reading = Writing(cluster, "orders"), Reading(cluster, "orders")
     writing.wait_for_more()
     killed = cluster.leader_of("orders")
     left = sorted({1, 2, 3} - {killed})
     cluster.kill(killed)
-    cluster.wait_for(lambda: cluster.isr_of("orders") == left, "the ISR has shrunk")
+    eventually(lambda: cluster.isr_of("orders") == left, "the ISR has shrunk")
     writing.wait_for_more()
     assert cluster.leader_of("orders") in left
     described = tool(capsys, "topics", cluster, "--describe", "--topic", "orders", "--under-replicated-partitions")
     assert described.count("Partition:") == PARTITIONS
     cluster.start(killed)
-    cluster.wait_for(lambda: cluster.isr_of("orders") == [1, 2, 3], "the ISR has grown again")
+    eventually(lambda: cluster.isr_of("orders") == [1, 2, 3], "the ISR has grown again")
     writing.wait_for_more()
     assert_nothing_is_lost_or_repeated(writing, reading)
 
 
-def test_a_rolling_restart_fails_no_request(cluster: ClusterProcesses) -> None:
+def test_a_rolling_restart_fails_no_request(cluster: ClusterOfProcesses) -> None:
     create_topic(cluster, "rolled")
     writing, reading = Writing(cluster, "rolled"), Reading(cluster, "rolled")
-    for node_id in cluster.ids:
+    for node_id in cluster.nodes:
         writing.wait_for_more()
         cluster.stop(node_id)
         writing.wait_for_more()
         cluster.start(node_id)
-        cluster.wait_for(
+        eventually(
             lambda: all(cluster.isr_of("rolled", index) == [1, 2, 3] for index in range(PARTITIONS)), "all are in sync"
         )
     assert_nothing_is_lost_or_repeated(writing, reading)
 
 
 def test_a_reassignment_ends_and_the_preferred_leader_leads(
-    cluster: ClusterProcesses, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ClusterOfProcesses, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     create_topic(cluster, "moved")
     with Producer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
@@ -174,18 +172,18 @@ def test_a_reassignment_ends_and_the_preferred_leader_leads(
     plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
     words = ["--reassignment-json-file", str(plan)]
     tool(capsys, "reassign-partitions", cluster, "--execute", *words)
-    cluster.wait_for(lambda: cluster.isr_of("moved") == sorted((target, leader)), "the replica has left")
-    cluster.wait_for(_verifies(capsys, cluster, words), "the reassignment is complete")
+    eventually(lambda: cluster.isr_of("moved") == sorted((target, leader)), "the replica has left")
+    eventually(_verifies(capsys, cluster, words), "the reassignment is complete")
     tool(capsys, "leader-election", cluster, "--election-type", "PREFERRED", "--topic", "moved", "--partition", "0")
-    cluster.wait_for(lambda: cluster.leader_of("moved") == target, "the preferred replica leads")
+    eventually(lambda: cluster.leader_of("moved") == target, "the preferred replica leads")
     with Consumer(bootstrap_servers=cluster.bootstrap, group_id="of moved", auto_offset_reset="earliest") as consumer:
         consumer.subscribe(["moved"])
         found: list[int] = []
-        cluster.wait_for(lambda: len(_read_into(found, consumer)) >= 30, "all is read")
+        eventually(lambda: len(_read_into(found, consumer)) >= 30, "all is read")
     assert found == list(range(30))
 
 
-def _verifies(capsys: pytest.CaptureFixture[str], cluster: ClusterProcesses, words: list[str]) -> Callable[[], bool]:
+def _verifies(capsys: pytest.CaptureFixture[str], cluster: ClusterOfProcesses, words: list[str]) -> Callable[[], bool]:
     return lambda: "is completed" in tool(capsys, "reassign-partitions", cluster, "--verify", *words)
 
 
