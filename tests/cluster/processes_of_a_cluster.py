@@ -13,12 +13,15 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from ottla import Admin
-from ottla.cli.local_cluster.cluster_layout import make_cluster
+from ottla.admin import TopicDescription
+from ottla.cli.local_cluster.cluster_making import make_cluster
 from ottla.cli.local_cluster.node_process import send_signal, start_process, wait_until_gone, wait_until_ready
+from ottla.client.errors import UnknownTopicOrPartition
 
 WAIT_S = 60.0
 # So that a test need not wait for long until a broker that is gone is noticed, and coordinators are soon there.
@@ -105,6 +108,19 @@ class ClusterOfProcesses:
         with Admin(bootstrap_servers=self.bootstrap) as admin:
             found = admin.describe_topics([topic])[topic].partitions[partition]
             return found.leader if found.leader is not None else -1, sorted(found.in_sync_replicas)
+
+
+def described(admin: Admin, topic: str) -> TopicDescription:
+    """The topic as some broker has it, as soon as it knows it: brokers hear of a new topic one after the other."""
+    found: list[TopicDescription] = []
+
+    def look() -> bool:
+        with suppress(UnknownTopicOrPartition):
+            found.append(admin.describe_topics([topic])[topic])
+        return bool(found)
+
+    eventually(look, f"topic {topic} is known")
+    return found[0]
 
 
 def eventually(look: Callable[[], bool], what: str) -> None:

@@ -1,16 +1,20 @@
 """`ottla cluster`: one command starts a cluster, others look after it."""
 
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from processes_of_a_cluster import WAIT_S, eventually
+from processes_of_a_cluster import WAIT_S, described, eventually
 
+from ottla.admin import NewTopic
 from ottla.cli.local_cluster.cluster_layout import open_cluster
+from ottla.cli.local_cluster.cluster_making import make_cluster
 from ottla.cli.local_cluster.command import main
 from ottla.cli.local_cluster.node_process import running_pid
 from ottla.cli.main import COMMANDS
+from ottla.client.blocking.admin import Admin
 
 
 def test_a_cluster_is_started_looked_at_killed_in_part_and_stopped(tmp_path: Path, capfd) -> None:
@@ -43,12 +47,31 @@ def test_a_cluster_is_started_looked_at_killed_in_part_and_stopped(tmp_path: Pat
             assert main(["status", "--data", data]) == 0
             assert "2 of 2 nodes up; controller 1" in capfd.readouterr().out
 
+            assert main(["add", "--data", data]) == 0
+            assert capfd.readouterr().out.split()[:2] == ["node", "3"]
+            assert main(["status", "--data", data]) == 0
+            assert "3 of 3 nodes up; controller 1" in capfd.readouterr().out
+            three = open_cluster(Path(data))[2]
+            with Admin(bootstrap_servers=three.address) as admin:
+                admin.create_topics([NewTopic("on-the-new", assignment={0: [3, 1]})])["on-the-new"]
+                assert described(admin, "on-the-new").partitions[0].leader == 3
+            added = running_pid(three)
+            os.kill(added, signal.SIGKILL)
+            eventually(lambda: running_pid(three) not in (None, added), "the supervisor starts the new node again")
+
             assert main(["stop", "--data", data]) == 0
             assert started.wait(WAIT_S) == 0
-            eventually(lambda: running_pid(one) is None and running_pid(two) is None, "all nodes are down")
+            eventually(lambda: all(running_pid(node) is None for node in (one, two, three)), "all nodes are down")
         finally:
             if started.poll() is None:
                 started.send_signal(signal.SIGTERM)
+
+
+def test_a_node_is_not_added_to_a_cluster_that_does_not_run(tmp_path: Path, capsys) -> None:
+    make_cluster(tmp_path, 1, port=0)
+    assert main(["add", "--data", str(tmp_path)]) == 1
+    assert "does not run" in capsys.readouterr().err
+    assert len(open_cluster(tmp_path)) == 1
 
 
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, capsys) -> None:

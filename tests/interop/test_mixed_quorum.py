@@ -11,7 +11,7 @@ import pytest
 from apache_kafka import CLUSTER_ID, QUICK_START, free_ports, java, libraries
 
 from ottla.admin import NewTopic
-from ottla.cli.local_cluster.cluster_layout import make_cluster
+from ottla.cli.local_cluster.cluster_making import make_cluster
 from ottla.cli.local_cluster.node_process import start_process, wait_until_ready
 from ottla.client.blocking.admin import Admin
 from ottla.errors import KafkaError

@@ -61,12 +61,17 @@ def _arguments(words: list[str]) -> list[str] | None:
         rest = rest[2:] if rest[0] in ("-X", "-W") else rest[1:]
     match rest:
         case ["-m", "ottla.cli.main", "start", *arguments]:
-            return arguments
+            return None if _watches_over_nodes(arguments) else arguments
         case [script, "start", *arguments] if os.path.basename(script) == "ottla":
-            return arguments
+            return None if _watches_over_nodes(arguments) else arguments
         case [script, *arguments] if os.path.basename(script).removesuffix(".sh") == "kafka-server-start":
             return arguments
     return None
+
+
+def _watches_over_nodes(arguments: list[str]) -> bool:
+    """It is none itself, and ends when they have been stopped."""
+    return any(word.partition("=")[0] == "--cores" for word in arguments)
 
 
 def _properties(arguments: list[str], directory: str | None) -> dict[str, str]:
@@ -82,7 +87,7 @@ def _properties(arguments: list[str], directory: str | None) -> dict[str, str]:
             else:
                 key, _, text = given.partition("=")
                 overrides[key.strip()] = text.strip()
-        elif name in ("--data", "--port", "--metrics", "--log-format", "--log-level"):
+        elif name in ("--data", "--port", "--metrics", "--faults", "--log-format", "--log-level"):
             if not equals:
                 next(words, "")
         elif not word.startswith("-"):

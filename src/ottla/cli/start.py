@@ -2,7 +2,8 @@
 
 Without a configuration file the node is a cluster of one: broker and controller in a process, data in ./ottla-data,
 which is formatted when it is new. With one, everything is as the file says, and the directories must have been
-formatted (`kafka-storage format`), as Apache Kafka wants it.
+formatted (`kafka-storage format`), as Apache Kafka wants it. With `--cores` there are several nodes, each in a process
+of its own, and this one watches over them.
 """
 
 import argparse
@@ -21,6 +22,22 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 9092
 DEFAULT_DATA = "ottla-data"
 FAULTS_TOKEN = "OTTLA_FAULTS_TOKEN"
+MOST_CORES = 100
+
+FOR_ONE_MACHINE = {
+    # Kafka's 100 KB of socket buffers and backlog of 50 are for other times: the system knows better.
+    "socket.send.buffer.bytes": "-1",
+    "socket.receive.buffer.bytes": "-1",
+    "socket.listen.backlog.size": "1000",
+    # One person's first consumer is not to wait for others.
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+"""What nobody configured, where there are no replicas."""
 
 RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam")
 """What is imported by something that every node needs, and used by few, or late."""
@@ -67,6 +84,12 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--ephemeral", action="store_true", help="a temporary directory, removed at the end")
     where.add_argument("--config", metavar="FILE", help="Kafka's server.properties; its directories must be formatted")
     parser.add_argument("--port", type=port, help=f"port on 127.0.0.1 (default: {DEFAULT_PORT}; 0 picks a free one)")
+    parser.add_argument(
+        "--cores",
+        type=_count_of_cores,
+        metavar="N",
+        help="N brokers and a controller, each a process, as one: for as many cores; one replica of everything",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any setting; may be repeated")
     parser.add_argument("--strict", action="store_true", help="do not start with a setting that has an unknown name")
     parser.add_argument("--metrics", type=port, metavar="PORT", help="serve Prometheus metrics on this loopback port")
@@ -87,7 +110,15 @@ def port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a port: it must be a number from 0 to 65535")
 
 
+def _count_of_cores(text: str) -> int:
+    if text.isdecimal() and 1 <= int(text) <= MOST_CORES:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of cores: it must be from 1 to {MOST_CORES}")
+
+
 def _start(options: argparse.Namespace, data: str) -> int:
+    if options.cores is not None:
+        return _start_cores(options, data)
     gc.disable()  # Imports make things that stay: to look for garbage among them is a tenth of the time to start.
     from ottla.base.errors import OttlaError
     from ottla.node.config import read_config
@@ -108,6 +139,17 @@ def _start(options: argparse.Namespace, data: str) -> int:
             on_ready=lambda node: _banner(node.summary(), ephemeral=options.ephemeral, token=token),
             faults=None if token is None else FaultsPort(options.faults, token),
         )
+    except (OttlaError, OSError, ValueError) as problem:
+        print(f"ottla: {problem}", file=sys.stderr)
+        return 1
+
+
+def _start_cores(options: argparse.Namespace, data: str) -> int:
+    from ottla.base.errors import OttlaError
+    from ottla.cli.local_cluster.cores import run_cores
+
+    try:
+        return run_cores(options, data)
     except (OttlaError, OSError, ValueError) as problem:
         print(f"ottla: {problem}", file=sys.stderr)
         return 1
@@ -138,6 +180,7 @@ def node_properties(options: argparse.Namespace, data: str) -> dict[str, str]:
             properties["listeners"] = _with_port(properties.get("listeners", "PLAINTEXT://:9092"), options.port)
     else:
         number = DEFAULT_PORT if options.port is None else options.port
+        _refuse_directory_of_nodes(data)
         properties = _cluster_of_one(os.path.abspath(data), number)
     for setting in options.set:
         key, equals, value = setting.partition("=")
@@ -145,6 +188,12 @@ def node_properties(options: argparse.Namespace, data: str) -> dict[str, str]:
             raise ValueError(f"--set {setting}: it must be KEY=VALUE")
         properties[key.strip()] = value.strip()
     return properties
+
+
+def _refuse_directory_of_nodes(data: str) -> None:
+    """A node of its own among the directories of others would be a cluster that knows nothing of them."""
+    if os.path.exists(os.path.join(data, "node-1", "server.properties")):
+        raise ValueError(f"{data} has the nodes of a cluster: start them with --cores N or `ottla cluster start`")
 
 
 def _bytes_of(path: str) -> bytes:
@@ -162,17 +211,7 @@ def _cluster_of_one(data: str, port: int) -> dict[str, str]:
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": "1@127.0.0.1:9093",
         "log.dirs": data,
-        # Kafka's 100 KB of socket buffers and backlog of 50 are for other times: the system knows better.
-        "socket.send.buffer.bytes": "-1",
-        "socket.receive.buffer.bytes": "-1",
-        "socket.listen.backlog.size": "1000",
-        # One person's first consumer is not to wait for others.
-        "group.initial.rebalance.delay.ms": "0",
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        "share.coordinator.state.topic.replication.factor": "1",
-        "share.coordinator.state.topic.min.isr": "1",
+        **FOR_ONE_MACHINE,
     }
 
 

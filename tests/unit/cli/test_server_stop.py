@@ -96,6 +96,7 @@ def test_a_node_is_known_by_its_command_line(words: list[str], tmp_path: Path) -
         ["python3", "/opt/bin/ottla", "storage", "start"],
         ["python3", "my-ottla", "start"],
         ["bash", "-c", "ottla start"],
+        ["python3", "/opt/bin/ottla", "start", "--cores=2"],
         ["java", "kafka.Kafka", "server.properties"],
     ],
 )

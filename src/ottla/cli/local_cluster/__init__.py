@@ -1,7 +1,9 @@
 """`ottla cluster start` and its sisters: a cluster of several nodes on this machine.
 
     command             the commands
+    cores               `ottla start --cores N`: brokers of one replica each, for one machine's cores
     cluster_layout      the directory of a cluster: one folder a node, with its settings, data and log
+    cluster_making      new clusters, and new nodes
     node_process        one node's process: started, asked to stop, killed
     supervisor          the nodes together: started, watched, started again, stopped
     cluster_status      what is shown of it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ottla.cli.local_cluster.cluster_layout import NodeFiles
+from ottla.cli.local_cluster.cluster_layout import NodeFiles, bootstrap
 from ottla.cli.local_cluster.node_process import is_ready, running_pid
 
 _TIMEOUT_S = 3.0
@@ -29,11 +29,11 @@ def cluster_state(nodes: list[NodeFiles]) -> ClusterState | None:
     from ottla.cli.sessions import open_admin
     from ottla.client.errors import KafkaError
 
-    bootstrap = ",".join(node.address for node in nodes if running_pid(node) is not None)
-    if not bootstrap:
+    servers = bootstrap([node for node in nodes if running_pid(node) is not None])
+    if not servers:
         return None
     try:
-        with open_admin(bootstrap) as admin:
+        with open_admin(servers) as admin:
             quorum = admin.describe_metadata_quorum(timeout=_TIMEOUT_S)
             names = [topic.name for topic in admin.list_topics(include_internal=True, timeout=_TIMEOUT_S)]
             topics = admin.describe_topics(names, timeout=_TIMEOUT_S) if names else {}

@@ -1,4 +1,4 @@
-"""`ottla cluster start`, `status`, `stop`, `kill` and `restart`: a cluster of several nodes on this machine.
+"""`ottla cluster start`, `status`, `stop`, `kill`, `restart` and `add`: a cluster of several nodes on this machine.
 
 What `kafka-cluster` does (`cluster-id`, `unregister`, `list-endpoints`) is under the same name.
 """
@@ -44,13 +44,15 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"{', '.join(_OF_KAFKA)}: as kafka-cluster has them.",
         formatter_class=help_formatter,
     )
-    commands = parser.add_subparsers(metavar="{start,status,stop,kill,restart}", required=True)
+    commands = parser.add_subparsers(metavar="{start,status,stop,kill,restart,add}", required=True)
     start = commands.add_parser("start", help="start a cluster, and run it until Ctrl-C")
     status = commands.add_parser("status", help="print what its nodes do")
     stop = commands.add_parser("stop", help="stop all nodes in good order")
     kill = commands.add_parser("kill", help="end a node at once, as a crash would")
     restart = commands.add_parser("restart", help="stop a node in good order if it runs, and start it again")
-    for command, action in ((start, _start), (status, _status), (stop, _stop), (kill, _kill), (restart, _restart)):
+    add = commands.add_parser("add", help="let a further broker join while the cluster runs")
+    actions = {start: _start, status: _status, stop: _stop, kill: _kill, restart: _restart, add: _add}
+    for command, action in actions.items():
         command.add_argument(
             "--data", default=DEFAULT_DATA, metavar="DIR", help="its directory (default: ./%(default)s)"
         )
@@ -76,12 +78,13 @@ def _count(text: str) -> int:
 
 
 def _start(options: argparse.Namespace) -> int:
-    from ottla.cli.local_cluster.cluster_layout import NoCluster, make_cluster, open_cluster
-    from ottla.cli.local_cluster.cluster_status import node_line, state_line
+    from ottla.cli.local_cluster.cluster_layout import NoCluster, bootstrap, open_cluster
+    from ottla.cli.local_cluster.cluster_making import make_cluster
+    from ottla.cli.local_cluster.cluster_status import node_line
     from ottla.cli.local_cluster.supervisor import Supervisor
     from ottla.cli.stopping import stop_on_terminate
 
-    directory = Path(options.data)
+    directory = Path(options.data).absolute()
     try:
         nodes = open_cluster(directory)
     except NoCluster:
@@ -92,8 +95,8 @@ def _start(options: argparse.Namespace) -> int:
             supervisor.start()
             for node in nodes:
                 print(node_line(node))
-            print(f"bootstrap {','.join(node.address for node in nodes)}; Ctrl-C stops the cluster", flush=True)
-            supervisor.watch(lambda: _show(state_line(nodes)))
+            print(f"bootstrap {bootstrap(nodes)}; Ctrl-C stops the cluster", flush=True)
+            supervisor.watch(_show if sys.stdout.isatty() else None)
         except KeyboardInterrupt:
             print("\nstopping", flush=True)
         finally:
@@ -101,9 +104,10 @@ def _start(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show(line: str) -> None:
-    if sys.stdout.isatty():
-        print(f"\r\x1b[K{line}", end="", flush=True)
+def _show(nodes: "list[NodeFiles]") -> None:
+    from ottla.cli.local_cluster.cluster_status import state_line
+
+    print(f"\r\x1b[K{state_line(nodes)}", end="", flush=True)
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -118,8 +122,8 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _stop(options: argparse.Namespace) -> int:
-    from ottla.cli.local_cluster.cluster_layout import open_cluster
-    from ottla.cli.local_cluster.supervisor import stop_nodes, supervisor_path
+    from ottla.cli.local_cluster.cluster_layout import open_cluster, supervisor_path
+    from ottla.cli.local_cluster.supervisor import stop_nodes
 
     directory = Path(options.data)
     stop_nodes(open_cluster(directory))
@@ -150,6 +154,24 @@ def _restart(options: argparse.Namespace) -> int:
         wait_until_gone([node], STOP_S)
     start_process(node)
     wait_until_ready([node], START_S)
+    return 0
+
+
+def _add(options: argparse.Namespace) -> int:
+    from ottla.cli.local_cluster.cluster_layout import open_cluster
+    from ottla.cli.local_cluster.cluster_making import make_broker
+    from ottla.cli.local_cluster.cluster_status import node_line
+    from ottla.cli.local_cluster.node_process import running_pid, start_process, wait_until_ready
+    from ottla.cli.local_cluster.supervisor import START_S
+
+    directory = Path(options.data).absolute()
+    nodes = open_cluster(directory)
+    if not any(running_pid(node) for node in nodes if node.is_controller):
+        raise ValueError(f"the cluster in {directory} does not run: there is nothing that a node could join")
+    node = make_broker(directory, nodes)
+    start_process(node)
+    wait_until_ready([node], START_S)
+    print(node_line(node))
     return 0
 
 

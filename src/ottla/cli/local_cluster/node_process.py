@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from ottla.base.errors import StorageError
-from ottla.cli.local_cluster.cluster_layout import NodeFiles
+from ottla.cli.local_cluster.cluster_layout import NodeFiles, arguments_path
 
 READY: Final = b"is ready at"
 _POLL_S: Final = 0.02
@@ -36,22 +37,32 @@ def _is_of(pid: int, properties: Path) -> bool:
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return not Path("/proc/self").exists()
-    return status != "Z" and str(properties).encode() in words
+    # A process has no words yet for a moment after it was started: Linux lets its parent go on before it sets them.
+    return status != "Z" and (not words or str(properties).encode() in words)
 
 
 def start_process(node: NodeFiles) -> subprocess.Popen[bytes]:
     """Returns at once; the node is ready when its log says so."""
-    node.down.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        node.log.replace(node.log.with_suffix(".log.old"))  # where the last words of one that crashed are
     with node.log.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "ottla.cli.main", "start", "--config", str(node.properties)],
+            [sys.executable, "-m", "ottla.cli.main", "start", "--config", str(node.properties), *_arguments(node)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     node.pid.write_text(str(process.pid))
+    node.down.unlink(missing_ok=True)  # Last: a node that neither runs nor is to be down is started by the supervisor.
     return process
+
+
+def _arguments(node: NodeFiles) -> list[str]:
+    try:
+        return arguments_path(node.directory.parent).read_text().splitlines()
+    except FileNotFoundError:
+        return []
 
 
 def is_ready(node: NodeFiles) -> bool:
@@ -64,9 +75,9 @@ def wait_until_ready(nodes: list[NodeFiles], timeout_s: float) -> None:
     for node in nodes:
         while not is_ready(node):
             if running_pid(node) is None:
-                raise NodeProblem(f"node {node.node_id} has ended:\n{_end_of(node.log)}")
+                raise NodeProblem(f"node {node.node_id} has ended:\n{end_of(node.log)}")
             if time.monotonic() > ends_s:
-                raise NodeProblem(f"node {node.node_id} is not ready after {timeout_s:.0f} s:\n{_end_of(node.log)}")
+                raise NodeProblem(f"node {node.node_id} is not ready after {timeout_s:.0f} s:\n{end_of(node.log)}")
             time.sleep(_POLL_S)
 
 
@@ -90,5 +101,5 @@ def wait_until_gone(nodes: list[NodeFiles], timeout_s: float) -> list[NodeFiles]
     return left
 
 
-def _end_of(log: Path) -> str:
+def end_of(log: Path) -> str:
     return log.read_text(errors="replace")[-2000:] if log.exists() else ""

@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from ottla.cli.local_cluster.cluster_layout import NodeFiles
+from ottla.cli.local_cluster.cluster_layout import NodeFiles, arguments_path, open_cluster, supervisor_path
 from ottla.cli.local_cluster.node_process import (
+    NodeProblem,
+    end_of,
+    is_ready,
     running_pid,
     send_signal,
     start_process,
@@ -26,67 +29,99 @@ _AGAIN_S: Final = 2.0
 """How long a node that ended by itself is left down."""
 
 
-def supervisor_path(directory: Path) -> Path:
-    return directory / "supervisor.pid"
-
-
 class Supervisor:
-    """Of the clusters's nodes, in the process of `ottla cluster start`."""
+    """Of a cluster's nodes, in the process of `ottla cluster start` or `ottla start --cores`.
 
-    def __init__(self, directory: Path, nodes: list[NodeFiles]) -> None:
+    A node that ended by itself is started again. One that somebody stopped in good order stays down, and when that is
+    so for all, the supervisor's work is done. With `needs_all` a node that ends again before it is ready ends the
+    whole: its partitions have no other replica. Nodes that were added to the directory are watched too.
+    """
+
+    def __init__(
+        self, directory: Path, nodes: list[NodeFiles], *, arguments: Sequence[str] = (), needs_all: bool = False
+    ) -> None:
         self._directory = directory
         self._nodes = nodes
+        self._arguments = arguments
+        self._needs_all = needs_all
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._ended_s: dict[int, float] = {}
+        self._stopped: set[int] = set()
 
     def start(self) -> None:
         """Returns when all nodes are ready. Raises `NodeProblem`, and then none runs."""
         supervisor_path(self._directory).write_text(str(os.getpid()))
-        for node in self._nodes:
-            if running_pid(node) is None:
-                self._children[node.node_id] = start_process(node)
+        arguments_path(self._directory).write_text("".join(f"{word}\n" for word in self._arguments))
         try:
+            for node in self._nodes:
+                if running_pid(node) is None:
+                    self._children[node.node_id] = start_process(node)
             wait_until_ready(self._nodes, START_S)
         except BaseException:
             self.stop()
             raise
 
-    def watch(self, show: Callable[[], None]) -> None:
-        """Until it is interrupted."""
-        shown_s = 0.0
-        while True:
+    def watch(self, show: Callable[[list[NodeFiles]], None] | None = None) -> None:
+        """Until it is interrupted, or all nodes were stopped. Raises `NodeProblem` if it cannot go on."""
+        shown_s = time.monotonic()
+        while len(self._stopped) < len(self._nodes):
+            time.sleep(_LOOK_S)
             self._look()
             if time.monotonic() - shown_s >= _SHOW_S:
-                show()
+                self._nodes = open_cluster(self._directory)
+                if show is not None:
+                    show(self._nodes)
                 shown_s = time.monotonic()
-            time.sleep(_LOOK_S)
 
     def _look(self) -> None:
         for node in self._nodes:
             child = self._children.get(node.node_id)
-            if child is not None:
-                child.poll()  # so that one that has ended is no zombie
-            if running_pid(node) is not None or node.down.exists():
+            status = None if child is None else child.poll()  # This also buries one that has ended.
+            is_down = node.down.exists()  # Asked first: a node that is started loses this mark once it runs.
+            if running_pid(node) is not None:
                 self._ended_s.pop(node.node_id, None)
+                self._stopped.discard(node.node_id)
+            elif status == 0:
+                node.down.touch()
+                self._stopped.add(node.node_id)
+                del self._children[node.node_id]
+            elif is_down:
+                self._ended_s.pop(node.node_id, None)
+            elif self._needs_all and not is_ready(node):
+                raise NodeProblem(f"node {node.node_id} does not come up again:\n{end_of(node.log)}")
             elif time.monotonic() - self._ended_s.setdefault(node.node_id, time.monotonic()) >= _AGAIN_S:
-                print(f"\rnode {node.node_id} has ended, and is started again", file=sys.stderr)
+                print(f"\rnode {node.node_id} has ended, and is started again", file=sys.stderr, flush=True)
                 self._ended_s.pop(node.node_id)
                 self._children[node.node_id] = start_process(node)
 
     def stop(self) -> None:
-        stop_nodes(self._nodes)
-        supervisor_path(self._directory).unlink(missing_ok=True)
+        """In good order; a second TERM or Ctrl-C ends the nodes at once."""
+        try:
+            stop_nodes(self._nodes)
+        except KeyboardInterrupt:
+            for node in self._nodes:
+                send_signal(node, signal.SIGKILL)
+            wait_until_gone(self._nodes, STOP_S)
+        finally:
+            for child in self._children.values():
+                child.poll()
+            arguments_path(self._directory).unlink(missing_ok=True)
+            supervisor_path(self._directory).unlink(missing_ok=True)
 
 
 def stop_nodes(nodes: list[NodeFiles]) -> None:
-    """In good order: brokers alone first, then one controller after the other, the last one as there is nobody left.
+    """In good order: brokers alone first and together, then one controller after the other.
 
     So each of them hands over what it leads while there is a quorum that can decide on it.
     """
     for node in nodes:
         if running_pid(node) is not None:
             node.down.touch()
-    for node in sorted(nodes, key=lambda node: node.node_id, reverse=True):
-        if send_signal(node, signal.SIGTERM) and wait_until_gone([node], STOP_S):
+    brokers = [node for node in nodes if not node.is_controller]
+    controllers = sorted((node for node in nodes if node.is_controller), reverse=True)
+    for together in (brokers, *([one] for one in controllers)):
+        for node in together:
+            send_signal(node, signal.SIGTERM)
+        for node in wait_until_gone(together, STOP_S):
             send_signal(node, signal.SIGKILL)
     wait_until_gone(nodes, STOP_S)
