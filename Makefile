@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test sim check fmt bench bench-broker bench-clients bench-coordinators bench-spark interop docs fuzz generate clean
+.PHONY: help setup demo test sim chaos check fmt bench bench-broker bench-clients bench-coordinators bench-spark interop docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -15,7 +15,7 @@ PYTHON := $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
 JOBS   := 6
 # In the order in which workers take them: first what computes long, so that the end is short.
 COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture tests/interop
-# How long `make sim` goes on, and how many nodes its clusters have.
+# How long `make sim` and the faults of `make chaos` go on, and how many nodes the clusters of `make sim` have.
 SECONDS = 60
 NODES   = 1
 
@@ -49,6 +49,10 @@ test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three to four minutes o
 
 sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds: make sim SECONDS=600 NODES=3 SEED=1
 	@$(BIN)/ottla sim --for $(SECONDS) --nodes $(NODES) $(if $(SEED),--seed $(SEED))
+
+chaos: $(VENV)/.core ## three real processes, killed, paused and cut off, and a verdict: make chaos SECONDS=60 SEED=1 TARGET=apache-kafka
+	@$(BIN)/python tests/chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(TARGET),--target $(TARGET)) \
+	  $(if $(CANARY),--canary $(CANARY)) --history $(VENV)/chaos.jsonl
 
 check: $(VENV)/.test $(VENV)/.check ## lint, formatting, types, imports, freshness of generated files
 	$(say) "ruff check"

@@ -21,7 +21,7 @@ class AnomalyKind(StrEnum):
 
 
 MEANINGS: Final = {
-    AnomalyKind.LOST_WRITE: "an acknowledged record that nobody reads, though later ones are read",
+    AnomalyKind.LOST_WRITE: "an acknowledged record that is not there in the end",
     AnomalyKind.INCONSISTENT_OFFSETS: "one offset, two records",
     AnomalyKind.DUPLICATE: "one record, two offsets",
     AnomalyKind.ABORTED_READ: "a record of an aborted transaction is read",

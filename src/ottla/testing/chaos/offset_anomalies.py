@@ -31,16 +31,21 @@ def duplicates(history: History) -> Iterator[Anomaly]:
 
 
 def lost_writes(history: History) -> Iterator[Anomaly]:
-    """An acknowledged record is read by somebody, once anybody has read beyond it or to the end of the partition."""
+    """An acknowledged record is among those that a partition holds in the end, whoever has read it before.
+
+    Where nobody looked in the end, somebody has read it, once anybody has read beyond it.
+    """
     for operation in history.operations:
         if operation.outcome is not Outcome.OK:
             continue
         for partition, value, offset in operation.sends:
-            if value in history.read_values:
-                continue
             log = history.logs[partition]
-            if log.is_read_to_the_end or (offset is not None and offset < log.highest_read):
+            if log.last_values is not None:
+                is_lost = value not in log.last_values
+            else:
+                is_lost = offset is not None and offset < log.highest_read and value not in history.read_values
+            if is_lost:
                 yield Anomaly(
                     AnomalyKind.LOST_WRITE,
-                    f"{operation.process} was told that {value} is at {partition} {offset}, and nobody reads it",
+                    f"{operation.process} was told that {value} is at {partition} {offset}, and it is not",
                 )

@@ -15,7 +15,8 @@ class PartitionLog:
         self.offsets: list[int] = []
         """Of the records that are there, sorted: acknowledged and not aborted, or read."""
         self.highest_read = -1
-        self.is_read_to_the_end = False
+        self.last_values: set[int] | None = None
+        """Of all records that were there when the run was over, if somebody looked."""
 
     def note(self, offset: int, value: int) -> None:
         found = self.values.get(offset)
@@ -58,8 +59,8 @@ class History:
             log.highest_read = max(log.highest_read, offset)
             self.read_values.add(value)
         if operation.reads_to_the_end:
-            for partition in operation.assigned:
-                self.log(partition).is_read_to_the_end = True
+            for name in operation.assigned:
+                self.log(name).last_values = {one.value for one in operation.polls if one.partition == name}
 
     def log(self, partition: str) -> PartitionLog:
         found = self.logs.get(partition)

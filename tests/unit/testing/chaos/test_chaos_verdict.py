@@ -112,6 +112,13 @@ def test_an_acknowledged_record_whose_place_another_took_is_lost_too(scene: Scen
     assert scene.found() == ["lost write", "inconsistent offsets"]
 
 
+def test_an_acknowledged_record_that_was_read_and_is_gone_in_the_end_is_lost(scene: Scene) -> None:
+    scene.send("writer", 1, 0)
+    scene.poll("reader", (0, 1))
+    scene.poll("end", assigned=("p",), to_the_end=True)
+    assert scene.found() == ["lost write"]
+
+
 # Offsets
 
 

@@ -1,0 +1,110 @@
+"""`make chaos`: real processes, real faults, and the verdict over all that the programs saw.
+
+Exit status 1 if there is an anomaly, if the cluster does not recover, or if hardly anything was written.
+"""
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from pathlib import Path
+from threading import Event
+
+from chaos_cluster import APACHE_KAFKA, OURS, ChaosCluster
+from chaos_faults import inflict
+from programs import (
+    PARTITIONS,
+    TOPICS,
+    GroupReader,
+    IdempotentWriter,
+    Program,
+    TransactionalCopier,
+    read_to_the_end,
+)
+from recorder import Recorder
+
+from ottla import Admin, NewTopic
+from ottla.testing.chaos.operations import Operation, Outcome, read_operations
+from ottla.testing.chaos.verdict import counts, judge, table
+
+_QUIET_S = 3.0
+_LAST_READ_S = 120.0
+_STOP_S = 90.0
+_LEAST_ACKNOWLEDGED = 100
+
+
+def options() -> Namespace:
+    parser = ArgumentParser(prog="make chaos", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long there are faults (%(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=int(time.time()) % 100_000, help="which faults; else another each time"
+    )
+    parser.add_argument("--target", choices=(OURS, APACHE_KAFKA), default=OURS)
+    parser.add_argument("--canary", help="break the nodes on purpose: a name that `ottla sim --canary list` shows")
+    parser.add_argument("--history", type=Path, default=Path("chaos.jsonl"), help="where it is kept (%(default)s)")
+    parser.add_argument("--judge", type=Path, metavar="HISTORY", help="only judge a history that was kept")
+    return parser.parse_args()
+
+
+def main() -> int:
+    given = options()
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "interop"))  # where Apache Kafka's jars are known
+    if given.judge is not None:
+        with given.judge.open(encoding="utf-8") as lines:
+            return _tell_verdict(list(read_operations(lines)))
+    broken = f", broken with {given.canary}" if given.canary else ""
+    print(f"three nodes of {given.target}{broken}; seed {given.seed}, {given.seconds:.0f} s of faults", flush=True)
+    recorder = Recorder(given.history)
+    with ChaosCluster(given.target, given.canary) as cluster:
+        recovers = _run(cluster, recorder, given.seed, given.seconds)
+    recorder.close()
+    print(f"the history is in {given.history}")
+    return max(_tell_verdict(recorder.operations), 0 if recovers else 1)
+
+
+def _run(cluster: ChaosCluster, recorder: Recorder, seed: int, for_s: float) -> bool:
+    with Admin(bootstrap_servers=cluster.bootstrap) as admin:
+        admin.create_topics([NewTopic(topic, PARTITIONS, 3) for topic in TOPICS]).raise_first()
+    cluster.wait_until_whole()
+    over = Event()
+    common = cluster.bootstrap, recorder, seed, over
+    programs: list[Program] = [IdempotentWriter(f"writer-{number}", *common) for number in (1, 2)]
+    for protocol in ("classic", "consumer"):
+        programs.append(TransactionalCopier(f"copier-{protocol}", *common, protocol=protocol))
+        programs += [GroupReader(f"reader-{protocol}-{number}", *common, protocol=protocol) for number in (1, 2)]
+    try:
+        faults = inflict(cluster, seed, for_s, lambda line: print(line, flush=True), over)
+        cluster.wait_until_whole()
+        time.sleep(_QUIET_S)  # programs go on without faults for a while
+    finally:
+        over.set()
+    for program in programs:
+        program.thread.join(_STOP_S)
+    hanging = [program.name for program in programs if program.thread.is_alive()]
+    problems: Counter[str] = sum((program.problems for program in programs), Counter())
+    told = ", ".join(f"{count} {name}" for name, count in problems.most_common()) or "none"
+    print(f"{faults} faults; errors that programs were told: {told}")
+    if hanging:
+        print(f"FAILED: {', '.join(hanging)} did not end within {_STOP_S:.0f} s")
+    late_s = time.monotonic() + _LAST_READ_S
+    is_read = read_to_the_end(cluster.bootstrap, recorder, lambda: time.monotonic() > late_s)
+    if not is_read:
+        print(f"FAILED: the partitions cannot be read to their ends within {_LAST_READ_S:.0f} s")
+    return is_read and not hanging
+
+
+def _tell_verdict(operations: list[Operation]) -> int:
+    print(counts(operations))
+    verdict = judge(operations)
+    for line in table(verdict):
+        print(line)
+    acknowledged = sum(one.outcome is Outcome.OK and bool(one.sends) for one in operations)
+    if acknowledged < _LEAST_ACKNOWLEDGED:
+        print(f"FAILED: {acknowledged} acknowledged operations show nothing")
+        return 1
+    print("good" if verdict.is_good else "FAILED")
+    return 0 if verdict.is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""What goes wrong in a run, drawn from its seed: kills, pauses and partitions, one after the other."""
+
+import time
+from collections.abc import Callable, Iterator
+from random import Random
+from threading import Event
+from typing import NamedTuple
+
+from chaos_cluster import NODE_IDS, ChaosCluster
+
+
+class Fault(NamedTuple):
+    after_s: float
+    """How long all is well before it."""
+    kind: str
+    nodes: tuple[int, ...]
+    lasts_s: float
+
+    def __str__(self) -> str:
+        return f"{self.kind} {', '.join(map(str, self.nodes))} for {self.lasts_s:.1f} s"
+
+
+KINDS = ("kill", "kill", "pause", "isolate", "isolate", "cut", "cut one way")
+_MOST_WELL_S, _MOST_WRONG_S = 4.0, 8.0
+_LEAST_WRONG_S = 0.5
+
+
+def drawn(seed: int) -> Iterator[Fault]:
+    """Without end. Two nodes are killed at once now and then, so that nothing can be acknowledged for a while."""
+    random = Random(seed)
+    while True:
+        kind = random.choice(KINDS)
+        count = 2 if kind.startswith("cut") or (kind == "kill" and random.random() < 0.2) else 1
+        nodes = tuple(random.sample(NODE_IDS, count))
+        yield Fault(random.uniform(1.0, _MOST_WELL_S), kind, nodes, random.uniform(_LEAST_WRONG_S, _MOST_WRONG_S))
+
+
+def inflict(cluster: ChaosCluster, seed: int, for_s: float, tell: Callable[[str], None], over: Event) -> int:
+    """Faults for as long as it is told; returns how many, with all of them undone."""
+    began_s, count = time.monotonic(), 0
+    for fault in drawn(seed):
+        if time.monotonic() - began_s + fault.after_s > for_s or over.wait(fault.after_s):
+            break
+        tell(f"{time.monotonic() - began_s:6.1f} s  {fault}")
+        _begin(cluster, fault)
+        over.wait(fault.lasts_s)
+        _end(cluster, fault)
+        count += 1
+    return count
+
+
+def _begin(cluster: ChaosCluster, fault: Fault) -> None:
+    match fault.kind:
+        case "kill":
+            for node_id in fault.nodes:
+                cluster.kill(node_id)
+        case "pause":
+            cluster.pause(fault.nodes[0])
+        case "isolate":
+            (alone,) = fault.nodes
+            others = [node_id for node_id in NODE_IDS if node_id != alone]
+            cluster.links.cut([link for other in others for link in ((alone, other), (other, alone))])
+        case "cut":
+            one, other = fault.nodes
+            cluster.links.cut([(one, other), (other, one)])
+        case "cut one way":
+            one, other = fault.nodes
+            cluster.links.cut([(one, other)])
+
+
+def _end(cluster: ChaosCluster, fault: Fault) -> None:
+    match fault.kind:
+        case "kill":
+            for node_id in fault.nodes:
+                cluster.start(node_id)
+        case "pause":
+            cluster.resume(fault.nodes[0])
+        case _:
+            cluster.links.mend()
