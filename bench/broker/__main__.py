@@ -1,8 +1,9 @@
 """One node of Apache Kafka 4.3.1 and one of ours, side by side under the same load, in alternating rounds.
 
-    python bench/broker                        all of it, in about nine minutes
+    python bench/broker                        all of it, in about ten minutes
     python bench/broker --only produce fetch   parts of it
     python bench/broker --long                 10,000 partitions as well
+    python bench/broker --only cores           `ottla start --cores 2` beside one node of Kafka's on the same two cores
     python bench/broker --nodes ottla          one of the two alone, to look at it closely
 
 Needs Java, and Apache Kafka's jars (Maven fetches them once). A ratio is ours over Kafka's within a round; the median
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from contenders import Contender, contenders
+from cores import measure_cores
 from footprint import measure_connections, measure_memory, measure_starting
 from many_connections import measure_many
 from many_partitions import measure_partitions
@@ -22,7 +24,7 @@ from response_times import measure_latency
 from stalls import measure_stalls
 from throughput import measure_fetch, measure_produce, warm_up
 
-PARTS = ["produce", "fetch", "many", "latency", "clients", "starting", "connections", "partitions", "stalls"]
+PARTS = ["produce", "fetch", "many", "latency", "clients", "starting", "connections", "partitions", "stalls", "cores"]
 ON_WARM_NODES = {"produce", "fetch", "many", "latency", "clients"}
 
 
@@ -52,6 +54,8 @@ def main() -> int:
             show("partitions", measure_partitions(options.nodes, count))
     if "stalls" in options.only:
         show("stalls", measure_stalls(options.nodes))
+    if "cores" in options.only:
+        show("cores", measure_cores(options.nodes, options.rounds, options.warm_up_s))
     return summed_up(rows)
 
 

@@ -44,13 +44,13 @@ def measure_many(nodes: list[Contender], rounds: int, seconds: float) -> list[Ro
                 rate_target = _rate_target(batch, connections, in_flight)
                 cpu_target = CPU_TARGET if batch is SMALL else None
                 what = f"produce {size}, {one}"
-                rows += _measured(nodes, rounds, what, partial(run, seconds=seconds), rate_target, cpu_target)
+                rows += measured(nodes, rounds, what, partial(run, seconds=seconds), rate_target, cpu_target)
     for node in nodes:
         prepare_topics(node)
     for what, run in ((f"fetch 1 KB, {CROWD} connections x 1", fetch_stored), (f"tail, {CROWD} consumers", tail)):
         for node in nodes:
             run(node, 4.0)
-        rows += _measured(nodes, rounds, what, partial(run, seconds=seconds), 1.0, CPU_TARGET)
+        rows += measured(nodes, rounds, what, partial(run, seconds=seconds), 1.0, CPU_TARGET)
     return rows
 
 
@@ -60,7 +60,7 @@ def _rate_target(batch: bytearray, connections: int, in_flight: int) -> float:
     return 1.0 if batch is SMALL else 1.2
 
 
-def _measured(
+def measured(
     nodes: list[Contender],
     rounds: int,
     what: str,

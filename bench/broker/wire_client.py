@@ -3,6 +3,7 @@
 import socket
 import struct
 import time
+from collections.abc import Iterable
 from typing import Any, Self
 
 from ottla.wire.errors import ErrorCode
@@ -101,7 +102,7 @@ class WireClient:
     def wait_for_leaders(self, name: str, partitions: int) -> None:
         """Until the node answers for every partition. That it says that it leads them comes a little earlier."""
         deadline = time.monotonic() + TIMEOUT_S
-        while any(partition.error_code for partition in self._end_offsets(name, partitions)):
+        while any(partition.error_code for partition in self._end_offsets(name, range(partitions))):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"topic {name} has no leaders")
             time.sleep(0.005 + partitions / 10_000)  # asking after many is work that would be measured
@@ -140,22 +141,22 @@ class WireClient:
         if done.error_code:
             raise RuntimeError(f"error {done.error_code} for topic {name}: {done.error_message}")
 
-    def end_offset(self, name: str) -> int:
-        (partition,) = self._end_offsets(name, 1)
-        if partition.error_code:
-            raise RuntimeError(f"error {partition.error_code} for the end of topic {name}")
-        return int(partition.offset)
+    def end_offset(self, name: str, partition: int = 0) -> int:
+        (found,) = self._end_offsets(name, [partition])
+        if found.error_code:
+            raise RuntimeError(f"error {found.error_code} for the end of topic {name}")
+        return int(found.offset)
 
-    def _end_offsets(self, name: str, partitions: int) -> list[Any]:
-        wanted = [ListOffsetsRequest.ListOffsetsPartition(partition_index=n, timestamp=-1) for n in range(partitions)]
+    def _end_offsets(self, name: str, partitions: Iterable[int]) -> list[Any]:
+        wanted = [ListOffsetsRequest.ListOffsetsPartition(partition_index=n, timestamp=-1) for n in partitions]
         topic = ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=wanted)
         response = self.ask(ListOffsetsRequest(replica_id=-1, topics=[topic]), 6)
         return list(response.topics[0].partitions)
 
 
-def produce_request(topic: str, batch: bytes, acks: int) -> bytes:
-    partition = ProduceRequest.PartitionProduceData(index=0, records=batch)
-    data = ProduceRequest.TopicProduceData(name=topic, partition_data=[partition])
+def produce_request(topic: str, batch: bytes, acks: int, partition: int = 0) -> bytes:
+    written = ProduceRequest.PartitionProduceData(index=partition, records=batch)
+    data = ProduceRequest.TopicProduceData(name=topic, partition_data=[written])
     return encode_request(ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[data]), 9, 1, "bench")
 
 

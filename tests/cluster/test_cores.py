@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -133,6 +134,14 @@ def test_what_only_one_node_can_have_is_refused(tmp_path: Path, capsys: pytest.C
     cores = ("--data", str(tmp_path / "new"), "--cores", "2")
     assert "--metrics is for one node" in refusal(capsys, *cores, "--metrics", "0")
     assert "--set listeners: with --cores each node has its own" in refusal(capsys, *cores, "--set", "listeners=A://:1")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_port_in_use_is_told_before_anything_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        told = refusal(capsys, "--data", str(tmp_path / "new"), "--cores", "2", "--port", port)
+    assert f"port {port} of 127.0.0.1 is in use" in told
     assert not (tmp_path / "new").exists()
 
 

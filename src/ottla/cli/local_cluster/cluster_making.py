@@ -10,6 +10,7 @@ half-way leaves some nodes: a node has its settings last, and without them it is
 
 import socket
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from secrets import token_bytes
 from time import time
@@ -32,6 +33,7 @@ def make_cluster(directory: Path, count: int, port: int) -> list[NodeFiles]:
     """So many nodes. Clients reach the first at `port`, the next one port after it; 0 picks free ones."""
     controllers = _MOST_CONTROLLERS if count >= _MOST_CONTROLLERS else 1
     ports = list(range(port, port + count + controllers)) if port else _free_ports(count + controllers)
+    _require_free(ports)
     voters = _voters(range(1, controllers + 1), ports[count:])
     common = _common(voters, min(count, _MOST_REPLICAS))
     cluster_id = uuid_text(_new_uuid())
@@ -44,6 +46,7 @@ def make_cluster(directory: Path, count: int, port: int) -> list[NodeFiles]:
 def make_cores(directory: Path, count: int, port: int) -> list[NodeFiles]:
     """So many brokers, the first at `port`, the others and the controller at the next ports that are free."""
     ports = [port, *_ports_after(port, count)] if port else _free_ports(count + 1)
+    _require_free(ports[:1])
     voters = _voters([0], ports[count:])
     # A topic that is created without a number of partitions has one for each core.
     common = _common(voters, 1) | FOR_ONE_MACHINE | {"num.partitions": str(count)}
@@ -155,17 +158,25 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
+def _require_free(ports: list[int]) -> None:
+    """Before anything is made: the nodes keep their ports."""
+    for port in ports:
+        if not _is_free(port):
+            raise StorageError(f"port {port} of {_HOST} is in use: choose another with --port")
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server((_HOST, port)).close()
+    except OSError:
+        return False
+    return True
+
+
 def _ports_after(first: int, count: int) -> list[int]:
     """The next ports at which nobody listens. They are not held: another process may still be faster."""
-    ports: list[int] = []
-    for port in range(first + 1, 65536):
-        if len(ports) == count:
-            break
-        try:
-            socket.create_server((_HOST, port)).close()
-        except OSError:
-            continue
-        ports.append(port)
+    free = (port for port in range(first + 1, 65536) if _is_free(port))
+    ports = list(islice(free, count))
     if len(ports) < count:
         raise StorageError(f"there are no {count} free ports after {first}")
     return ports
