@@ -33,8 +33,10 @@ class FollowedLog(Protocol):
 
     raft: Raft
     quorum: QuorumDriver
-    is_receiving: bool
-    """A part of a snapshot is being written: of a fetch that was overtaken, or the follower would have waited."""
+
+    @property
+    def is_receiving(self) -> bool:
+        """A part of a snapshot is being written: of a fetch that was overtaken, or the follower would have waited."""
 
     def append_as_follower(self, data: bytes) -> None: ...
     def caught_up_to(self, high_watermark: int) -> None: ...

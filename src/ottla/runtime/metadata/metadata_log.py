@@ -8,78 +8,53 @@ take back.
     submit -> decide -> append -> [controller's image] -> flush on a worker -> Raft: high watermark
            -> [committed image] -> listeners hear the delta -> replies, in order
 
-One flush is under way at a time. Decisions that come meanwhile are appended and wait for the next one, together: the
-more there are, the fewer syncs each costs. A decision without records is a reading; it may rest on records that are not
-committed yet, and is given out when they are.
-
-The committed image is made from the log (at start, and where somebody else leads) or from what was just appended, which
-are the same records. A controller is made when this replica leads and all before its epoch is committed, from a copy of
-the committed image, and is dropped with what it had decided when it no longer leads.
+The controller and the replies that wait are in `metadata_decisions`, the flushes in `metadata_flushes`. The committed
+image is made from the log (at start, and where somebody else leads) or from what was just appended, which are the same
+records; or from a snapshot of the leader's (`snapshot_receiver`).
 
 Where another replica leads, this one follows it (`metadata_follower`); replicas that fetch from this one are answered
 by `metadata_leader`, and what they ask of the quorum by `quorum_answers`.
 
-One file because all of it keeps the same things in step: the log and what of it is durable, the two images, and the
-replies that wait.
-
 A disk that fails here is the end of the node: an append or a sync that did not work leaves it unknown what is in the
 log, and only a restart finds out. So is a committed record that cannot be replayed, or that a listener cannot take up:
-the node would act on other metadata than the cluster has. `failed` is told once; nothing is accepted after that. A
-decision that the controller itself cannot replay is a bug of that decision: it does not get into the log, its request
-fails, and a controller that has not seen it takes over.
+the node would act on other metadata than the cluster has. `failed` is told once; nothing is accepted after that.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic
 
 from ottla.base.errors import StorageError
 from ottla.base.ports import Clock, Entropy, Timers, Workers
-from ottla.log.flush import Flush
-from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.decision import Decision
 from ottla.machines.metadata.image.delta import MetadataDelta, delta_between
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.events import BeginEpoch, Flushed, LogEnd, SaveQuorumState, ShutdownRequested, Started
-from ottla.machines.raft.machine import Role, Timeouts
+from ottla.machines.raft.machine import Timeouts
 from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
-from ottla.runtime.attribution import Attributed, current, work_for
-from ottla.runtime.metadata.controller_machine import ControllerMachine
-from ottla.runtime.metadata.metadata_batches import MetadataBatch, control_batch, metadata_batches
+from ottla.runtime.metadata.metadata_batches import MetadataBatch, control_batch
+from ottla.runtime.metadata.metadata_decisions import ControllerT, MetadataDecisions, ReplyT
+from ottla.runtime.metadata.metadata_flushes import MetadataFlushes
 from ottla.runtime.metadata.metadata_follower import MetadataFollower
 from ottla.runtime.metadata.metadata_leader import MetadataLeader
-from ottla.runtime.metadata.quorum import epoch_records, raft_of
+from ottla.runtime.metadata.quorum import active_controller, epoch_records, raft_of
 from ottla.runtime.metadata.quorum_answers import QuorumAnswers
 from ottla.runtime.metadata.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.snapshot_receiver import SnapshotReceiver
 from ottla.runtime.metadata.snapshots import Snapshot, SnapshotId
-from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter, is_passing
+from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter
 from ottla.runtime.metadata.store import MetadataStore, voter_changes
 from ottla.runtime.metadata.voter_changes import VoterChanges
-from ottla.runtime.peers.node_connection import NodeAddress
 from ottla.runtime.peers.remote_controller import ActiveController
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
-from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord
 
 
 class MetadataLogFailed(StorageError):
     """The metadata log cannot be written, or what is in it not be taken up, so the node must stop."""
-
-
-ControllerT = TypeVar("ControllerT", bound=ControllerMachine)
-ReplyT = TypeVar("ReplyT")
-
-
-class _Parked(NamedTuple):
-    """A reply that waits for the log to be committed up to `offset`."""
-
-    offset: int
-    give: Callable[[], None]
-    failed: Callable[[ErrorCode], None]
-    request: Attributed | None
 
 
 class MetadataLog(Generic[ControllerT]):
@@ -108,25 +83,18 @@ class MetadataLog(Generic[ControllerT]):
         `network`, and the timers and chance that elections need, this is a quorum of one or none.
         """
         self.image = MetadataImage()
-        self.controller: ControllerT | None = None
         self._store = store
-        self._bootstrap = bootstrap
-        self._make_controller = make_controller
+        self._decisions: MetadataDecisions[ControllerT] = MetadataDecisions(self, clock, make_controller, bootstrap)
+        self._flushes = MetadataFlushes(self, store, workers)
+        self._receiver = SnapshotReceiver(self, store, workers)
         self._workers = workers
         self._clock = clock
         self._failed = failed
-        self._snapshotter = Snapshotter(store, snapshots or SnapshotConfig(), workers, clock, self._on_snapshot)
+        self._snapshotter = Snapshotter(self, store, snapshots or SnapshotConfig(), workers, clock)
         self._listeners: list[Callable[[MetadataDelta], None]] = []
         self._ready: Callable[[], None] | None = None
         self._stopped: Callable[[], None] | None = None
         self._problem: MetadataLogFailed | None = None
-        self._parked: deque[_Parked] = deque()
-        self._uncommitted: deque[MetadataBatch] = deque()
-        self._is_flushing = False
-        self.is_receiving = False
-        """A part of a snapshot is being written."""
-        self._durable_offset = -1
-        self._when_durable: list[tuple[int, Callable[[], None]]] = []
         self._epoch_start = -1
         self._has_resigned = False
         self.committed_offset = store.snapshot_offset
@@ -152,6 +120,11 @@ class MetadataLog(Generic[ControllerT]):
             store.newest_snapshot = None  # the image has it now
 
     @property
+    def controller(self) -> ControllerT | None:
+        """This node's, while it decides."""
+        return self._decisions.controller
+
+    @property
     def is_active(self) -> bool:
         """This node's controller decides."""
         return self.controller is not None
@@ -171,13 +144,7 @@ class MetadataLog(Generic[ControllerT]):
 
     def active_controller(self) -> ActiveController | None:
         """The node whose controller decides, and where it is asked; None while nobody is known to lead."""
-        raft = self.raft
-        if raft.is_leader:
-            return ActiveController(raft.me.key.id, NodeAddress("", 0))
-        if raft.role is not Role.FOLLOWER or self._network is None:
-            return None
-        address = self._network.address_of(raft.leader_id, raft.voters)
-        return ActiveController(raft.leader_id, address) if address is not None else None
+        return active_controller(self.raft, self._network)
 
     def listen(self, listener: Callable[[MetadataDelta], None]) -> None:
         """Tells `listener` of every committed change from here on, after the image has it and before any reply."""
@@ -208,10 +175,11 @@ class MetadataLog(Generic[ControllerT]):
         if self._follower is not None:
             self._follower.stop()
         self.quorum.stop()
-        self._close_when_idle()
+        self.on_idle()
 
-    def _close_when_idle(self) -> None:
-        if self._stopped is None or self._is_flushing or self.is_receiving or self.quorum.is_saving:
+    def on_idle(self) -> None:
+        """A worker has come back: a log that is to stop is closed after the last one."""
+        if self._stopped is None or self._flushes.is_under_way or self.is_receiving or self.quorum.is_saving:
             return
         if self._snapshotter.is_writing:
             return
@@ -239,59 +207,14 @@ class MetadataLog(Generic[ControllerT]):
         `failed` hears NOT_CONTROLLER where nothing is decided here, and KAFKA_STORAGE_ERROR when the log fails with the
         decision under way, which may or may not be found in it at the next start.
         """
-        if self.controller is None:
-            failed(ErrorCode.NOT_CONTROLLER)
-            return
-        self.controller.next_offset = self.log_end_offset
-        decision = decide(self.controller, int(self._clock.elapsed_s() * 1000))
-        self._carry_out(decision, lambda: then(decision.reply), failed)
+        self._decisions.submit(decide, then, failed)
 
-    def _carry_out(
-        self, decision: Decision[Any], give: Callable[[], None], failed: Callable[[ErrorCode], None]
-    ) -> None:
-        if decision.records and not self._append_records(decision.records, decision.atomic):
-            failed(ErrorCode.KAFKA_STORAGE_ERROR)
-            return
-        if not self._parked and self.committed_offset >= self.log_end_offset:
-            give()
-            return
-        self._parked.append(_Parked(self.log_end_offset, give, failed, current()))
-        self._flush()
-
-    def _append_records(self, records: list[VersionedRecord], atomic: bool) -> bool:
-        """One batch, if it is not too large for one. Several that belong together are put into a transaction.
-
-        The controller takes the records in first: one that does not follow is a bug, and must not get into the log.
-        What it raises is the request's to fail with.
-        """
-        now_ms = self._clock.now_ms()
-        batches = list(metadata_batches(records, now_ms))
-        is_bracketed = any(isinstance(record.message, BeginTransactionRecord) for record in records)
-        if atomic and len(batches) > 1 and not is_bracketed:
-            begin, end = BeginTransactionRecord(name="Large decision"), EndTransactionRecord()
-            records = [VersionedRecord(begin, 0), *records, VersionedRecord(end, 0)]
-            batches = list(metadata_batches(records, now_ms))
-        assert self.controller is not None
-        try:
-            for record in records:
-                self.controller.replay(record.message)
-        except Exception:
-            self._replace_controller()
-            raise
-        return self._guarded(lambda: self._append_all(batches, [record.message for record in records]))
-
-    def _append_all(self, batches: list[bytearray], messages: list[Message]) -> None:
-        for batch in batches:
-            count = peek_header(batch).record_count
-            self._append(batch, messages[:count], [])
-            messages = messages[count:]
-
-    def _append(self, batch: bytearray, records: list[Message], control: list[KraftMessage]) -> None:
+    def append(self, batch: bytearray, records: list[Message], control: list[KraftMessage]) -> None:
         epoch = self.raft.epoch
         base_offset = self._store.append(batch, epoch)
         header = peek_header(batch)
         self.raft.log_end = LogEnd(epoch, header.next_offset)
-        self._uncommitted.append(
+        self._decisions.note(
             MetadataBatch(base_offset, header.next_offset, epoch, header.max_timestamp, header.size, records, control)
         )
         self._note_voters(base_offset, control)
@@ -306,32 +229,11 @@ class MetadataLog(Generic[ControllerT]):
 
     # Committing
 
-    def _flush(self) -> None:
-        """Starts a flush of all that is appended, unless one is under way, which is then followed by another."""
-        if self._is_flushing or self._durable_offset >= self.log_end_offset or self._problem:
-            return
-        self._is_flushing = True
-        flush = self._store.start_flush()
-        self._workers.run(flush.run, lambda _: self._on_flushed(flush), self._on_flush_failed)
+    def flush(self) -> None:
+        self._flushes.start()
 
-    def _on_flushed(self, flush: Flush) -> None:
-        self._is_flushing = False
-        # A log that was cut meanwhile may hold other records than those that were synced.
-        self._durable_offset = min(self._store.finish_flush(flush), self.log_end_offset)
-        self.quorum.step(Flushed(self._durable_offset))
-        self._flush()
-        durable, self._when_durable = self._when_durable, []
-        for offset, then in durable:
-            if offset <= self._durable_offset:
-                then()
-            else:
-                self._when_durable.append((offset, then))
-        self._close_when_idle()
-
-    def _on_flush_failed(self, problem: Exception) -> None:
-        self._is_flushing = False
-        self._fail(problem)
-        self._close_when_idle()
+    def on_flushed(self, durable_offset: int) -> None:
+        self.quorum.step(Flushed(durable_offset))
 
     # What the quorum orders
 
@@ -340,13 +242,13 @@ class MetadataLog(Generic[ControllerT]):
         return lambda: self._store.save_quorum_state(save.state, kraft_version, voter_ids)
 
     def begin_epoch(self, begin: BeginEpoch) -> None:
-        if self._guarded(lambda: self._begin_epoch(begin)):
-            self._flush()
+        if self.guarded(lambda: self._begin_epoch(begin)):
+            self.flush()
 
     def _begin_epoch(self, begin: BeginEpoch) -> None:
         control = epoch_records(self.raft, begin)
         self._epoch_start = self.log_end_offset
-        self._append(control_batch(control, self._clock.now_ms()), [], control)
+        self.append(control_batch(control, self._clock.now_ms()), [], control)
 
     def follow(self, leader_id: int, epoch: int) -> None:
         assert self._follower is not None, f"a quorum of one does not follow {leader_id}"
@@ -356,32 +258,15 @@ class MetadataLog(Generic[ControllerT]):
         assert self._follower is not None, "a quorum of one looks for nobody"
         self._follower.find_leader()
 
-    # Changing the voters
-
-    def change_voters(self, voters: VoterSet, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
-        """Writes other voters, one more or one less; `then` is called when that is committed, by their majority.
-
-        One change at a time: the one before must be committed, and a record of this epoch too (KIP-853).
-        """
-        if self.controller is None:
-            failed(ErrorCode.NOT_CONTROLLER)
-            return
-        if self.raft.history.offset >= self.committed_offset:
-            failed(ErrorCode.REQUEST_TIMED_OUT)
-            return
+    def write_voters(self, voters: VoterSet, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
+        """`then` is called when they are committed, by their own majority."""
         control: list[KraftMessage] = [voters.to_record()]
-        if not self._guarded(lambda: self._append(control_batch(control, self._clock.now_ms()), [], control)):
+        if not self.guarded(lambda: self.append(control_batch(control, self._clock.now_ms()), [], control)):
             failed(ErrorCode.KAFKA_STORAGE_ERROR)
             return
-        self._parked.append(_Parked(self.log_end_offset, then, failed, current()))
-        self._flush()
+        self._decisions.park(then, failed)
+        self.flush()
         self.quorum.perform()
-
-    def _resign_if_removed(self) -> None:
-        """A leader that has removed itself leads until that is committed."""
-        raft = self.raft
-        if raft.is_leader and not raft.is_voter and self.committed_offset > raft.history.offset:
-            self.quorum.step(ShutdownRequested())
 
     # Following
 
@@ -397,43 +282,31 @@ class MetadataLog(Generic[ControllerT]):
         target = min(own.offset, end_offset) if own.epoch == epoch else own.offset
         assert target >= self.committed_offset, f"offset {target} is committed, and the leader has something else there"
         self._store.truncate(target)
-        self._durable_offset = min(self._durable_offset, self.log_end_offset)
+        self._flushes.on_truncated()
         self.raft.on_truncated(self._store.log_end)
 
     def when_durable(self, then: Callable[[], None]) -> None:
-        if not self.raft.is_voter or self._durable_offset >= self.log_end_offset:
-            then()
+        if self.raft.is_voter:
+            self._flushes.when_durable(then)
         else:
-            self._when_durable.append((self.log_end_offset, then))
-            self._flush()
+            then()
+
+    @property
+    def is_receiving(self) -> bool:
+        return self._receiver.is_receiving
 
     def receive_snapshot(
         self, snapshot: SnapshotId, position: int, data: bytes, size: int, then: Callable[[bool], None]
     ) -> None:
-        assert not self.is_receiving, "two parts of a snapshot at once"
-        self.is_receiving = True
-        epoch = self.raft.epoch
+        self._receiver.receive(snapshot, position, data, size, then)
 
-        def kept(read: Snapshot | None) -> None:
-            self.is_receiving = False
-            if self.raft.epoch != epoch:  # The next leader may have older records, and this log them since.
-                read = None
-            if read is not None and not self._guarded(lambda: self._begin_after(snapshot, read)):
-                return
-            then(read is not None)
-            self._close_when_idle()
-
-        def failed(problem: Exception) -> None:
-            self.is_receiving = False
-            self._fail(problem)
-            self._close_when_idle()
-
-        self._workers.run(lambda: self._store.keep_snapshot_part(snapshot, position, data, size), kept, failed)
+    def begin_after(self, snapshot: SnapshotId, read: Snapshot) -> bool:
+        return self.guarded(lambda: self._begin_after(snapshot, read))
 
     def _begin_after(self, snapshot: SnapshotId, read: Snapshot) -> None:
         """The leader's snapshot replaces the log and the image; listeners hear what lies between the two images."""
         self._store.begin_after(snapshot)
-        self._durable_offset = snapshot.end_offset
+        self._flushes.durable_offset = snapshot.end_offset
         self.raft.on_snapshot(
             LogEnd(snapshot.epoch, snapshot.end_offset), read.kraft_version, read.voters or self.raft.voters
         )
@@ -451,19 +324,19 @@ class MetadataLog(Generic[ControllerT]):
         """Makes everything before `offset` known: first to the image, then to the listeners, then by the replies."""
         self._store.log.advance_high_watermark(offset)
         delta = MetadataDelta()
-        if not self._guarded(lambda: self._replay_to(offset, delta)):
+        if not self.guarded(lambda: self._replay_to(offset, delta)):
             return
-        if delta and not all(self._guarded(partial(listener, delta)) for listener in self._listeners):
+        if delta and not all(self.guarded(partial(listener, delta)) for listener in self._listeners):
             return
-        while self._parked and self._parked[0].offset <= self.committed_offset:
-            parked = self._parked.popleft()
-            work_for(parked.request, parked.give)
+        self._decisions.give_replies()
         if self.controller is None and self.raft.is_leader and self.committed_offset > self._epoch_start >= 0:
-            self._activate()
+            ready, self._ready = self._ready, None
+            self._decisions.activate(ready or (lambda: None))
         if self.leader is not None:
             self.leader.on_committed()
-        self._resign_if_removed()
-        self._take_snapshot_if_due()
+        if self.voter_changes is not None:
+            self.voter_changes.resign_if_removed()
+        self._snapshotter.take_if_due()
 
     def caught_up_to(self, high_watermark: int) -> None:
         """The leader has told its high watermark. The first time that this replica is as far, it is ready."""
@@ -480,75 +353,27 @@ class MetadataLog(Generic[ControllerT]):
 
     def _batches_to(self, offset: int) -> Iterator[MetadataBatch]:
         """What is to be committed: from the log what this controller did not write, then what it did."""
-        from_memory = self._uncommitted[0].base_offset if self._uncommitted else offset
-        yield from self._store.read(self.committed_offset, min(from_memory, offset))
-        while self._uncommitted and self._uncommitted[0].next_offset <= offset:
-            yield self._uncommitted.popleft()
-
-    # Leading
-
-    def _activate(self) -> None:
-        """All before this epoch is committed, so the controller knows all that it must to decide."""
-        controller = self._new_controller()
-        ready, self._ready = self._ready, None
-        self._carry_out(controller.activate(self._bootstrap), ready or (lambda: None), lambda _: None)
-
-    def _replace_controller(self) -> None:
-        """The controller has taken in a part of what it could not take in: another goes on from what is in the log."""
-        controller = self._new_controller()
-        for batch in self._uncommitted:
-            for record in batch.records:
-                controller.replay(record)
-
-    def _new_controller(self) -> ControllerT:
-        self.controller = self._make_controller(self.image.copy())
-        self.controller.kraft_version = self.raft.kraft_version
-        self.controller.next_offset = self.log_end_offset
-        return self.controller
+        from_memory = self._decisions.first_uncommitted()
+        yield from self._store.read(self.committed_offset, offset if from_memory is None else min(from_memory, offset))
+        yield from self._decisions.committed_to(offset)
 
     def stop_leading(self) -> None:
-        self.controller = None
         self._epoch_start = -1
-        self._uncommitted.clear()
-        self._refuse_parked(ErrorCode.NOT_CONTROLLER)
+        self._decisions.drop()
         if self.leader is not None:
             self.leader.on_stopped()
-
-    def _refuse_parked(self, error: ErrorCode) -> None:
-        while self._parked:
-            parked = self._parked.popleft()
-            work_for(parked.request, parked.failed, error)
 
     # Snapshots
 
     def maintain(self) -> None:
         """To be called now and then: a snapshot when it is time for one, and what retention no longer wants removed."""
         if self._problem is None and self._stopped is None:
-            self._take_snapshot_if_due()
-            self._clean()
-
-    def _take_snapshot_if_due(self) -> None:
-        if self._snapshotter.is_due:
-            self._snapshotter.take(self.image, self.raft, self.committed_offset)
-
-    def _on_snapshot(self, problem: Exception | None) -> None:
-        if problem is None:
-            self._clean()
-        elif not is_passing(problem):
-            self._fail(problem)
-        self._close_when_idle()
-
-    def _clean(self) -> None:
-        """Housekeeping: what a lack of descriptors or memory keeps from being removed now is removed later."""
-        try:
-            self._store.clean()
-        except Exception as problem:
-            if not is_passing(problem):
-                self._fail(problem)
+            self._snapshotter.take_if_due()
+            self._snapshotter.clean()
 
     # Failing
 
-    def _guarded(self, work: Callable[[], Any]) -> bool:
+    def guarded(self, work: Callable[[], Any]) -> bool:
         """Does something that the node cannot go on without; False, and the end of this log, if that fails."""
         try:
             work()
@@ -559,7 +384,7 @@ class MetadataLog(Generic[ControllerT]):
 
     def fail(self, problem: Exception) -> None:
         self._fail(problem)
-        self._close_when_idle()
+        self.on_idle()
 
     def _fail(self, problem: Exception) -> None:
         if self._problem is not None:
@@ -569,6 +394,7 @@ class MetadataLog(Generic[ControllerT]):
             self._follower.stop()
         self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")
         self._problem.__cause__ = problem
-        self.controller = None
+        self._flushes.stop()
+        self._decisions.controller = None
         self._failed(self._problem)
-        self._refuse_parked(ErrorCode.KAFKA_STORAGE_ERROR)
+        self._decisions.refuse(ErrorCode.KAFKA_STORAGE_ERROR)

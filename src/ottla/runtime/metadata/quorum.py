@@ -1,13 +1,15 @@
-"""Which quorum a directory belongs to, and what its leader writes when an epoch begins."""
+"""Which quorum a directory belongs to, who leads it, and what its leader writes when an epoch begins."""
 
 from ottla.base.errors import StorageError
 from ottla.machines.raft.events import BeginEpoch
-from ottla.machines.raft.machine import Raft, Timeouts
+from ottla.machines.raft.machine import Raft, Role, Timeouts
 from ottla.machines.raft.voter_history import VoterHistory
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter, VoterSet
 from ottla.records.kraft_control import KraftMessage
 from ottla.runtime.metadata.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.store import MetadataStore
+from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.remote_controller import ActiveController
 from ottla.wire.messages import KRaftVersionRecord, LeaderChangeMessage
 
 
@@ -45,6 +47,16 @@ def raft_of(
         timeouts=timeouts,
         history=history,
     )
+
+
+def active_controller(raft: Raft, network: QuorumNetwork | None) -> ActiveController | None:
+    """The node whose controller decides, and where it is asked; None while nobody is known to lead."""
+    if raft.is_leader:
+        return ActiveController(raft.me.key.id, NodeAddress("", 0))
+    if raft.role is not Role.FOLLOWER or network is None:
+        return None
+    address = network.address_of(raft.leader_id, raft.voters)
+    return ActiveController(raft.leader_id, address) if address is not None else None
 
 
 def epoch_records(raft: Raft, begin: BeginEpoch) -> list[KraftMessage]:

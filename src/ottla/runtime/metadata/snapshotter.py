@@ -1,8 +1,11 @@
-"""When a snapshot of the committed metadata is written, and how: beside everything else, on a worker."""
+"""When a snapshot of the committed metadata is written, and how: beside everything else, on a worker.
 
-from collections.abc import Callable
+What retention no longer wants of the log and of older snapshots is removed when there is a newer one.
+"""
+
 from dataclasses import dataclass
 from errno import EMFILE, ENFILE, ENOMEM
+from typing import Protocol
 
 from ottla.base.ports import Clock, Workers
 from ottla.machines.metadata.image.metadata_image import MetadataImage
@@ -14,7 +17,7 @@ from ottla.runtime.metadata.store import MetadataStore
 _PASSING = frozenset({EMFILE, ENFILE, ENOMEM})
 
 
-def is_passing(problem: Exception) -> bool:
+def _is_passing(problem: Exception) -> bool:
     """Whether the node, and not its disk, lacks something for now: descriptors or memory."""
     return isinstance(problem, MemoryError) or (isinstance(problem, OSError) and problem.errno in _PASSING)
 
@@ -27,16 +30,24 @@ class SnapshotConfig:
     max_interval_ms: int = 3_600_000
 
 
+class SnapshottedLog(Protocol):
+    """The log whose snapshots these are."""
+
+    image: MetadataImage
+    raft: Raft
+    committed_offset: int
+
+    def on_idle(self) -> None:
+        """A worker has come back."""
+
+    def fail(self, problem: Exception) -> None: ...
+
+
 class Snapshotter:
-    """Counts what is committed since the last snapshot. `finished` hears of each that it writes, or of the problem."""
+    """Counts what is committed since the last snapshot."""
 
     def __init__(
-        self,
-        store: MetadataStore,
-        config: SnapshotConfig,
-        workers: Workers,
-        clock: Clock,
-        finished: Callable[[Exception | None], None],
+        self, log: SnapshottedLog, store: MetadataStore, config: SnapshotConfig, workers: Workers, clock: Clock
     ) -> None:
         self.is_writing = False
         self.last_timestamp_ms = -1
@@ -45,7 +56,7 @@ class Snapshotter:
         self._config = config
         self._workers = workers
         self._clock = clock
-        self._finished = finished
+        self._log = log
         self._bytes = 0
         self._uncovered_since_ms: int | None = None
 
@@ -60,19 +71,24 @@ class Snapshotter:
         self._bytes, self._uncovered_since_ms = 0, None
         self.last_timestamp_ms = last_timestamp_ms
 
+    def take_if_due(self) -> None:
+        if self._is_due:
+            self._take()
+
     @property
-    def is_due(self) -> bool:
+    def _is_due(self) -> bool:
         if self._bytes >= self._config.max_bytes:
             return True
         if self._uncovered_since_ms is None or self._config.max_interval_ms == 0:
             return False
         return self._clock.now_ms() - self._uncovered_since_ms >= self._config.max_interval_ms
 
-    def take(self, image: MetadataImage, raft: Raft, end_offset: int) -> None:
-        """Writes a snapshot of `image`, which is everything before `end_offset`, unless there is one or it must wait.
+    def _take(self) -> None:
+        """Writes a snapshot of the image, which is everything committed, unless there is one or it must wait.
 
         The records are gathered here, because the image goes on changing; they are encoded and written on a worker.
         """
+        image, end_offset = self._log.image, self._log.committed_offset
         if self.is_writing or image.in_transaction:
             return
         snapshot = SnapshotId(end_offset, self._store.log.epochs.epoch_at(end_offset - 1))
@@ -80,7 +96,7 @@ class Snapshotter:
         if snapshot in self._store.snapshots:
             return
         self.is_writing = True
-        kraft_version, voters = raft.history.before(end_offset)
+        kraft_version, voters = self._log.raft.history.before(end_offset)
         batches = snapshot_batches(
             list(image.snapshot_records()),
             self._clock.now_ms(),
@@ -98,8 +114,20 @@ class Snapshotter:
     def _on_written(self, snapshot: SnapshotId) -> None:
         self.is_writing = False
         self._store.snapshot_written(snapshot)
-        self._finished(None)
+        self.clean()
+        self._log.on_idle()
 
     def _on_failed(self, problem: Exception) -> None:
         self.is_writing = False
-        self._finished(problem)
+        if _is_passing(problem):
+            self._log.on_idle()
+        else:
+            self._log.fail(problem)
+
+    def clean(self) -> None:
+        """Housekeeping: what a lack of descriptors or memory keeps from being removed now is removed later."""
+        try:
+            self._store.clean()
+        except Exception as problem:
+            if not _is_passing(problem):
+                self._log.fail(problem)

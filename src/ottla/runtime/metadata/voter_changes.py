@@ -12,8 +12,10 @@ from typing import Any, Final, Protocol
 
 from ottla.base.ports import Clock
 from ottla.machines.metadata.image.features import KRAFT_VERSION
+from ottla.machines.raft.events import ShutdownRequested
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet
+from ottla.runtime.metadata.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum_network import QuorumNetwork
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
@@ -26,10 +28,14 @@ Told = Callable[[ErrorCode, str | None], None]
 
 class ChangeableLog(Protocol):
     raft: Raft
+    quorum: QuorumDriver
+    committed_offset: int
 
-    def change_voters(
-        self, voters: VoterSet, then: Callable[[], None], failed: Callable[[ErrorCode], None]
-    ) -> None: ...
+    @property
+    def is_active(self) -> bool: ...
+
+    def write_voters(self, voters: VoterSet, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
+        """`then` is called when they are committed, by their own majority."""
 
 
 class VoterChanges:
@@ -120,7 +126,20 @@ class VoterChanges:
         return seen is not None and self._clock.now_ms() - seen.last_caught_up_ms < _CAUGHT_UP_WITHIN_MS
 
     def _change(self, voters: VoterSet, told: Told) -> None:
-        self._log.change_voters(voters, lambda: told(ErrorCode.NONE, None), lambda error: told(error, None))
+        """One more or one less. The change before must be committed, and a record of this epoch too."""
+        log = self._log
+        if not log.is_active:
+            told(ErrorCode.NOT_CONTROLLER, None)
+        elif log.raft.history.offset >= log.committed_offset:
+            told(ErrorCode.REQUEST_TIMED_OUT, None)
+        else:
+            log.write_voters(voters, lambda: told(ErrorCode.NONE, None), lambda error: told(error, None))
+
+    def resign_if_removed(self) -> None:
+        """A leader that has removed itself leads until that is committed."""
+        raft = self._log.raft
+        if raft.is_leader and not raft.is_voter and self._log.committed_offset > raft.history.offset:
+            self._log.quorum.step(ShutdownRequested())
 
 
 def _endpoints(listeners: Any) -> tuple[Endpoint, ...]:

@@ -188,7 +188,7 @@ def test_a_snapshot_of_an_epoch_that_is_over_does_not_replace_the_log() -> None:
     follower = quorum.followers()[0]
     log, jobs = follower.log, StepWorkers()
     jobs.hold()
-    log._workers = jobs
+    log._receiver._workers = jobs
     told: list[bool] = []
     snapshot = SnapshotId(log.log_end_offset + 100, log.raft.epoch)
     data = b"".join(snapshot_batches([], 0))

@@ -1,0 +1,78 @@
+"""What of the metadata log is on the disk: one flush at a time, on a worker.
+
+What is appended while a flush is under way waits for the next one, together: the more there is, the fewer syncs each
+costs. A log that is cut during a flush may hold other records than those that were synced, so what counts as durable
+never lies behind its end.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from ottla.base.ports import Workers
+from ottla.log.flush import Flush
+from ottla.runtime.metadata.store import MetadataStore
+
+
+class FlushedLog(Protocol):
+    """The log whose flushes these are."""
+
+    def on_flushed(self, durable_offset: int) -> None: ...
+
+    def on_idle(self) -> None:
+        """A worker has come back."""
+
+    def fail(self, problem: Exception) -> None: ...
+
+
+class MetadataFlushes:
+    """`durable_offset` is that before which all is on the disk; -1 while nothing is known of it."""
+
+    def __init__(self, owner: FlushedLog, store: MetadataStore, workers: Workers) -> None:
+        self.durable_offset = -1
+        self.is_under_way = False
+        self._owner = owner
+        self._store = store
+        self._workers = workers
+        self._is_stopped = False
+        self._waiting: list[tuple[int, Callable[[], None]]] = []
+
+    def start(self) -> None:
+        """A flush of all that is appended, unless one is under way, which is then followed by another."""
+        if self.is_under_way or self._is_stopped or self.durable_offset >= self._store.log.log_end_offset:
+            return
+        self.is_under_way = True
+        flush = self._store.start_flush()
+        self._workers.run(flush.run, lambda _: self._on_flushed(flush), self._on_failed)
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Calls back when all that is in the log now is on the disk."""
+        end_offset = self._store.log.log_end_offset
+        if self.durable_offset >= end_offset:
+            then()
+        else:
+            self._waiting.append((end_offset, then))
+            self.start()
+
+    def on_truncated(self) -> None:
+        self.durable_offset = min(self.durable_offset, self._store.log.log_end_offset)
+
+    def stop(self) -> None:
+        """Nothing can be relied on to be durable any more."""
+        self._is_stopped = True
+
+    def _on_flushed(self, flush: Flush) -> None:
+        self.is_under_way = False
+        self.durable_offset = min(self._store.finish_flush(flush), self._store.log.log_end_offset)
+        self._owner.on_flushed(self.durable_offset)
+        self.start()
+        waiting, self._waiting = self._waiting, []
+        for offset, then in waiting:
+            if offset <= self.durable_offset:
+                then()
+            else:
+                self._waiting.append((offset, then))
+        self._owner.on_idle()
+
+    def _on_failed(self, problem: Exception) -> None:
+        self.is_under_way = False
+        self._owner.fail(problem)
