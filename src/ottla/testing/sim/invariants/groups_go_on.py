@@ -21,6 +21,7 @@ class GroupsGoOn(Invariant):
         self._floors: dict[tuple[str, TopicPartition], int] = {}
         """For a reader that was just given a partition: where its first record may be at the earliest."""
         self._lowest_sent: dict[tuple[str, TopicPartition], int] = {}
+        """Of the commits since the partition was last given to a reader. Those before are of an older generation."""
         self._read: dict[str, set[bytes]] = {}
 
     def on_commit_sent(self, group: str, partition: TopicPartition, offset: int) -> None:
@@ -33,7 +34,8 @@ class GroupsGoOn(Invariant):
     def on_assigned(self, group: str, reader: str, generation: int, partitions: Sequence[TopicPartition]) -> None:
         for partition in partitions:
             committed = self._committed.get((group, partition), 0)
-            self._floors[reader, partition] = min(committed, self._lowest_sent.get((group, partition), 0))
+            lowest_sent = self._lowest_sent.pop((group, partition), committed)
+            self._floors[reader, partition] = min(committed, lowest_sent)
 
     def on_read(self, group: str, reader: str, partition: TopicPartition, offset: int, value: bytes) -> None:
         self._read.setdefault(group, set()).add(value)

@@ -34,10 +34,7 @@ class TopicChanger(Actor):
         """Of those that were created. A name may come back: a creation that was sent twice may arrive late."""
 
     def _begin_life(self) -> None:
-        # A creation that is asked for twice may come true twice, the second time after the topic was deleted: the first
-        # request may lie unread at a node that is paused. So nothing is asked twice.
-        given = {**self.client_settings, "default.api.timeout.ms": _CALL_MS, "retries": 0}
-        settings = read_settings(Scope.ADMIN, given, {})
+        settings = read_settings(Scope.ADMIN, {**self.client_settings, "default.api.timeout.ms": _CALL_MS}, {})
         self._run(self._change(Asking(Cluster(self.client.world, settings))))
 
     async def _change(self, asking: Asking) -> None:
