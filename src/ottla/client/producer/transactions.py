@@ -165,7 +165,13 @@ class Transactions:
         return queue.is_in_transaction and self.state is not State.FATAL_ERROR
 
     def on_failed(self, error: KafkaError) -> None:
-        """A batch was given up."""
+        """A batch was given up.
+
+        A leader that knows of no such transaction may have had the marker of the one before a moment ago (KIP-890).
+        Only the coordinator's word of that is final.
+        """
+        if error.code == ErrorCode.INVALID_TXN_STATE:
+            error = TransactionAbortable(f"A partition's leader did not know of the transaction: {error}")
         if error.fatal:
             self.become_fatal(error)
         elif self.state in (State.IN_TRANSACTION, State.COMMITTING):

@@ -211,6 +211,25 @@ def test_a_record_that_fails_fails_the_transaction(is_v2: bool) -> None:
 
 
 @both_protocols
+def test_a_transaction_that_is_over_at_a_leader_is_aborted(is_v2: bool) -> None:
+    """The marker of the one before came while the leader asked the coordinator (KIP-890); Java's aborts too."""
+    scene = Scene(is_v2, linger_ms=0)
+    scene.begin()
+    scene.brokers.answer("Produce", refusing(scene.logs, ErrorCode.INVALID_TXN_STATE))
+    scene.send()
+    scene.brokers.advance(100)
+    error = scene.transactions.commit().error
+    assert isinstance(error, TransactionAbortable)
+    assert error.abortable
+    scene.abort()
+    scene.brokers.answer("Produce", scene.logs.produce)
+    scene.begin()
+    delivery = scene.send()
+    scene.commit()
+    assert delivery.result().offset == 0
+
+
+@both_protocols
 def test_a_producer_that_was_fenced_off_cannot_go_on(is_v2: bool) -> None:
     scene = Scene(is_v2)
     scene.begin()
