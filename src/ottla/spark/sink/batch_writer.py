@@ -15,6 +15,7 @@ from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.single_transaction import SingleWriter
 from ottla.spark.sink.sink_options import Delivery, SinkOptions
 from ottla.spark.sink.task_writer import TaskResult, send_task, stage_task
+from ottla.spark.worker_process import begin_task
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -26,6 +27,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._routing = Routing(columns, options.topic)
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
+        begin_task("sink")
         options = self._options
         if options.delivery is Delivery.AT_LEAST_ONCE:
             send_task(options.settings, self._routing, iterator)

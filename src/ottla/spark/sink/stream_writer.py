@@ -9,6 +9,7 @@ from ottla.spark.sink.decided_writes import Written, abort_decided, commit_decid
 from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.sink_options import Delivery, SinkOptions
 from ottla.spark.sink.task_writer import TaskResult, send_task
+from ottla.spark.worker_process import begin_task
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -20,6 +21,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._routing = Routing(columns, options.topic)
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
+        begin_task("sink")
         if self._options.delivery is Delivery.AT_LEAST_ONCE:
             send_task(self._options.settings, self._routing, iterator)
             return Written(None, TaskResult())

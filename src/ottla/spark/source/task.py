@@ -9,6 +9,7 @@ from ottla.spark.source.lookups import SourceError
 from ottla.spark.source.ranges import OffsetRange
 from ottla.spark.source.rows import chosen
 from ottla.spark.source.source_options import SourceOptions
+from ottla.spark.worker_process import begin_task
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -32,6 +33,7 @@ def read_rows(
     keep: "Callable[[pa.RecordBatch], pa.RecordBatch] | None" = None,
 ) -> "Iterator[pa.RecordBatch]":
     """The range as Spark is to see it. `keep` takes out the rows that nobody wants."""
+    begin_task("source")
     from ottla.spark.source.values.value_options import make_decoder
 
     decoder = make_decoder(options.values, reading.value_type) if "value" in reading.names else None

@@ -1,0 +1,28 @@
+"""A process of its own for each test: the collector's state is the whole process'."""
+
+import subprocess
+import sys
+
+
+def test_the_collector_passes_over_what_the_first_task_loaded() -> None:
+    assert _told("task('sink'); told(); task('sink'); told()") == [False, True]
+
+
+def test_each_kind_of_task_loads_modules_of_its_own() -> None:
+    ran = "task('source'); task('source'); gc.unfreeze(); task('sink'); told(); task('sink'); told()"
+    assert _told(ran) == [False, True]
+
+
+def test_what_later_tasks_leave_behind_is_collected() -> None:
+    leaves = "task('sink'); task('sink'); a = []; a.append(a); del a; task('sink'); "
+    assert _told(leaves + "print(gc.collect() > 0)") == [True]
+
+
+def _told(statements: str) -> list[bool]:
+    prelude = (
+        "import gc; from ottla.spark.worker_process import begin_task as task; gc.collect(); gc.disable()\n"
+        "def told(): print(gc.get_freeze_count() > 1000)\n"
+    )
+    command = [sys.executable, "-c", prelude + statements]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return [line == "True" for line in done.stdout.split()]
