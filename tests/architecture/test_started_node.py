@@ -7,6 +7,7 @@ import it where it is used, or defer it (`ottla.cli.start.RARELY_USED`).
 
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,11 @@ def test_the_names_are_those_of_modules_that_there_are() -> None:
         [sys.executable, "-c", program, *LIBRARIES, *STANDARD, *OURS], capture_output=True, text=True, check=True
     )
     assert run.stdout.split() == []
+
+
+def test_what_every_quorum_tells_itself_is_cheap_to_make() -> None:
+    """A dataclass costs 0.6 ms of every start, a named tuple an eighth of that."""
+    from ottla.machines.raft import events, machine, voters
+
+    made = {name for module in (events, machine, voters) for name, one in vars(module).items() if is_dataclass(one)}
+    assert made == set()

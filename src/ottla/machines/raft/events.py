@@ -2,9 +2,10 @@
 
 Effects are performed in the order given. One order matters above all: what `SaveQuorumState` says is durable before
 anything after it is done, so that nothing a vote or an epoch promised is forgotten in a crash.
+
+They are named tuples because every node makes them at its start: a dataclass costs 0.6 ms there, and these are twenty.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -22,8 +23,7 @@ class LogEnd(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class QuorumState:
+class QuorumState(NamedTuple):
     """What a replica remembers of elections: its epoch, and who leads in it or whom it voted for."""
 
     epoch: int = 0
@@ -43,24 +43,36 @@ class Timer(Enum):
     """Time for a leader to tell voters that do not fetch that it leads."""
 
 
+class _WithoutContent:
+    """Says all that it says by its type."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
 # Events
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(_WithoutContent):
     """The node is up, and its log is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimerExpired:
+class TimerExpired(NamedTuple):
     """One set by `SetTimer`. Timers are never cancelled: those of an epoch or a role that is over change nothing."""
 
     timer: Timer
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class VoteRequested:
+class VoteRequested(NamedTuple):
     """`pre_vote`: whether a vote would be given. It promises nothing (KIP-996)."""
 
     candidate: ReplicaKey
@@ -69,8 +81,7 @@ class VoteRequested:
     pre_vote: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class VoteReplied:
+class VoteReplied(NamedTuple):
     voter_id: int
     epoch: int
     granted: bool
@@ -78,31 +89,27 @@ class VoteReplied:
     pre_vote: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EpochBegan:
+class EpochBegan(NamedTuple):
     """A leader says that it leads: BeginQuorumEpoch, or what any reply tells of the leader."""
 
     leader_id: int
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class EpochEnded:
+class EpochEnded(NamedTuple):
     """A leader says that it steps down: EndQuorumEpoch, with the voters it would like to follow it, best first."""
 
     epoch: int
     preferred_successors: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Flushed:
+class Flushed(NamedTuple):
     """All of the local log up to this offset would survive a power cut."""
 
     end_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(NamedTuple):
     """A replica asked the leader for records from this offset on.
 
     It has all before it, durably, if that has been checked against the leader's log; else `offset` is `UNCHECKED`, and
@@ -114,23 +121,20 @@ class Fetched:
     now_ms: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderAnswered:
+class LeaderAnswered(NamedTuple):
     """The leader of this epoch has answered a fetch: everything before `high_watermark` is committed."""
 
     epoch: int
     high_watermark: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderLost:
+class LeaderLost(NamedTuple):
     """The leader of this epoch cannot be reached: its process seems to be gone."""
 
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownRequested:
+class ShutdownRequested(_WithoutContent):
     """The node is about to stop in good order."""
 
 
@@ -152,23 +156,20 @@ Event = (
 # Effects
 
 
-@dataclass(frozen=True, slots=True)
-class SaveQuorumState:
+class SaveQuorumState(NamedTuple):
     """Write it down. Durable before any later effect is performed."""
 
     state: QuorumState
 
 
-@dataclass(frozen=True, slots=True)
-class AskForVote:
+class AskForVote(NamedTuple):
     voter: Voter
     epoch: int
     log_end: LogEnd
     pre_vote: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerVote:
+class AnswerVote(NamedTuple):
     """One for every `VoteRequested`, in their order."""
 
     candidate: ReplicaKey
@@ -177,8 +178,7 @@ class AnswerVote:
     leader_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class BeginEpoch:
+class BeginEpoch(NamedTuple):
     """Append, as one control batch: who leads in this epoch, and, if `write_voters`, kraft.version and the voters."""
 
     epoch: int
@@ -187,16 +187,14 @@ class BeginEpoch:
     write_voters: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TellOfEpoch:
+class TellOfEpoch(NamedTuple):
     """BeginQuorumEpoch to a voter."""
 
     voter: Voter
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class TellOfEnd:
+class TellOfEnd(NamedTuple):
     """EndQuorumEpoch to a voter."""
 
     voter: Voter
@@ -204,33 +202,28 @@ class TellOfEnd:
     preferred_successors: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AdvanceHighWatermark:
+class AdvanceHighWatermark(NamedTuple):
     """Everything before the offset is committed."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Follow:
+class Follow(NamedTuple):
     """Fetch from this leader, for as long as this replica follows it in this epoch."""
 
     leader_id: int
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class FindLeader:
+class FindLeader(_WithoutContent):
     """Ask the controllers that are known who leads: this replica has no vote, so nobody tells it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopLeading:
+class StopLeading(NamedTuple):
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(NamedTuple):
     """Wait for `delay_ms` and up to `jitter_ms` more, by chance; then tell of `number`. Replaces one of its kind."""
 
     timer: Timer

@@ -30,8 +30,8 @@ path for it. Its high watermark is what it has flushed.
 One file because every transition must have the others in view.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ottla.machines.raft.events import (
     NOBODY,
@@ -78,8 +78,7 @@ class Role(Enum):
     RESIGNED = "resigned"
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(NamedTuple):
     """`controller.quorum.election.timeout.ms`, `.election.backoff.max.ms` and `.fetch.timeout.ms`."""
 
     election_ms: int = 1000

@@ -6,7 +6,6 @@ log, so that a node that comes back with an empty disk is not taken for the vote
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.base.ids import ZERO_UUID, Uuid
@@ -32,8 +31,7 @@ class Endpoint(NamedTuple):
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Voter:
+class Voter(NamedTuple):
     key: ReplicaKey
     endpoints: tuple[Endpoint, ...] = ()
     kraft_versions: tuple[int, int] = SUPPORTED_KRAFT_VERSIONS

@@ -3,9 +3,8 @@
 What retention no longer wants of the log and of older snapshots is removed when there is a newer one.
 """
 
-from dataclasses import dataclass
 from errno import EMFILE, ENFILE, ENOMEM
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ottla.base.ports import Clock, Workers
 from ottla.machines.metadata.image.metadata_image import MetadataImage
@@ -22,8 +21,7 @@ def _is_passing(problem: Exception) -> bool:
     return isinstance(problem, MemoryError) or (isinstance(problem, OSError) and problem.errno in _PASSING)
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotConfig:
+class SnapshotConfig(NamedTuple):
     """`metadata.log.max.record.bytes.between.snapshots` and `metadata.log.max.snapshot.interval.ms`."""
 
     max_bytes: int = 20_971_520

@@ -6,7 +6,6 @@ start is always there, unless the log begins at 0: segments and older snapshots 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.base.errors import ProtocolError
@@ -47,8 +46,7 @@ TOPIC_ID = Uuid(bytes(15) + b"\x01")
 _READ_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class StoreConfig:
+class StoreConfig(NamedTuple):
     """`metadata.log.segment.bytes`, `.segment.ms` and `metadata.max.retention.bytes`, `.ms`."""
 
     segment_bytes: int = 1 << 30
