@@ -17,6 +17,7 @@ from processes_of_a_cluster import WAIT_S, described, eventually
 from ottla.admin import NewTopic
 from ottla.cli.local_cluster.cluster_layout import NodeFiles, open_cluster
 from ottla.cli.local_cluster.cluster_making import make_cluster, make_cores
+from ottla.cli.local_cluster.command import main as cluster_command
 from ottla.cli.local_cluster.node_process import is_ready, running_pid, start_process, wait_until_ready
 from ottla.cli.start import main as start
 from ottla.client.blocking.admin import Admin
@@ -114,6 +115,23 @@ def test_all_end_when_a_node_does_not_come_up_again(tmp_path: Path) -> None:
         assert "node 1 does not come up again" in told
         assert "num.partitions" in told
         assert running_pid(controller) is None
+
+
+def test_there_is_one_supervisor_and_one_that_was_killed_is_succeeded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with started(tmp_path, "--cores", "1") as (process, _address):
+        controller, broker = open_cluster(tmp_path)
+        pids = running_pid(controller), running_pid(broker)
+        told = refusal(capsys, "--data", str(tmp_path), "--cores", "1")
+        assert f"are run by process {process.pid} already" in told
+        assert (running_pid(controller), running_pid(broker)) == pids
+        process.kill()
+        process.wait(WAIT_S)
+        with started(tmp_path, "--cores", "1") as (successor, _address):
+            assert (running_pid(controller), running_pid(broker)) == pids
+            assert cluster_command(["stop", "--data", str(tmp_path)]) == 0
+            assert successor.wait(WAIT_S) == 0
 
 
 def test_it_ends_when_its_nodes_were_stopped_in_good_order(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
     cluster_making      new clusters, and new nodes
     node_process        one node's process: started, asked to stop, killed
     supervisor          the nodes together: started, watched, started again, stopped
+    supervisor_lock     that there is one supervisor, and which process it is
     cluster_status      what is shown of it
 
 A node is an ordinary one, with a server.properties of its own: `kafka-server-start` starts it as well.

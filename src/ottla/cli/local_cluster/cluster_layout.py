@@ -74,9 +74,5 @@ def bootstrap(nodes: list[NodeFiles]) -> str:
     return ",".join(node.address for node in nodes if node.is_broker)
 
 
-def supervisor_path(directory: Path) -> Path:
-    return directory / "supervisor.pid"
-
-
 def arguments_path(directory: Path) -> Path:
     return directory / "run.arguments"

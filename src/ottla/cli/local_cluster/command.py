@@ -93,14 +93,16 @@ def _start(options: argparse.Namespace) -> int:
     with stop_on_terminate():
         try:
             supervisor.start()
-            for node in nodes:
-                print(node_line(node))
-            print(f"bootstrap {bootstrap(nodes)}; Ctrl-C stops the cluster", flush=True)
-            supervisor.watch(_show if sys.stdout.isatty() else None)
+            try:
+                for node in nodes:
+                    print(node_line(node))
+                print(f"bootstrap {bootstrap(nodes)}; Ctrl-C stops the cluster", flush=True)
+                supervisor.watch(_show if sys.stdout.isatty() else None)
+            finally:
+                print("\nstopping", flush=True)
+                supervisor.stop()
         except KeyboardInterrupt:
-            print("\nstopping", flush=True)
-        finally:
-            supervisor.stop()
+            pass
     return 0
 
 
@@ -122,13 +124,15 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _stop(options: argparse.Namespace) -> int:
-    from ottla.cli.local_cluster.cluster_layout import open_cluster, supervisor_path
+    from ottla.cli.local_cluster.cluster_layout import open_cluster
     from ottla.cli.local_cluster.supervisor import stop_nodes
+    from ottla.cli.local_cluster.supervisor_lock import supervisor_pid
 
     directory = Path(options.data)
     stop_nodes(open_cluster(directory))
-    with suppress(OSError, ValueError):  # It may be that nobody watches over it.
-        os.kill(int(supervisor_path(directory).read_text()), signal.SIGTERM)
+    if (pid := supervisor_pid(directory)) is not None:
+        with suppress(ProcessLookupError):  # It ends by itself once all nodes have stopped.
+            os.kill(pid, signal.SIGTERM)
     return 0
 
 

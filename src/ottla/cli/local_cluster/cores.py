@@ -29,12 +29,13 @@ def run_cores(options: argparse.Namespace, data: str) -> int:
     with stop_on_terminate():
         try:
             supervisor.start()
-            print(_banner(nodes, directory, ephemeral=options.ephemeral), flush=True)
-            supervisor.watch()
+            try:
+                print(_banner(nodes, directory, ephemeral=options.ephemeral), flush=True)
+                supervisor.watch()
+            finally:
+                supervisor.stop()
         except KeyboardInterrupt:
             pass
-        finally:
-            supervisor.stop()
     return 0
 
 
@@ -87,7 +88,7 @@ def _banner(nodes: list[NodeFiles], directory: Path, *, ephemeral: bool) -> str:
         [
             f"ottla {__version__} is ready at {brokers[0].address}",
             f"  data     {directory}{os.sep}node-*{kept}",
-            f"  cores    {len(brokers)} brokers{f', the others at ports {others}' if others else ''}; one replica",
+            f"  cores    {len(brokers)}{f', the other brokers at ports {others}' if others else ''}; one replica",
             "  stop     Ctrl-C; a second one stops at once",
         ]
     )

@@ -1,6 +1,5 @@
 """The nodes of a cluster together: started, watched, started again when they end by themselves, and stopped."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from ottla.cli.local_cluster.cluster_layout import NodeFiles, arguments_path, open_cluster, supervisor_path
+from ottla.cli.local_cluster.cluster_layout import NodeFiles, arguments_path, open_cluster
 from ottla.cli.local_cluster.node_process import (
     NodeProblem,
     end_of,
@@ -20,6 +19,7 @@ from ottla.cli.local_cluster.node_process import (
     wait_until_gone,
     wait_until_ready,
 )
+from ottla.cli.local_cluster.supervisor_lock import SupervisorLock
 
 START_S: Final = 60.0
 STOP_S: Final = 60.0
@@ -41,6 +41,7 @@ class Supervisor:
         self, directory: Path, nodes: list[NodeFiles], *, arguments: Sequence[str] = (), needs_all: bool = False
     ) -> None:
         self._directory = directory
+        self._lock = SupervisorLock(directory)
         self._nodes = nodes
         self._arguments = arguments
         self._needs_all = needs_all
@@ -49,8 +50,11 @@ class Supervisor:
         self._stopped: set[int] = set()
 
     def start(self) -> None:
-        """Returns when all nodes are ready. Raises `NodeProblem`, and then none runs."""
-        supervisor_path(self._directory).write_text(str(os.getpid()))
+        """Returns when all nodes are ready.
+
+        Raises `NodeProblem`, and then none runs, or `HasSupervisor`, and then the nodes are left to the other one.
+        """
+        self._lock.acquire()
         arguments_path(self._directory).write_text("".join(f"{word}\n" for word in self._arguments))
         try:
             for node in self._nodes:
@@ -106,7 +110,7 @@ class Supervisor:
             for child in self._children.values():
                 child.poll()
             arguments_path(self._directory).unlink(missing_ok=True)
-            supervisor_path(self._directory).unlink(missing_ok=True)
+            self._lock.release()
 
 
 def stop_nodes(nodes: list[NodeFiles]) -> None:
