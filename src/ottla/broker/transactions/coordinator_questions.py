@@ -5,7 +5,6 @@ The question is AddPartitionsToTxn, as brokers ask it: to look whether partition
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
@@ -51,8 +50,10 @@ class CoordinatorQuestions:
         """Asks the coordinator whether the partitions are in the transaction."""
         self._ask(producer, list(partitions), then, verify_only=True)
 
-    def add(self, producer: Producer, partitions: Iterable[TopicPartition], then: Answered) -> None:
-        """Asks the coordinator to take the partitions into the transaction.
+    def add(
+        self, producer: Producer, partitions: Iterable[TopicPartition], then: Answered, on_again: Callable[[], None]
+    ) -> None:
+        """Asks the coordinator to take the partitions into the transaction; `on_again` runs before it is asked again.
 
         Right after the end of a transaction its markers may still be under way. That takes milliseconds, which are
         waited for here (`add.partitions.to.txn.retry.backoff.ms`) and not at the client's.
@@ -60,19 +61,22 @@ class CoordinatorQuestions:
         settings = self._node_settings.effective
         until_ms = self._world.clock.now_ms() + settings.integer("add.partitions.to.txn.retry.backoff.max.ms")
         pause_s = settings.integer("add.partitions.to.txn.retry.backoff.ms") / 1000
-        self._add_until(until_ms, pause_s, producer, list(partitions), then)
+        names = list(partitions)
 
-    def _add_until(
-        self, until_ms: int, pause_s: float, producer: Producer, partitions: list[TopicPartition], then: Answered
-    ) -> None:
+        def ask() -> None:
+            self._ask(producer, names, answered, verify_only=False)
+
+        def ask_again() -> None:
+            on_again()
+            ask()
+
         def answered(errors: dict[TopicPartition, ErrorCode]) -> None:
             if ErrorCode.CONCURRENT_TRANSACTIONS in errors.values() and self._world.clock.now_ms() < until_ms:
-                again = partial(self._add_until, until_ms, pause_s, producer, partitions, then)
-                self._world.timers.after(pause_s, again)
+                self._world.timers.after(pause_s, ask_again)
             else:
                 then(errors)
 
-        self._ask(producer, partitions, answered, verify_only=False)
+        ask()
 
     def _ask(self, producer: Producer, partitions: list[TopicPartition], then: Answered, *, verify_only: bool) -> None:
         coordinator = self._coordinator_of(producer.transactional_id)

@@ -99,6 +99,21 @@ class Verifications:
         if not guard.askers and self._guards.get(guard.key) is guard:
             del self._guards[guard.key]
 
+    def renewed(self, guard: Guard) -> Guard:
+        """For when the coordinator is asked again: a marker that has come until now is of a transaction before.
+
+        The coordinator has said that it still ends that one, so its marker was to be expected.
+        """
+        if guard.refusal is not ErrorCode.INVALID_TXN_STATE:
+            return guard
+        self.release(guard)
+        fresh = self._guards.get(guard.key)
+        if fresh is None:
+            fresh = Guard(guard.key, guard.leader_epoch, guard.epoch, guard.lowest_sequence)
+            self._guards[guard.key] = fresh
+        fresh.see(guard.epoch, guard.lowest_sequence)
+        return fresh
+
     def revoke(self, name: TopicPartition, producer_id: int) -> None:
         """A marker has been written: what the coordinator said before it no longer holds."""
         guard = self._guards.pop((name, producer_id), None)

@@ -85,8 +85,11 @@ class TransactionalBatches:
                     client.resume()
 
         questions = self._verifications.questions
-        ask = questions.add if self._adds_partitions else questions.verify
-        ask(Producer(self._name, producer_id, epoch), self._guards, answered)
+        producer = Producer(self._name, producer_id, epoch)
+        if self._adds_partitions:
+            questions.add(producer, self._guards, answered, self._renew_guards)
+        else:
+            questions.verify(producer, self._guards, answered)
         if not is_answered:
             keep_records(request)
             client.pause()
@@ -114,6 +117,9 @@ class TransactionalBatches:
             self._guards[partition.name] = begun
         elif begun:
             self._errors[partition.name] = begun
+
+    def _renew_guards(self) -> None:
+        self._guards = {name: self._verifications.renewed(guard) for name, guard in self._guards.items()}
 
     def _finish(self, then: Callable[[], None]) -> None:
         try:

@@ -74,8 +74,10 @@ class _Commit:
             return
         self._guard = begun
         producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch)
-        ask = verifications.questions.add if adds else verifications.questions.verify
-        ask(producer, [name], self._on_answer)
+        if adds:
+            verifications.questions.add(producer, [name], self._on_answer, self._renew_guard)
+        else:
+            verifications.questions.verify(producer, [name], self._on_answer)
 
     def _known(self, topic: _Topic) -> _Topic:
         """What of a topic the cluster has; the rest is refused."""
@@ -88,6 +90,10 @@ class _Commit:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             self._refused.append(_answered(_Topic(name=topic.name, partitions=missing), error))
         return _Topic(name=topic.name, partitions=there)
+
+    def _renew_guard(self) -> None:
+        assert self._guard is not None
+        self._guard = self._verifications.renewed(self._guard)
 
     def _on_answer(self, errors: dict[TopicPartition, ErrorCode]) -> None:
         guard = self._guard

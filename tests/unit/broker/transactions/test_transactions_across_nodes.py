@@ -7,7 +7,7 @@ from brokers import NODE_ID
 from transactional_nodes import NEW, OLD, TOPIC, TransactionalNode
 
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import AddPartitionsToTxnResponse, WriteTxnMarkersResponse
+from ottla.wire.messages import AddPartitionsToTxnResponse, WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 OTHER, THIRD = 2, 3
 RETRY_MS = 100
@@ -70,6 +70,21 @@ def test_a_coordinator_that_still_ends_the_last_transaction_is_asked_again() -> 
     node.timers.advance(20)
     assert reply.message.responses[0].partition_responses[0].error_code == ErrorCode.NONE
     assert len(node.peers.asked) == 2
+
+
+def test_the_marker_that_the_coordinator_still_waited_for_refuses_no_write() -> None:
+    """It is of the transaction before: the coordinator is asked about this one again, and after the marker."""
+    node = node_of_another_coordinator(NEW)
+    node.peers.replies = [coordinators_answer(ErrorCode.CONCURRENT_TRANSACTIONS), coordinators_answer(ErrorCode.NONE)]
+    reply = node.ask_to_write((1000, 1), 0, b"a")
+    topic = WriteTxnMarkersRequest.WritableTxnMarkerTopic(name="orders", partition_indexes=(0,))
+    marker = WriteTxnMarkersRequest.WritableTxnMarker(
+        producer_id=1000, producer_epoch=1, transaction_result=True, topics=[topic], transaction_version=2
+    )
+    node.send(WriteTxnMarkersRequest(markers=[marker]), 2)
+    node.timers.advance(20)
+    assert reply.message.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+    assert len(node.broker.verifications) == 0
 
 
 def test_without_a_leader_of_its_partition_there_is_no_coordinator_to_ask() -> None:
