@@ -1,4 +1,4 @@
-"""What goes wrong in a run, drawn from its seed: kills, pauses and partitions, one after the other."""
+"""What goes wrong in a run, drawn from its seed: kills, pauses, partitions and latency, one after the other."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,9 +20,10 @@ class Fault(NamedTuple):
         return f"{self.kind} {', '.join(map(str, self.nodes))} for {self.lasts_s:.1f} s"
 
 
-KINDS = ("kill", "kill", "pause", "isolate", "isolate", "cut", "cut one way")
+KINDS = ("kill", "kill", "pause", "isolate", "isolate", "cut", "cut one way", "slow")
 _MOST_WELL_S, _MOST_WRONG_S = 4.0, 8.0
 _LEAST_WRONG_S = 0.5
+_DELAY_S = 0.1
 
 
 def drawn(seed: int) -> Iterator[Fault]:
@@ -32,6 +33,7 @@ def drawn(seed: int) -> Iterator[Fault]:
         kind = random.choice(KINDS)
         count = 2 if kind.startswith("cut") or (kind == "kill" and random.random() < 0.2) else 1
         nodes = tuple(random.sample(NODE_IDS, count))
+        nodes = NODE_IDS if kind == "slow" else nodes
         yield Fault(random.uniform(1.0, _MOST_WELL_S), kind, nodes, random.uniform(_LEAST_WRONG_S, _MOST_WRONG_S))
 
 
@@ -66,6 +68,8 @@ def _begin(cluster: ChaosCluster, fault: Fault) -> None:
         case "cut one way":
             one, other = fault.nodes
             cluster.links.cut([(one, other)])
+        case "slow":
+            cluster.links.slow_down(_DELAY_S)
 
 
 def _end(cluster: ChaosCluster, fault: Fault) -> None:

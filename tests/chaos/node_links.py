@@ -12,7 +12,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 
 _CHUNK_BYTES = 1 << 16
 _ESTABLISHED = "01"
@@ -24,6 +24,7 @@ class NodeLinks:
     def __init__(self, process_ids: Callable[[], Mapping[int, int]]) -> None:
         self._process_ids = process_ids
         self._cut: set[tuple[int, int]] = set()
+        self._delay_s = 0.0
         self._loop = asyncio.new_event_loop()
         self._changed = asyncio.Condition()
         self._thread = Thread(target=self._loop.run_forever, name="links", daemon=True)
@@ -42,24 +43,30 @@ class NodeLinks:
     def cut(self, links: Iterable[tuple[int, int]]) -> None:
         self._cut.update(links)
 
+    def slow_down(self, delay_s: float) -> None:
+        """All links: each piece of what goes over one takes so long."""
+        self._delay_s = delay_s
+
     def mend(self) -> None:
         async def tell() -> None:
             async with self._changed:
                 self._cut.clear()
+                self._delay_s = 0.0
                 self._changed.notify_all()
 
         self._run(tell())
 
     def close(self) -> None:
-        ended = Event()
+        async def end_connections() -> None:
+            connections = asyncio.all_tasks() - {asyncio.current_task()}
+            for connection in connections:
+                connection.cancel()
+            await asyncio.gather(*connections, return_exceptions=True)
 
-        def end() -> None:
-            self._loop.stop()
-            ended.set()
-
-        self._loop.call_soon_threadsafe(end)
-        ended.wait()
+        self._run(end_connections())
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
 
     def _run(self, coroutine: object) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)  # type: ignore[arg-type]
@@ -87,6 +94,8 @@ class NodeLinks:
         with contextlib.suppress(OSError):
             while data := await reader.read(_CHUNK_BYTES):
                 await self._passes(link)
+                if self._delay_s:
+                    await asyncio.sleep(self._delay_s)
                 writer.write(data)
                 await writer.drain()
 
