@@ -2,8 +2,10 @@
 
 Brokers that have fallen silent are fenced (`broker.session.timeout.ms`); leaders are put back where they are preferred
 (`auto.leader.rebalance.enable`, `leader.imbalance.check.interval.seconds`); partitions whose topic allows it get an
-unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes. On a node whose controller
-is not active nothing is decided.
+unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes; and the log gets a no-op
+record (`metadata.max.idle.interval.ms`, KIP-835), so that the replicas that follow an idle leader show that they keep
+up. A leader that nobody follows has nobody to show it, and does not wake its disk. On a node whose controller is not
+active nothing is decided.
 """
 
 from collections.abc import Callable
@@ -45,6 +47,17 @@ class TimedDecisions:
             _UNCLEAN_ELECTION_S,
             lambda: self._decide("unclean", lambda controller, now_ms: controller.elect_unclean_leaders(now_ms)),
         )
+
+        idle_ms = config.integer("metadata.max.idle.interval.ms")
+        if idle_ms:
+            every(idle_ms / 1000, self._write_no_op)
+
+    def _write_no_op(self) -> None:
+        quorum, now_ms = self._server.quorum, self._server.clock.now_ms()
+        if quorum.leader_id != self._server.node_id:
+            return
+        if len(quorum.voters(now_ms)) > 1 or quorum.observers(now_ms):
+            self._decide("no-op", lambda controller, now_ms: controller.write_no_op(now_ms))
 
     def _decide(self, name: str, decide: Decide) -> None:
         """Again and again while there is more to decide, one decision after the other."""

@@ -54,5 +54,6 @@ SETTINGS = (
     Long("metadata.max.retention.ms", 604_800_000, ANY, HIGH,
          "Age at which old parts of the metadata log and old snapshots are deleted.", acted_on=True),
     Int("metadata.max.idle.interval.ms", 500, at_least(0), LOW,
-        "Time between the no-op records of an idle leader, which show that the log moves; 0 writes none (KIP-835)."),
+        "Time between the no-op records of a leader, which show that its followers keep up; 0 writes none (KIP-835).",
+        acted_on=True),
 )

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from ottla.base.ids import Uuid, uuid_text
 from ottla.config.parse import Values
-from ottla.machines.decision import Decision
+from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata import decisions
 from ottla.machines.metadata.controller import activation
 from ottla.machines.metadata.controller.controller_context import ControllerContext, Random
@@ -134,6 +134,10 @@ class Controller:
 
     def elect_unclean_leaders(self, now_ms: int) -> Decision[bool]:
         return decisions.elect_leaders.elect_unclean_leaders(self.context)
+
+    def write_no_op(self, now_ms: int) -> Decision[bool]:
+        """A record that changes nothing, so that the log moves (KIP-835)."""
+        return Decision(False, [VersionedRecord(m.NoOpRecord(), 0)])
 
 
 def _topic_ids(new_uuid: Callable[[], Uuid]) -> Callable[[], Uuid]:
