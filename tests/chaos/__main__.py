@@ -3,6 +3,7 @@
 Exit status 1 if there is an anomaly, if the cluster does not recover, or if hardly anything was written.
 """
 
+import signal
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -48,6 +49,7 @@ def options() -> Namespace:
 
 def main() -> int:
     given = options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))  # and so ends the nodes
     sys.path.append(str(Path(__file__).resolve().parents[1] / "interop"))  # where Apache Kafka's jars are known
     if given.judge is not None:
         with given.judge.open(encoding="utf-8") as lines:
