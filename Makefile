@@ -90,7 +90,6 @@ bench-spark: $(VENV)/.test ## the Spark source beside Spark's own Kafka connecto
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-spark needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/spark
 	@$(BIN)/python bench/spark/operators.py
-	@$(call install,--group bench-spark)
 	@$(BIN)/python bench/spark/nexmark.py
 
 fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the fuzz and crash tests

@@ -5,14 +5,13 @@
 
 All three topics are read from the beginning by a streaming query with `Trigger.AvailableNow`, which decodes JSON and
 throws its answers away. Before that, each answer is checked on a smaller house: the stream's rows are those of the
-same question asked of the topics as tables. An event counts if the question reads its topic. Of a peer (quixstreams,
-if it is installed) the same topic is read, in one process, which is all it has.
+same question asked of the topics as tables. An event counts if the question reads its topic. Of a peer
+(quixstreams) the same topic is read, in one process, which is all it has.
 """
 
 import argparse
 import sys
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 import pyarrow as pa  # noqa: E402
 from compare import print_table  # noqa: E402
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
+from quix import quix_rate  # noqa: E402
 from rates import run_to_the_end  # noqa: E402
 
 import ottla  # noqa: E402
@@ -120,11 +120,8 @@ def check(spark: SparkSession, broker: Broker, number: int) -> None:
 
 
 def peers_rate(broker: Broker, number: int, bids: int) -> str:
-    if find_spec("quixstreams") is None:
-        return "not installed"
-    from quix_peer import PEERS, rate_of
-
-    return f"{rate_of(broker.bootstrap, 'measured-bids', number, bids):,.0f}" if number in PEERS else "-"
+    rate = quix_rate(broker.bootstrap, "measured-bids", number, bids)
+    return "-" if rate is None else f"{rate:,.0f}"
 
 
 def _parser() -> argparse.ArgumentParser:

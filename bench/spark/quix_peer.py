@@ -1,9 +1,13 @@
 """The questions that quixstreams can answer from the same topic: those about bids alone and without state.
 
-Windows by bidder would need the topic to be written again by another key; joins and sessions it does not have.
+    python bench/spark/quix_peer.py BOOTSTRAP TOPIC QUESTION COUNT     prints events a second of a core
+
+It runs in an environment of its own (quix.py). Windows by bidder would need the topic to be written again by another
+key; joins and sessions it does not have.
 """
 
 import logging
+import sys
 import time
 from collections.abc import Callable
 from tempfile import TemporaryDirectory
@@ -38,3 +42,7 @@ def rate_of(bootstrap: str, topic: str, number: int, count: int) -> float:
         began_s = time.process_time()
         app.run(count=count, timeout=60.0)
         return count / (time.process_time() - began_s)
+
+
+if __name__ == "__main__":
+    print(rate_of(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))

@@ -102,8 +102,11 @@ def test_partitions_are_chosen_by_assignment_or_pattern(read: Read, ten: None, o
 
 
 @two_partitions
-def test_large_ranges_are_divided_among_tasks(read: Read, ten: None) -> None:
-    assert read().load().rdd.getNumPartitions() == 2
+def test_tasks_are_as_many_as_the_job_says(read: Read, ten: None) -> None:
+    together = read().load()
+    assert together.rdd.getNumPartitions() == 1, "small ranges share a task"
+    assert together.count() == 20
+    assert read(minPartitions=2).load().rdd.getNumPartitions() == 2
     divided = read(minPartitions=5).load()
     assert divided.rdd.getNumPartitions() in (4, 5, 6)
     assert divided.count() == 20

@@ -6,7 +6,7 @@ from ottla.base.ids import TopicPartition
 from ottla.spark.options import OptionError, Options, OptionWarning, Use
 from ottla.spark.source.admission import limited_in_bytes, limited_in_rows
 from ottla.spark.source.offsets_json import EARLIEST, LATEST, from_json, to_json
-from ottla.spark.source.ranges import OffsetRange, divided
+from ottla.spark.source.ranges import WORTH_A_TASK, OffsetRange, divided, tasks_for
 from ottla.spark.source.source_options import SourceOptions, read_source_options
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -129,3 +129,22 @@ def test_the_parts_of_a_range_are_the_range(size: int, parts: int) -> None:
     assert found[-1].end == 5 + size
     assert all(one.size for one in found)
     assert len(found) == min(parts, size)
+
+
+def test_small_ranges_share_a_task_and_large_ones_have_their_own() -> None:
+    third = WORTH_A_TASK // 3
+    ranges = [OffsetRange(TopicPartition("a", number), 0, third) for number in range(6)]
+    large = OffsetRange(B0, 0, WORTH_A_TASK * 2)
+    tasks = tasks_for([*ranges, large])
+    assert sorted(len(task.ranges) for task in tasks) == [1, 3, 3]
+    assert {one for task in tasks for one in task.ranges} == {*ranges, large}
+
+
+def test_a_job_that_says_how_many_tasks_it_wants_has_one_for_each_range() -> None:
+    ranges = [OffsetRange(TopicPartition("a", number), 0, 10) for number in range(4)]
+    assert [task.ranges for task in tasks_for(ranges, min_partitions=1)] == [(one,) for one in ranges]
+    assert [task.ranges for task in tasks_for(ranges, max_records=10)] == [(one,) for one in ranges]
+
+
+def test_without_offsets_there_is_no_task() -> None:
+    assert tasks_for([]) == []

@@ -9,7 +9,7 @@ from ottla.base.ids import TopicPartition
 from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.lookups import Lookups
 from ottla.spark.source.offsets_json import Offsets
-from ottla.spark.source.ranges import OffsetRange, divided, ranges_between
+from ottla.spark.source.ranges import TaskRanges, ranges_between, tasks_for
 from ottla.spark.source.source_options import SourceOptions
 from ottla.spark.source.task import RowReading, read_rows
 
@@ -40,7 +40,7 @@ class BatchReader(DataSourceReader):
         finally:
             lookups.close()
         return list(
-            divided(
+            tasks_for(
                 ranges_between(begins, ends),
                 max_records=options.max_records_per_partition,
                 min_partitions=options.min_partitions,
@@ -48,8 +48,8 @@ class BatchReader(DataSourceReader):
         )
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        if isinstance(partition, OffsetRange):  # Spark makes an empty one where there is nothing to read
-            yield from read_rows(self._options, self._reading, partition, self._filters.rows)
+        if isinstance(partition, TaskRanges):  # Spark makes an empty one where there is nothing to read
+            yield from read_rows(self._options, self._reading, partition.ranges, self._filters.rows)
 
     def _not_before(
         self, lookups: Lookups, wanted: list[TopicPartition], begins: Offsets, ends: Offsets, first_us: int

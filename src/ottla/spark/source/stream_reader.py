@@ -30,7 +30,7 @@ from ottla.client.errors import KafkaError
 from ottla.spark.source.admission import limited_in_bytes, limited_in_rows, waiting
 from ottla.spark.source.lookups import Lookups, SourceError
 from ottla.spark.source.offsets_json import LATEST, Offsets, OffsetsJson, from_json, to_json
-from ottla.spark.source.ranges import OffsetRange, divided, ranges_between
+from ottla.spark.source.ranges import TaskRanges, ranges_between, tasks_for
 from ottla.spark.source.scout import Scout
 from ottla.spark.source.source_options import Boundary, SourceOptions
 from ottla.spark.source.task import RowReading, data_loss, read_rows
@@ -155,15 +155,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if late := [f"{one} at {offset}" for one, offset in sorted(first.items()) if offset > 0]:
                 self._tell_loss(f"partitions were added that begin later than 0: {', '.join(late)}")
             begins |= first
-        return divided(
+        return tasks_for(
             ranges_between(begins, ends),
             max_records=self._options.max_records_per_partition,
             min_partitions=self._options.min_partitions,
         )
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        assert isinstance(partition, OffsetRange)
-        return read_rows(self._options, self._reading, partition)
+        assert isinstance(partition, TaskRanges)
+        return read_rows(self._options, self._reading, partition.ranges)
 
     # --- what is done when something is gone ---
 

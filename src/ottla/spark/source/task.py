@@ -1,6 +1,6 @@
-"""What a task does on an executor: reads one range as Arrow's record batches, and makes of them what was asked for."""
+"""What a task does on an executor: reads its ranges as Arrow's record batches, and makes of them what was asked for."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.client.errors import KafkaError, OffsetOutOfRange, RequestTimedOut, UnknownTopicOrPartition
@@ -29,16 +29,16 @@ class RowReading(NamedTuple):
 def read_rows(
     options: SourceOptions,
     reading: RowReading,
-    wanted: OffsetRange,
+    ranges: Iterable[OffsetRange],
     keep: "Callable[[pa.RecordBatch], pa.RecordBatch] | None" = None,
 ) -> "Iterator[pa.RecordBatch]":
-    """The range as Spark is to see it. `keep` takes out the rows that nobody wants."""
+    """The ranges as Spark is to see them. `keep` takes out the rows that nobody wants."""
     begin_task("source")
     from ottla.spark.source.values.value_options import make_decoder
 
     decoder = make_decoder(options.values, reading.value_type) if "value" in reading.names else None
     if decoder is None:
-        for batch in read_range(options, wanted):
+        for batch in read_ranges(options, ranges):
             if (kept := batch if keep is None else keep(batch)).num_rows:
                 yield chosen(kept, reading.names)
         return
@@ -47,7 +47,7 @@ def read_rows(
 
     values = DecodedValues(options.values, decoder, options.producer_settings)
     try:
-        for batch in read_range(options, wanted):
+        for batch in read_ranges(options, ranges):
             decoded = values.decoded(batch if keep is None else keep(batch))
             if decoded.num_rows:
                 yield chosen(decoded, reading.names)
@@ -55,23 +55,27 @@ def read_rows(
         values.close()
 
 
-def read_range(options: SourceOptions, wanted: OffsetRange) -> "Iterator[pa.RecordBatch]":
-    """Every record of the range that is still there. What is not is an error, or is passed over, as the job says."""
-    patience_s = options.task_patience_ms / 1000
+def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> "Iterator[pa.RecordBatch]":
     with kept_consumer(options.client) as consumer:
-        begin = wanted.begin
-        while begin < wanted.end:
-            try:
-                yield from consumer.read_range(wanted.partition, begin, wanted.end, patience_s)
-                return
-            except OffsetOutOfRange as problem:
-                if options.fails_on_data_loss:
-                    raise SourceError(data_loss(f"{wanted} is no longer in the log: {problem}")) from problem
-                begin = _next_there(consumer, wanted, begin)
-            except RequestTimedOut as problem:
-                raise SourceError(
-                    f"{wanted} could not be read in the time of option kafkaConsumer.pollTimeoutMs: {problem}"
-                ) from problem
+        for wanted in ranges:
+            yield from _read_range(consumer, options, wanted)
+
+
+def _read_range(consumer: "RangeConsumer", options: SourceOptions, wanted: OffsetRange) -> "Iterator[pa.RecordBatch]":
+    """Every record of the range that is still there. What is not is an error, or is passed over, as the job says."""
+    begin = wanted.begin
+    while begin < wanted.end:
+        try:
+            yield from consumer.read_range(wanted.partition, begin, wanted.end, options.task_patience_ms / 1000)
+            return
+        except OffsetOutOfRange as problem:
+            if options.fails_on_data_loss:
+                raise SourceError(data_loss(f"{wanted} is no longer in the log: {problem}")) from problem
+            begin = _next_there(consumer, wanted, begin)
+        except RequestTimedOut as problem:
+            raise SourceError(
+                f"{wanted} could not be read in the time of option kafkaConsumer.pollTimeoutMs: {problem}"
+            ) from problem
 
 
 def _next_there(consumer: "RangeConsumer", wanted: OffsetRange, begin: int) -> int:
