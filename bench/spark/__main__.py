@@ -25,6 +25,7 @@ SCANS = [(100, 1, 2_000_000), (100, 8, 2_000_000), (1000, 1, 500_000), (1000, 8,
 """Bytes of a record, partitions, records."""
 MEASURES = {"rows/s": "seconds", "rows/CPU s": "cpu_s"}
 """The second counts the processors' time of the session, its workers included: it is the same on a busy machine."""
+DELIVERIES = ["exactly-once", "single-transaction", "at-least-once"]
 PARTS = ["scan", "stream", "small", "idle", "sink"]
 
 
@@ -85,14 +86,13 @@ def _small(sessions: list[Session], broker: Broker, options: argparse.Namespace)
 
 def _sink(sessions: list[Session], broker: Broker, options: argparse.Namespace) -> None:
     """Spark's sink is at least once. Ours is compared with it in each of its deliveries."""
-    deliveries = ["exactly-once", "single-transaction", "at-least-once"]
     rows = []
     for size, partitions, count in SCANS[1::2]:
         count = count // options.smaller
         source = fill(broker, size, partitions, count)
         target = fill(broker, size, partitions, 0)
         job = {"servers": broker.bootstrap, "topic": source, "target": target, "rows_per_batch": count // 4}
-        for delivery in deliveries:
+        for delivery in options.deliveries:
             given = {session.name: {"delivery": delivery} if session.name == "ottla" else {} for session in sessions}
             for session in sessions:
                 session.do("sink", **job, **given[session.name])
@@ -143,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--sessions", nargs="+", choices=["ottla", "spark"], default=["ottla", "spark"])
+    parser.add_argument("--deliveries", nargs="+", choices=DELIVERIES, default=DELIVERIES, help="of our sink")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--smaller", type=int, default=1, help="divides the numbers of records")
     return parser

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from brokers import NODE_ID
+from brokers import NODE_ID, only
 from transactional_nodes import NEW, OLD, TOPIC, TransactionalNode
 
 from ottla.wire.errors import ErrorCode
@@ -85,6 +85,20 @@ def test_the_marker_that_the_coordinator_still_waited_for_refuses_no_write() -> 
     node.timers.advance(20)
     assert reply.message.responses[0].partition_responses[0].error_code == ErrorCode.NONE
     assert len(node.broker.verifications) == 0
+
+
+@pytest.mark.parametrize("answer", [ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE])
+def test_what_comes_behind_a_write_that_waits_for_the_coordinator_does_not_overtake_it(answer: ErrorCode) -> None:
+    """The request behind it may have the next sequence of a partition that the coordinator knows already."""
+    node = node_of_another_coordinator(NEW)
+    node.peers.replies = [coordinators_answer(answer)]
+    node.peers.is_held = True
+    reply = node.ask_to_write((1000, 0), 0, b"a")
+    assert not reply.is_here
+    assert node.client.is_paused, "its connection is read on only when it is written or refused"
+    node.peers.let_go()
+    assert only(reply.message).error_code == answer
+    assert not node.client.is_paused
 
 
 def test_without_a_leader_of_its_partition_there_is_no_coordinator_to_ask() -> None:
