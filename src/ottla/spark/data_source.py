@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from ottla.spark.options import OptionError, Options, Use
+from ottla.spark.worker_process import begin_task
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -67,6 +68,7 @@ class OttlaDataSource(DataSource):
         from ottla.spark.sink.rows import check_columns
         from ottla.spark.sink.sink_options import read_sink_options
 
+        begin_task("planning a write")
         if overwrite:
             raise OptionError('a topic cannot be overwritten: use .mode("append")')
         options = read_sink_options(Options(self.options, use), default)

@@ -2,6 +2,7 @@
 
 Spark collects garbage after every task (`pyspark/daemon.py`). That goes through all objects of PySpark, pandas, pyarrow
 and ours, and found nothing there, for 25 to 50 ms each time: more than a task of some thousand rows takes otherwise.
+The driver's planning and commits are tasks in that sense too: each micro-batch waits for one of either.
 """
 
 import gc

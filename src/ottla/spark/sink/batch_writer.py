@@ -43,6 +43,7 @@ class BatchWriter(DataSourceArrowWriter):
         )
 
     def commit(self, messages: Sequence[Any]) -> None:
+        begin_task("commit")
         commit_decided(self._options, self._routing, messages)
         results = [message.result for message in messages if message is not None and message.task is None]
         if any(result.inline is not None or result.staged for result in results):

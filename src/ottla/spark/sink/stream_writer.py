@@ -28,6 +28,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return write_decided(self._options, self._routing, iterator)
 
     def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803  # Spark's name
+        begin_task("commit")
         commit_decided(self._options, self._routing, messages)
 
     def abort(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
