@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from ottla import Admin, TopicPartition
 from ottla.admin import ElectionType, NewTopic, OffsetSpec, PartitionDescription
-from ottla.errors import KafkaError
+from ottla.errors import KafkaError, UnknownTopicOrPartition
 
 pytestmark = pytest.mark.interop
 
@@ -41,11 +41,18 @@ def admin(brokers: list[ApacheKafka]) -> Iterator[Admin]:
 
 
 def wait_until(observe: Callable[[], object], wanted: object) -> None:
-    """Brokers learn of a change one after the other."""
+    """Brokers learn of a change one after the other, of a new topic too."""
     deadline = time.monotonic() + 60
-    while (seen := observe()) != wanted:
+    while (seen := _seen(observe)) != wanted:
         assert time.monotonic() < deadline, f"{seen!r} and not {wanted!r}"
         time.sleep(0.1)
+
+
+def _seen(observe: Callable[[], object]) -> object:
+    try:
+        return observe()
+    except UnknownTopicOrPartition as error:
+        return error
 
 
 def partitions(admin: Admin) -> tuple[PartitionDescription, ...]:
