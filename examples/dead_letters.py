@@ -6,7 +6,6 @@ where a person looks at it. The orders behind them are not held up.
 """
 
 from cluster import a_cluster
-
 from ottla import Consumer, ConsumerRecord, NewTopic, Producer
 from ottla.client.consumer.dead_letters import DeadLetters, attempts_of, origin_of
 

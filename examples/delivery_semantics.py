@@ -7,7 +7,6 @@ and before the work is done. What is in their topics in the end is what their wa
 from collections import Counter
 
 from cluster import a_cluster
-
 from ottla import Consumer, NewTopic, Producer, TopicPartition
 
 ORDERS = 1_000

@@ -5,7 +5,6 @@ that starts reads the topic to its end, and then has the state; compaction keeps
 """
 
 from cluster import a_cluster
-
 from ottla import Consumer, NewTopic, Producer, TopicPartition
 
 STOCK = TopicPartition("stock", 0)

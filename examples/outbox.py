@@ -9,7 +9,6 @@ import json
 import sqlite3
 
 from cluster import a_cluster
-
 from ottla import Consumer, NewTopic, Producer
 
 

@@ -8,7 +8,6 @@ import json
 from typing import Any
 
 from cluster import a_cluster
-
 from ottla import Consumer, NewTopic, Producer, TopicPartition
 
 ORDERS = [

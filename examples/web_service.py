@@ -11,7 +11,6 @@ import json
 from collections import Counter
 
 from cluster import a_cluster
-
 from ottla import NewTopic, aio
 
 
