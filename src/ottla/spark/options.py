@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from enum import Flag, auto
 from typing import Any, Final, NamedTuple
 
+from ottla.base.errors import OttlaError
 from ottla.config.parse import ConfigError
 from ottla.config.scopes import Scope, settings
 
 
-class OptionError(ValueError):
+class OptionError(OttlaError, ValueError):
     """An option is missing, unknown, or has a value that cannot be. The message names it."""
 
 

@@ -4,6 +4,7 @@ import math
 import time
 from contextlib import ExitStack, suppress
 
+from ottla.base.errors import OttlaError
 from ottla.spark.demo.answers import Answers
 from ottla.spark.demo.auction_house import AuctionHouse
 from ottla.spark.demo.expected import differences, expected
@@ -163,5 +164,5 @@ class Showing:
             raise DemoFailed(f"the pipeline did not finish: {why}\n{self._job.end_of_log()}")
 
 
-class DemoFailed(Exception):
+class DemoFailed(OttlaError):
     """The pipeline is not there any more, or does not come to an end; the message has the end of its log."""

@@ -7,13 +7,14 @@ such; others are passed over, so that what was read can be written as it is. The
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.base.errors import OttlaError
 from ottla.records.arrow import HEADERS_TYPE, rows_by_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 
-class WrongRows(ValueError):
+class WrongRows(OttlaError, ValueError):
     """A DataFrame, or a row of it, cannot be written. The message names the column or the option."""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from time import sleep
 from typing import TypeVar
 
+from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.blocking.range_consumer import RangeConsumer
 from ottla.client.errors import KafkaError, RequestTimedOut, UnknownTopicOrPartition
@@ -15,7 +16,7 @@ from ottla.spark.source.source_options import Boundary, SourceOptions
 T = TypeVar("T")
 
 
-class SourceError(RuntimeError):
+class SourceError(OttlaError, RuntimeError):
     """The cluster does not have what the job was to read, or does not answer. The message names the option."""
 
 

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
+from ottla.base.errors import OttlaError
 from ottla.spark.source.values.value_options import Decoder, OnError, ValueOptions
 
 if TYPE_CHECKING:
     from ottla.client.blocking.producer import Producer
 
 
-class UndecodableValue(ValueError):
+class UndecodableValue(OttlaError, ValueError):
     """A value that is not what `value.format` says."""
 
 
