@@ -106,7 +106,7 @@ class ClusterOfProcesses:
 
     def _described(self, topic: str, partition: int) -> tuple[int, list[int]]:
         with Admin(bootstrap_servers=self.bootstrap) as admin:
-            found = admin.describe_topics([topic])[topic].partitions[partition]
+            found = described(admin, topic).partitions[partition]
             return found.leader if found.leader is not None else -1, sorted(found.in_sync_replicas)
 
 
