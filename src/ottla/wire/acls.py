@@ -1,6 +1,7 @@
-"""What rules of access speak of, with the numbers of the protocol: operations, and kinds of resources."""
+"""What rules of access speak of, with the numbers of the protocol: operations, resources, patterns of names."""
 
 from enum import IntEnum
+from typing import Final
 
 
 class AclOperation(IntEnum):
@@ -25,7 +26,37 @@ class AclOperation(IntEnum):
 
 
 class AclResource(IntEnum):
+    """What a rule of access is about. `ANY` is for filters."""
+
+    UNKNOWN = 0
+    ANY = 1
     TOPIC = 2
     GROUP = 3
     CLUSTER = 4
     TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(IntEnum):
+    """How a rule's name of a resource is meant (KIP-290). ANY and MATCH are for filters alone."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    """Every pattern that covers the resource of this name: its own, prefixes of it, and `*`."""
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class AclPermission(IntEnum):
+    """Whether a rule allows or denies. `ANY` is for filters."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+CLUSTER_NAME: Final = "kafka-cluster"
+"""The only name that a resource of the type CLUSTER has."""

@@ -10,6 +10,8 @@ from ottla.client.admin.operations import AclOperation
 from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.errors import KafkaError, error_for
 from ottla.wire import messages
+from ottla.wire.acls import AclPermission as AclPermission
+from ottla.wire.acls import PatternType as PatternType
 
 
 class AclResourceType(IntEnum):
@@ -21,24 +23,6 @@ class AclResourceType(IntEnum):
     TRANSACTIONAL_ID = 5
     DELEGATION_TOKEN = 6
     USER = 7
-
-
-class PatternType(IntEnum):
-    """How a rule's name of a resource is meant (KIP-290). ANY and MATCH are for filters alone."""
-
-    UNKNOWN = 0
-    ANY = 1
-    MATCH = 2
-    """Every pattern that covers the resource of this name: its own, prefixes of it, and `*`."""
-    LITERAL = 3
-    PREFIXED = 4
-
-
-class AclPermission(IntEnum):
-    UNKNOWN = 0
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
 
 
 class AclBinding(NamedTuple):

@@ -42,6 +42,8 @@ DECISIONS: Final[Mapping[int, Decide]] = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda c, request, _v, _t: decisions.alter_scram.alter_user_scram_credentials(
         c, request
     ),
+    ApiKey.CREATE_ACLS: lambda c, request, _v, _t: decisions.alter_acls.create_acls(c, request),
+    ApiKey.DELETE_ACLS: lambda c, request, _v, _t: decisions.alter_acls.delete_acls(c, request),
     ApiKey.UPDATE_FEATURES: lambda c, request, v, _t: decisions.update_features.update_features(c, request, v),
     ApiKey.ELECT_LEADERS: lambda c, request, _v, _t: decisions.elect_leaders.elect_leaders(c, request),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda c, request, _v, _t: (

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ottla.machines.metadata.decisions import (
         allocate_producer_ids,
+        alter_acls,
         alter_configs,
         alter_partition,
         alter_quotas,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "allocate_producer_ids",
+    "alter_acls",
     "alter_configs",
     "alter_partition",
     "alter_quotas",
