@@ -1,6 +1,7 @@
-"""Three nodes, each a process of its own, of ours, of ours broken on purpose, or of Apache Kafka's.
+"""Three nodes, each a process of its own, of ours, of ours broken on purpose, of Apache Kafka's, or some of each.
 
-What nodes say to each other goes through `NodeLinks`; clients connect directly.
+What nodes say to each other goes through `NodeLinks`; clients connect directly. A node that is down may come back as
+one of the other implementation, on the same directories.
 """
 
 import random
@@ -23,6 +24,12 @@ TIMEOUT_S = 120.0
 CLUSTER_ID = "b3R0bGEtLWNoYW9zLS0wMQ"
 APACHE_KAFKA = "apache-kafka"
 OURS = "ottla"
+MIXED = "mixed"
+TARGETS = {
+    OURS: (OURS, OURS, OURS),
+    APACHE_KAFKA: (APACHE_KAFKA, APACHE_KAFKA, APACHE_KAFKA),
+    MIXED: (APACHE_KAFKA, OURS, OURS),
+}
 # So that a node that is gone is noticed within the time that a fault lasts.
 SETTINGS = {
     "process.roles": "broker,controller",
@@ -51,10 +58,14 @@ SETTINGS = {
 
 
 class ChaosCluster:
-    """`kind` is ottla or apache-kafka. `canary` is a name of `ottla.testing.sim.canaries`: nodes are broken so."""
+    """`target` is one of `TARGETS`. `canary` is a name of `ottla.testing.sim.canaries`: nodes of ours are broken so.
 
-    def __init__(self, kind: str = OURS, canary: str | None = None) -> None:
-        self.kind = kind
+    `kinds` is what each node is, or will be when it is started next.
+    """
+
+    def __init__(self, target: str = OURS, canary: str | None = None) -> None:
+        self.kinds = dict(zip(NODE_IDS, TARGETS[target], strict=True))
+        self.is_mixed = target == MIXED
         self.canary = canary
         self.directory = Path(tempfile.mkdtemp(prefix="ottla-chaos-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -105,6 +116,22 @@ class ChaosCluster:
         process = self._processes.pop(node_id)
         process.kill()
         process.wait()
+
+    def stop(self, node_id: int) -> None:
+        """A clean stop, in which the node hands over what it leads."""
+        process = self._processes.pop(node_id)
+        process.terminate()
+        try:
+            process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise SystemExit(f"node {node_id} does not stop\n{self.end_of_log(node_id)}") from None
+
+    def swap(self, node_id: int) -> None:
+        """The node, which is down, will come back as one of the other implementation."""
+        assert node_id not in self._processes, "a node that runs is what it is"
+        self.kinds[node_id] = APACHE_KAFKA if self.kinds[node_id] == OURS else OURS
 
     def pause(self, node_id: int) -> None:
         self._processes[node_id].send_signal(signal.SIGSTOP)
@@ -166,7 +193,7 @@ class ChaosCluster:
 
     def _format(self, node_id: int) -> None:
         words = ["format", "-t", CLUSTER_ID, "-c", self._file(node_id)]
-        if self.kind == APACHE_KAFKA:
+        if self.kinds[node_id] == APACHE_KAFKA:
             from apache_kafka import java
 
             java("kafka.tools.StorageTool", *words)
@@ -176,7 +203,7 @@ class ChaosCluster:
         assert done.returncode == 0, done.stderr
 
     def _command(self, node_id: int) -> list[str]:
-        if self.kind == APACHE_KAFKA:
+        if self.kinds[node_id] == APACHE_KAFKA:
             from apache_kafka import QUICK_START, libraries
 
             return ["java", *QUICK_START, "-Xmx400m", "-cp", f"{libraries()}/*", "kafka.Kafka", self._file(node_id)]

@@ -1,4 +1,7 @@
-"""What goes wrong in a run, drawn from its seed: kills, pauses, partitions and latency, one after the other."""
+"""What goes wrong in a run, drawn from its seed: kills, pauses, partitions and latency, one after the other.
+
+In a mixed cluster a node that was killed comes back as one of the other implementation.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -76,6 +79,8 @@ def _end(cluster: ChaosCluster, fault: Fault) -> None:
     match fault.kind:
         case "kill":
             for node_id in fault.nodes:
+                if cluster.is_mixed:
+                    cluster.swap(node_id)
                 cluster.start(node_id)
         case "pause":
             cluster.resume(fault.nodes[0])
