@@ -1,4 +1,8 @@
 """Who somebody is and what they may do: pure knowledge that nodes, clients and tools share.
 
-`acls`  rules of access, and the decision that follows from them
+    acls    rules of access, and the decision that follows from them
+    sasl    mechanisms by which a client says who it is, both ends
+
+Nothing here sees a clock, a socket, a thread or chance: they are given as arguments. Libraries for cryptography are
+imported where they are used: a plain node loads none. Import from the modules.
 """

@@ -4,14 +4,14 @@ SCRAM-SHA-256=[name=alice,password=alice-secret]
 SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]
 """
 
-import hashlib
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable
 from typing import Final
 
 from ottla.base.errors import StorageError
-from ottla.machines.metadata.image.scram_credentials import MECHANISMS, Mechanism, credential_record
+from ottla.machines.metadata.image.scram_credentials import MECHANISMS, credential_record
+from ottla.security.sasl.scram_keys import ScramHash
 from ottla.wire.messages import UserScramCredentialRecord
 
 _DEFAULT_ITERATIONS: Final = 4096
@@ -44,7 +44,7 @@ def _component(text: str) -> tuple[str, str]:
 
 
 def _record(
-    name: str, mechanism: Mechanism, given: dict[str, str], new_salt: Callable[[], bytes]
+    name: str, mechanism: ScramHash, given: dict[str, str], new_salt: Callable[[], bytes]
 ) -> UserScramCredentialRecord:
     if (user := given.pop("name", None)) is None:
         raise WrongScram("You must supply 'name' to add-scram")
@@ -59,13 +59,13 @@ def _record(
         raise WrongScram(f"Unknown SCRAM configurations: {', '.join(sorted(given))}")
     salt = new_salt() if salt_text is None else _decode("salt", salt_text)
     if password is not None:
-        salted = hashlib.pbkdf2_hmac(mechanism.hash, password.encode(), salt, iterations)
+        salted = mechanism.salted_password(password, salt, iterations)
     else:
         salted = _decode("saltedPassword", salted_text or "")
     return credential_record(user, mechanism, salt=salt, salted_password=salted, iterations=iterations)
 
 
-def _iterations(name: str, mechanism: Mechanism, text: str | None) -> int:
+def _iterations(name: str, mechanism: ScramHash, text: str | None) -> int:
     try:
         iterations = _DEFAULT_ITERATIONS if text is None else int(text)
     except ValueError as problem:
