@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ottla.spark.demo.answers import Answers, Bids
 from ottla.spark.demo.expected import differences, expected
+from ottla.spark.demo.failures import reason, without_java
 from ottla.spark.demo.settings import BIDDERS, PRICES, DemoSettings
 
 SHORT = DemoSettings(events=10_000, rate=1_000.0)
@@ -60,3 +61,23 @@ def test_what_is_missing_wrong_or_there_twice_is_noticed() -> None:
     assert "1 results were written twice" in problems(answers, [*records, records[0]])
     answers, records = told()
     assert "bidders" in problems(answers, [*records, records[-1]._replace(value=value(Bids(1, 1)))])[0]
+
+
+JAVA = "\tat org.apache.spark.Somewhere.run(Somewhere.scala:1)\n\tat java.base/java.lang.Thread.run(Thread.java:1)\n"
+FAILED = (
+    "org.apache.spark.SparkException: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data "
+    "source perform commit: Traceback (most recent call last):\n"
+    '  File "producer.py", line 1, in send\n    raise InvalidProducerEpoch\n'
+    "InvalidProducerEpoch: ended by the coordinator\n\n"
+    "During handling of the above exception, another exception occurred:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "committer.py", line 1, in commit\n    raise NewerDriver\n'
+    "ottla.spark.sink.committer.NewerDriver: query 1, batch 3\n\n" + JAVA
+)
+
+
+def test_a_failure_is_told_with_the_error_of_python_and_without_javas_stack() -> None:
+    assert reason(FAILED) == "ottla.spark.sink.committer.NewerDriver: query 1, batch 3"
+    assert not any("Thread.java" in line for line in without_java(FAILED))
+    assert reason(f"java.lang.OutOfMemoryError: heap\n{JAVA}") == "java.lang.OutOfMemoryError: heap"
+    assert reason("") == "Spark does not say why"

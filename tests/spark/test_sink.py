@@ -1,7 +1,8 @@
 """Writing with Spark: columns, options, delivery."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,9 @@ from ottla.testing import Broker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+PATIENCE_S = 120.0
 
 
 def records(broker: Broker, topic: str, isolation_level: str = "read_committed") -> list[Any]:
@@ -24,6 +28,19 @@ def records(broker: Broker, topic: str, isolation_level: str = "read_committed")
         while any(consumer.position(one) < ends[one] for one in partitions):
             found += consumer.poll(0.2)
         return found
+
+
+def run_until(queries: "Sequence[StreamingQuery]", batch_id: int) -> None:
+    """Lets queries come to a batch, and stops them. Raises what ended one of them before."""
+    try:
+        for query in queries:
+            deadline_s = monotonic() + PATIENCE_S
+            while query.lastProgress is None or query.lastProgress["batchId"] < batch_id:
+                assert not query.awaitTermination(0.1), "it ended by itself"
+                assert monotonic() < deadline_s, "it takes too long"
+    finally:
+        for query in queries:
+            query.stop()
 
 
 @pytest.mark.ottla_topic(partitions=3)
@@ -73,14 +90,34 @@ def test_a_streaming_query_writes_every_row_once(
             .start()
         )
         wanted = 3 + (inline_bytes > 0) * 3
-        while query.isActive and (query.lastProgress is None or query.lastProgress["batchId"] < wanted):
-            pass
-        query.stop()
-        if query.exception() is not None:
-            raise query.exception()
+        run_until([query], wanted)
     found = sorted(int(one.value) for one in records(ottla_broker, ottla_topic))
     assert found == list(range(len(found)))
     assert len(found) >= 600
+
+
+def test_queries_that_write_at_the_same_time_take_each_others_processes(
+    spark: "SparkSession", ottla_broker: Broker, ottla_topic: str, tmp_path: Path
+) -> None:
+    """Any Python process of the driver commits any query's batch: the one that was idle."""
+    queries = [
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", 10)
+        .load()
+        .selectExpr(f"cast(value * 3 + {index} as string) as value")
+        .writeStream.format("ottla")
+        .option("kafka.bootstrap.servers", ottla_broker.bootstrap)
+        .option("topic", ottla_topic)
+        .option("checkpointLocation", str(tmp_path / f"checkpoint-{index}"))
+        .start()
+        for index in range(3)
+    ]
+    run_until(queries, 6)
+    found = [int(one.value) for one in records(ottla_broker, ottla_topic)]
+    assert len(set(found)) == len(found) >= 3 * 60
+    for index in range(3):
+        own = sorted(value // 3 for value in found if value % 3 == index)
+        assert own == list(range(len(own)))
 
 
 def test_writes_of_a_foreach_batch_are_exactly_once_each(
@@ -114,9 +151,7 @@ def test_writes_of_a_foreach_batch_are_exactly_once_each(
             with pytest.raises(StreamingQueryException, match="between two writes"):
                 query.awaitTermination(60)
             continue
-        while query.lastProgress is None or query.lastProgress["batchId"] < 2:
-            query.awaitTermination(0.1)
-        query.stop()
+        run_until([query], 2)
     found = sorted(int(one.value) for one in records(ottla_broker, ottla_topic))
     whole = [number for number in range(150) for _ in range(2)]
     assert found[: len(whole)] == whole

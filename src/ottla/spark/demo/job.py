@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from ottla.spark.demo.failures import without_java
+
 STOP_TIMEOUT_S = 30.0
 
 
@@ -64,7 +66,8 @@ class Job:
         return self._process is not None and self._process.poll() is None
 
     def end_of_log(self) -> str:
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:]) if self.log.exists() else ""
+        """Its last lines; what Java's stack was at the time helps nobody here."""
+        return "\n".join(without_java(self.log.read_text(errors="replace"))[-20:]) if self.log.exists() else ""
 
     def _end(self, how: int) -> None:
         process, self._process = self._process, None

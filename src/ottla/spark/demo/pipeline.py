@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from ottla.spark.demo.failures import reason
 from ottla.spark.demo.settings import BIDDERS, GRACE, PRICES, WINDOW_S
 from ottla.spark.nexmark.records import AUCTIONS, BIDS, from_records
 from ottla.spark.pipelines import aggregate_stream, stream_stream, table_to_records, to_records, tumbling
@@ -95,7 +96,7 @@ class _Told(StreamingQueryListener):
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
         if event.exception:
             print(event.exception, file=sys.stderr, flush=True)
-            _tell(query=str(event.id), state="failed", why=event.exception.splitlines()[0])
+            _tell(query=str(event.id), state="failed", why=reason(event.exception))
 
 
 def _tell(**facts: object) -> None:

@@ -46,26 +46,43 @@ class Committer:
         self._query_id = query_id
         self._routing = routing
         self._fails_on_loss = fails_on_loss
+        self._settings = {**DRIVER_DEFAULTS, **settings, "transactional.id": f"ottla-spark.{query_id}.driver"}
+        self._producer: Producer | None = None
         self._access = ClusterAccess(settings)
         try:
             create_topic(self._access)
-            self._producer = Producer(
-                {**DRIVER_DEFAULTS, **settings, "transactional.id": f"ottla-spark.{query_id}.driver"}
-            )
-        except BaseException:
-            self._access.close()
-            raise
-        try:
-            self._producer.init_transactions()
-            self._last = last_decision(self._access, query_id)
+            self._last = self._take_over()
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Leaves everything as it is."""
-        self._producer.close(0)
+        if self._producer is not None:
+            self._producer.close(0)
         self._access.close()
+
+    def catch_up(self, batch_id: int, run_id: str) -> None:
+        """To be called when a committer is used again, in the start of the query that it was made for.
+
+        If it committed the batch before, nobody of this start has taken over from it. Else another process of the
+        driver may have, so it takes over in turn. It does not from a newer driver: that has decided something.
+        """
+        known = self._last
+        if known is not None and known.batch_id == batch_id - 1:
+            return
+        last = self._take_over()
+        if last != known and last is not None and last.run_id != run_id:
+            raise NewerDriver(f"query {self._query_id}, batch {batch_id}")
+        self._last = last
+
+    def _take_over(self) -> Decision | None:
+        """Fences all other committers of the query, and reads its last decision."""
+        if self._producer is not None:
+            self._producer.close(0)
+        self._producer = Producer(self._settings)
+        self._producer.init_transactions()
+        return last_decision(self._access, self._query_id)
 
     def commit(self, batch_id: int, run_id: str, results: Sequence[TaskResult]) -> None:
         """When it returns, the rows of the batch are there once, committed."""
@@ -95,14 +112,19 @@ class Committer:
 
     def _decide(self, batch_id: int, run_id: str, results: Sequence[TaskResult]) -> None:
         decision = Decision(batch_id, run_id, _transactions(results))
-        with self._producer.transaction():
-            send_results(self._producer, self._access, self._routing, results)
+        producer = self._the_producer()
+        with producer.transaction():
+            send_results(producer, self._access, self._routing, results)
             self._send(decision)
         self._last = decision
 
     def _send(self, decision: Decision) -> None:
         topic, partition = partition_of(self._query_id)
-        self._producer.send(topic, decision.encode(), self._query_id.encode(), partition=partition).result()
+        self._the_producer().send(topic, decision.encode(), self._query_id.encode(), partition=partition).result()
+
+    def _the_producer(self) -> Producer:
+        assert self._producer is not None, "a committer has taken over before it decides"
+        return self._producer
 
     # --- what follows from it ---
 
@@ -112,7 +134,7 @@ class Committer:
             return
         left = tuple(one for one in decision.transactions if one not in aborted)
         rewritten = decision._replace(transactions=left)
-        with self._producer.transaction():
+        with self._the_producer().transaction():
             for one in aborted:
                 self._write_anew(one)
             self._send(rewritten)
@@ -123,7 +145,7 @@ class Committer:
         for piece in transaction.pieces:
             try:
                 for rows in rows_in_log(self._access, piece, producer):
-                    self._producer.send_arrow(piece.topic, rows, partition=piece.partition)
+                    self._the_producer().send_arrow(piece.topic, rows, partition=piece.partition)
             except LostRows as lost:
                 if self._fails_on_loss:
                     raise

@@ -1,7 +1,8 @@
 """Writes that are decided batch by batch: those of `writeStream`, and those within `foreachBatch`.
 
-Spark makes a writer anew for every batch, but keeps the Python process that commits. So a committer is kept there, with
+Spark makes a writer anew for every batch, but keeps the Python processes that commit. So a committer is kept there, with
 its connections, as long as the same start of a query comes back to it; it is only a quicker way to what the log says.
+With several queries there are several such processes, and each batch is committed by whichever is idle.
 """
 
 from collections.abc import Iterable, Sequence
@@ -95,6 +96,11 @@ class _committing:  # noqa: N801  # used like a function
         known = _committers.pop(query_id, None)
         if known is not None and known[0] == run_id:
             self._committer = known[1]
+            try:
+                self._committer.catch_up(self._task.batch_id, run_id)
+            except BaseException:
+                self._committer.close()
+                raise
             return self._committer
         if known is not None:
             known[1].close()
