@@ -87,8 +87,11 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 @pytest.fixture
 def topic(node: Target, request: pytest.FixtureRequest) -> str:
     name = f"{request.node.name}-{os.urandom(3).hex()}".replace("[", "-").replace("]", "")
+    # `send` writes records that are years old. With the default retention the node takes them at its next look, every
+    # five minutes: between the two connectors' reads, for example.
+    forever = {"retention.ms": "-1"}
     with ottla.Admin(bootstrap_servers=node.bootstrap) as admin:
-        admin.create_topics([ottla.NewTopic(name, partitions=3)])
+        admin.create_topics([ottla.NewTopic(name, partitions=3, config=forever)]).raise_first()
     return name
 
 

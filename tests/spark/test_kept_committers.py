@@ -1,4 +1,4 @@
-"""Committers that are kept in the Python processes of a driver. Spark lets any of them commit any batch of any query."""
+"""Committers that a driver's Python processes keep. Spark lets any of these commit any batch of any query."""
 
 from collections.abc import Iterator
 

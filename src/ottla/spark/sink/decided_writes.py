@@ -1,7 +1,7 @@
 """Writes that are decided batch by batch: those of `writeStream`, and those within `foreachBatch`.
 
-Spark makes a writer anew for every batch, but keeps the Python processes that commit. So a committer is kept there, with
-its connections, as long as the same start of a query comes back to it; it is only a quicker way to what the log says.
+Spark makes a writer anew for every batch, but keeps the Python processes that commit. So a committer is kept in them,
+with its connections, as long as the same start of a query comes back: a quicker way to what the log says, and no more.
 With several queries there are several such processes, and each batch is committed by whichever is idle.
 """
 
