@@ -2,6 +2,7 @@
 
     acls    rules of access, and the decision that follows from them
     sasl    mechanisms by which a client says who it is, both ends
+    tls     certificates and keys, and connections that nobody else can read
 
 Nothing here sees a clock, a socket, a thread or chance: they are given as arguments. Libraries for cryptography are
 imported where they are used: a plain node loads none. Import from the modules.

@@ -1,0 +1,11 @@
+"""TLS for nodes and clients: from Kafka's `ssl.*` settings to connections that nobody else can read.
+
+    contexts              settings -> the context that connections are made with, a server's or a client's
+    stores                settings -> our key and certificates, and the certificates that we trust
+    pkcs12                the same from PKCS12 files; needs `cryptography`
+    issuing               certificates for trying things out; needs `cryptography`
+    cipher_suites         the names of cipher suites: Java's, and OpenSSL's for the same
+    key_files             a private key as a file for as long as OpenSSL reads it
+
+OpenSSL is loaded by whoever makes a context, and not before. Import from the modules.
+"""
