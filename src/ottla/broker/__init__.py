@@ -12,6 +12,7 @@ The rooms, each with a map of its own:
     transactions         producers and their transactions
     coordination         the driver of everything whose state is a log: groups and transactions
     admin                what administrators ask for, with settings
+    quotas               how much clients may take
     cluster              the cluster as clients and controllers see it
 
 Import from the modules.

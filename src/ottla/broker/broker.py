@@ -21,6 +21,7 @@ from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.replicas import Replicas
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
+from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.isr_changes import IsrChanges
 from ottla.broker.replication.leader_lines import LeaderLines, NoLeaders
@@ -68,6 +69,7 @@ class Broker:
         own = LocalPeers(self)
         self.peers: PeerChannel = peers or (make_peers(own) if make_peers is not None else own)
         self.partitions = Partitions(self.identity, self.node_settings, self.metadata, logs, world)
+        self.client_quotas = ClientQuotas(world.timers, config, self.partitions.repeated_requests)
         questions = CoordinatorQuestions(self.metadata, self.peers, self.node_settings, world)
         self.verifications = Verifications(questions, self.node_settings)
         self.producer_ids = ProducerIds(self.identity, controller)
@@ -95,6 +97,7 @@ class Broker:
         self._is_started = True
         self.metadata.note_offset()
         self.node_settings.apply(self.image.configs)
+        self.client_quotas.apply(self.image.quotas)
         self.replicas.start()
 
     def start_cleaner(self) -> None:
@@ -108,6 +111,8 @@ class Broker:
         """`image` has been changed by committed records, and `delta` says where."""
         self.metadata.on_metadata(delta)
         self.node_settings.on_metadata(self.image.configs, delta)
+        if delta.quotas:
+            self.client_quotas.apply(self.image.quotas)
         if not self._is_started:
             return  # What has been decided by then is taken up at the start, as a whole.
         self.replicas.on_metadata(delta)

@@ -1,6 +1,6 @@
 """AlterClientQuotas 0-1 (KIP-546). A quota of an address may name a host, which must be one that there is.
 
-Left out: the limits themselves. They are kept in the metadata log and shown; nothing is throttled yet.
+They are kept in the metadata log. Each node holds its clients to them: see `ottla.broker.quotas`.
 """
 
 from collections.abc import Callable, Container, Sequence

@@ -25,6 +25,7 @@ from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.broker import Broker
 from ottla.broker.cluster.api_versions import handle_unsupported
 from ottla.broker.dispatch import dispatcher
+from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.config.parse import Values
 from ottla.controller.controller_apis import dispatcher as controllers_dispatcher
 from ottla.controller.controller_apis import find_handler
@@ -44,6 +45,7 @@ from ottla.runtime.admission import Admission
 from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum_view import RaftQuorum
+from ottla.runtime.metering import Metering
 from ottla.runtime.peers.node_connection import ConnectionSettings
 from ottla.runtime.peers.node_connections import NodeConnections
 from ottla.runtime.peers.remote_controller import RemoteController
@@ -125,6 +127,7 @@ class Node:
                 metadata, controller, channel, self._connections, self._endpoints_of_broker()
             )
             self._server.handle = dispatcher(broker, partial(find_handler, controller))
+            self._meter(broker.client_quotas)
         else:
             self._follow_settings(metadata, controller.node_settings)
         if self._around is not None:
@@ -234,6 +237,17 @@ class Node:
         image = metadata.image
         node_settings.apply(image.configs)
         metadata.listen(lambda delta: node_settings.on_metadata(image.configs, delta))
+
+    def _meter(self, quotas: ClientQuotas) -> None:
+        """Has clients' requests counted, from when there are limits."""
+        assert self._server is not None
+        server = self._server
+
+        def told(metering: Metering | None) -> None:
+            server.metering = metering
+
+        quotas.told = told
+        told(quotas.metering)
 
     def metrics_page(self) -> Iterable[str]:
         """The metrics as they are now, piece by piece."""

@@ -6,6 +6,7 @@ Connections
     admission          how many connections there may be
     connection         one client's: joins exchange (`ottla.wire.exchange`), transport and session
     session            how much a client may have under way
+    metering           how clients that take too much are told to wait
     request            what handlers are given
     pending_request    a request until its one reply
     outbox             bytes and files on their way out

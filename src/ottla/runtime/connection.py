@@ -8,10 +8,12 @@ Requests are handled as they come, several of one connection before the first is
 that a turn of the network brings about at its end, so that clients are not woken one by one. A connection that is the
 only one in its turn sends as soon as its own requests are handled.
 
-A client that has too much under way is not read from until it has less; nor is one that a handler pauses. What it has
-sent already stays with the frames.
+A client that has too much under way is not read from until it has less; nor is one that a handler pauses, or one that
+is throttled by its quotas (`metering`). What it has sent already stays with the frames.
 
 A request of very many entries is decoded and handled in steps, with others in between: see `large_requests`.
+
+One file because what is received and what is sent stop and start each other.
 """
 
 from contextlib import suppress
@@ -195,6 +197,8 @@ class Connection:
         except Exception as problem:
             request.fail(problem)
         WORK.request = None
+        if server.metering is not None and request.parts is None:
+            request.on_left_waiting()
         self._maybe_pause()
 
     def _maybe_pause(self) -> None:
@@ -353,6 +357,12 @@ class Connection:
 
     on_resumed = maybe_resume
 
+    def mute(self, delay_s: float) -> None:
+        """The client is throttled: nothing more of it is looked at for so long (KIP-219). A longer time stands."""
+        if self.session.client.is_open:
+            self.session.mute(delay_s, self.server.timers, self.maybe_resume)
+            self._pause_reading()
+
     def resume_reading(self) -> None:
         if self._is_reading or not self.session.client.is_open:
             return
@@ -389,6 +399,7 @@ class Connection:
             return
         client.is_open = False
         client.line = None
+        self.session.end_muting()
         self._is_reading = self._awaits_writable = False
         self._outbox.clear()
         for request in self._replies:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.base.errors import OttlaError, RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.runtime.large_requests.slow_lane import Steps
+from ottla.runtime.metering import Metering
 from ottla.runtime.outbox import Region, pin_all, release
 from ottla.runtime.request import Handler, RequestContext, Respond
 from ottla.wire.error_responses import error_response
@@ -36,7 +37,7 @@ class SecondReply(OttlaError):
 class PendingRequest(RequestContext):
     """See the module. It is the context that handlers are given: one object for every request, not two."""
 
-    __slots__ = ("_connection", "_is_known", "_message", "parts")
+    __slots__ = ("_connection", "_is_known", "_message", "_worked_s", "parts")
 
     def __init__(
         self, connection: "Connection", header: RequestHeader, received_s: float, message: Message | None, size: int
@@ -52,16 +53,31 @@ class PendingRequest(RequestContext):
         self.parts: Parts | None = None
         self._connection = connection
         self._is_known = message is not None
+        self._worked_s: float | None = None
         self._message = message if size <= _MOST_BYTES_TO_REPEAT else None
 
     def go_through(self, steps: Steps, *, in_order: bool = True) -> None:
         self._connection.go_through(self, steps, in_order=in_order)
+
+    @property
+    def worked_s(self) -> float:
+        """Until it was left to wait, or until now. What others had of the thread before it does not count."""
+        if self._worked_s is not None:
+            return self._worked_s
+        server = self._connection.server
+        return server.now_s() - max(self.received_s, server.answered_s)
+
+    def on_left_waiting(self) -> None:
+        """Its handler has returned, and its reply will come later: time that passes until then is not its own."""
+        self._worked_s = self.worked_s
 
     def respond(self, message: Message | None) -> None:
         """See `Respond`."""
         if self.parts is not None:
             self._connection.server.on_fault(self, SecondReply("answered twice"))
             return
+        if self._connection.server.metering is not None:
+            self._throttle(self._connection.server.metering, message)
         parts: Any = []
         if message is not None and self.connection.is_open:
             try:
@@ -70,6 +86,14 @@ class PendingRequest(RequestContext):
                 self.fail(problem)
                 return
         self._give(parts)
+
+    def _throttle(self, metering: Metering, message: Message | None) -> None:
+        """The reply leaves at once and tells the client to wait; what it sends meanwhile waits here (KIP-219)."""
+        throttle_ms = metering.charge(self, message)
+        if throttle_ms > 0:
+            if message is not None and hasattr(message, "throttle_time_ms"):
+                message.throttle_time_ms = throttle_ms
+            self._connection.mute(throttle_ms / 1000)
 
     def _encode(self, message: Message) -> Parts:
         version = self.api_version if self._is_known else _OLDEST

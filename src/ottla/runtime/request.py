@@ -93,6 +93,11 @@ class RequestContext:
     received_s: float
     size: int = 0
 
+    @property
+    def worked_s(self) -> float:
+        """How long the node's thread has worked on the request. Here, where there is no connection, nobody counts."""
+        return 0.0
+
     def go_through(self, steps: Steps, *, in_order: bool = True) -> None:
         """Does the work of the request in steps, between which others may have their turn (`large_requests`).
 

@@ -14,6 +14,7 @@ from ottla.base.ports import Listener, Network, Timers, Transport, Workers
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection
 from ottla.runtime.large_requests.slow_lane import SlowLane
+from ottla.runtime.metering import Metering
 from ottla.runtime.pending_request import PendingRequest
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
 from ottla.wire.apis import all_apis
@@ -95,6 +96,8 @@ class Server:
         self.handle = handle
         self.answers_undecoded = True
         """Whether requests may be answered without being decoded (`request.Repeated`), and so without `handle`."""
+        self.metering: Metering | None = None
+        """Who counts what clients use and has them wait; None while there are no limits."""
         self.handle_unsupported = handle_unsupported
         self.limits = limits or Limits()
         self.scratch = bytearray(_SCRATCH_BYTES)
@@ -105,7 +108,7 @@ class Server:
         self.lane = SlowLane(network, timers.now_s)
         self.answered_s = 0.0
         """When the last reply was given, to any client: a reading of the clock that costs nothing more."""
-        self._timers = timers
+        self.timers = timers
         self._traffic = traffic or NoTraffic()
         self._admission = admission or Admission(ConnectionLimits())
         self._listening: list[_Listening] = []
@@ -155,7 +158,7 @@ class Server:
                 # No more descriptors, or memory, or whatever it may be: the backlog waits, and we try again.
                 _log.warning("%s cannot accept a connection, and tries again: %s", listening.name, problem)
                 self._let_wait(listening)
-                self._timers.after(_RETRY_ACCEPT_S, self._accept_waiting)
+                self.timers.after(_RETRY_ACCEPT_S, self._accept_waiting)
                 return
             self._accept(transport, listening.name)
 

@@ -4,8 +4,13 @@ A client may send many requests before it reads a reply, and may never read one.
 requests that are not answered yet, and by the bytes of the replies that it has not taken, counted when a reply is made
 and not when its turn comes. At either bound no more of its requests are looked at until half of it is gone. Files that
 are on their way count nothing, since they are not in memory.
+
+A client that used more than its quotas allow is muted: none of its requests are looked at until its time is over.
 """
 
+from collections.abc import Callable
+
+from ottla.base.ports import Timer, Timers
 from ottla.runtime.request import ClientConnection
 
 MAX_UNANSWERED = 256
@@ -13,23 +18,48 @@ MAX_UNSENT_BYTES = 4 << 20
 
 
 class Session:
-    """One client's. `active_s` is when it last sent something or took something, by the loop's clock."""
+    """One client's. `active_s` is when it last sent something or took something, by the loop's clock. `unmute`
+    is the timer that ends its being muted; None if it is not.
+    """
 
-    __slots__ = ("active_s", "client", "unsent_bytes")
+    __slots__ = ("_muted_until_s", "active_s", "client", "unmute", "unsent_bytes")
 
     def __init__(self, client: ClientConnection, now_s: float) -> None:
         self.client = client
         self.active_s = now_s
         self.unsent_bytes = 0
+        self._muted_until_s = 0.0
+        self.unmute: Timer | None = None
 
     def is_full(self, unanswered: int) -> bool:
         """Whether the client has to wait before its next request is looked at."""
-        return unanswered >= MAX_UNANSWERED or self.unsent_bytes > MAX_UNSENT_BYTES
+        return unanswered >= MAX_UNANSWERED or self.unsent_bytes > MAX_UNSENT_BYTES or self.unmute is not None
 
     def has_room(self, unanswered: int) -> bool:
         """Whether one that had to wait may go on."""
         return (
             not self.client.is_paused
+            and self.unmute is None
             and unanswered < MAX_UNANSWERED // 2
             and self.unsent_bytes <= MAX_UNSENT_BYTES // 2
         )
+
+    def mute(self, delay_s: float, timers: Timers, when_over: Callable[[], None]) -> None:
+        """Until so much later, or until a moment that was set before and is later still."""
+        until_s = timers.now_s() + delay_s
+        if until_s <= self._muted_until_s:
+            return
+
+        def unmute() -> None:
+            self.unmute = None
+            when_over()
+
+        self.end_muting()
+        self._muted_until_s = until_s
+        self.unmute = timers.after(delay_s, unmute)
+
+    def end_muting(self) -> None:
+        """Nothing happens any more when the time is over."""
+        if self.unmute is not None:
+            self.unmute.cancel()
+            self.unmute = None

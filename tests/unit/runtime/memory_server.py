@@ -70,10 +70,14 @@ class Scene:
     """A server whose requests `handle` answers; by default they wait in `waiting`."""
 
     def __init__(
-        self, limits: Limits | None = None, admission: Admission | None = None, pipe_bytes: int = 64 << 10
+        self,
+        limits: Limits | None = None,
+        admission: Admission | None = None,
+        pipe_bytes: int = 64 << 10,
+        timers: StepTimers | None = None,
     ) -> None:
         self.network = MemoryNetwork(pipe_bytes)
-        self.timers = StepTimers(FixedClock())
+        self.timers = StepTimers(FixedClock()) if timers is None else timers
         self.workers = StepWorkers()
         self.workers.hold()
         self.metrics = RequestMetrics(self.timers.now_s)

@@ -1,6 +1,6 @@
 """DescribeClientQuotas 0-1: limits by user, client id and address, as stored (KIP-546).
 
-Left out: the limits themselves. They are kept in the metadata log and shown; nothing is throttled yet.
+They are kept in the metadata log. Each node holds its clients to them: see `ottla.broker.quotas`.
 """
 
 from collections.abc import Callable, Iterable

@@ -9,15 +9,15 @@ is read anew at the end. What is not in memory of that which says where records 
 (`cold_reads`); the records themselves are sent from their file, by a worker too if they are cold (`runtime.outbox`).
 """
 
-from collections.abc import Callable
 from functools import partial
 
 from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import ColdRead, File
 from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.data.fetch_lookup import look_in_steps, look_up
 from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
-from ottla.broker.data.fetch_replies import RESPONSE, TOPIC
-from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted, wanted_partitions
+from ottla.broker.data.fetch_replies import RESPONSE, put_partitions
+from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
 from ottla.broker.data.ordinary_fetch import HAS_REPLICA_STATE, USES_TOPIC_IDS, read_ordinary
 from ottla.broker.data.replica_selector import chooses_replicas, selector_of
@@ -25,10 +25,10 @@ from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.broker.quotas.client_quotas import FREE, ClientQuotas, FetchCharge
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import FileSlice
-from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, MOST_ENTRIES_AT_ONCE, Division
-from ottla.runtime.large_requests.parts import divided
+from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, MOST_ENTRIES_AT_ONCE
 from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
@@ -38,9 +38,11 @@ from ottla.wire.messages import FetchRequest, FetchResponse
 _UNKNOWN_EPOCH = -1
 _HAS_LEADER_HINTS = 16
 
-_PARTITIONS = Division(("topics", "partitions"), ())
 _STEP = 100
 """Partitions that are read between two turns of others, where there are very many."""
+
+# What a reply has for a partition but its records, about.
+_BYTES_BESIDE_RECORDS = 40
 
 _LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
@@ -49,26 +51,30 @@ def handle_fetch(
     partitions: Partitions,
     fetch_sessions: FetchSessions,
     node_settings: NodeSettings,
+    client_quotas: ClientQuotas,
     context: RequestContext,
     request: FetchRequest,
     respond: Respond,
 ) -> None:
+    quotas = client_quotas if client_quotas.counts_fetch(context) else None
     if context.size > MOST_BYTES_AT_ONCE:
-        begin = partial(_begin, partitions, fetch_sessions, node_settings, context, request, respond)
-        context.go_through(_look_in_steps(partitions, context.api_version, request, begin))
+        begin = partial(_begin, partitions, fetch_sessions, node_settings, quotas, context, request, respond)
+        context.go_through(look_in_steps(partitions, context.api_version, request, begin))
     else:
-        reply = read_ordinary(partitions, context.api_version, request, _max_bytes(request, node_settings))
-        if reply is not None:
-            respond(reply)
-            return
-        wanted = _look_up(partitions, context.api_version, request)
-        _begin(partitions, fetch_sessions, node_settings, context, request, respond, wanted)
+        if quotas is None:
+            reply = read_ordinary(partitions, context.api_version, request, _max_bytes(request, node_settings))
+            if reply is not None:
+                respond(reply)
+                return
+        wanted = look_up(partitions, context.api_version, request)
+        _begin(partitions, fetch_sessions, node_settings, quotas, context, request, respond, wanted)
 
 
 def _begin(
     partitions: Partitions,
     fetch_sessions: FetchSessions,
     node_settings: NodeSettings,
+    quotas: ClientQuotas | None,
     context: RequestContext,
     request: FetchRequest,
     respond: Respond,
@@ -80,31 +86,11 @@ def _begin(
         respond(FetchResponse(error_code=session.error))
     else:
         max_bytes = _max_bytes(request, node_settings)
-        Fetch(partitions, context, request, session, max_bytes, respond).begin()
+        Fetch(partitions, context, request, session, max_bytes, respond, quotas).begin()
 
 
 def _max_bytes(request: FetchRequest, node_settings: NodeSettings) -> int:
     return min(request.max_bytes, node_settings.effective.integer("fetch.max.bytes"))
-
-
-def _look_up(partitions: Partitions, version: int, request: FetchRequest) -> dict[PartitionKey, Wanted]:
-    by_id = version >= USES_TOPIC_IDS
-    names = (
-        {topic.topic_id: partitions.metadata.topic_name(topic.topic_id) for topic in request.topics} if by_id else {}
-    )
-    return wanted_partitions(request, by_id, names)
-
-
-def _look_in_steps(
-    partitions: Partitions, version: int, request: FetchRequest, then: Callable[[dict[PartitionKey, Wanted]], None]
-) -> Steps:
-    """As `_look_up`, for a request that may name very many partitions."""
-    wanted: dict[PartitionKey, Wanted] = {}
-    for part in divided(_PARTITIONS, request):
-        assert isinstance(part, FetchRequest)
-        wanted |= _look_up(partitions, version, part)
-        yield None
-    then(wanted)
 
 
 class Fetch(Operation):
@@ -120,6 +106,7 @@ class Fetch(Operation):
         "_min_bytes",
         "_partitions",
         "_places",
+        "_quotas",
         "_reader",
         "_respond",
         "_rounds",
@@ -136,6 +123,7 @@ class Fetch(Operation):
         session: FetchContext,
         max_bytes: int,
         respond: Respond,
+        quotas: ClientQuotas | None = None,
     ) -> None:
         super().__init__(context.connection)
         version = context.api_version
@@ -149,7 +137,8 @@ class Fetch(Operation):
         self._by_id = version >= USES_TOPIC_IDS
         self._is_follower = replica_id >= 0
         self._tells_high_watermarks = self._is_follower and chooses_replicas(partitions)
-        self._max_bytes = max_bytes
+        self._quotas = None if self._is_follower else quotas
+        self._max_bytes = max_bytes if self._quotas is None else self._quotas.most_to_fetch(context, max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._max_wait_ms = request.max_wait_ms
         self._wanted = list(session.partitions.items())
@@ -327,13 +316,37 @@ class Fetch(Operation):
     # Replying
 
     def _reply(self, read: Read) -> None:
+        charged = self._charge(read)
+        if charged.is_refused:
+            self._reply_empty(charged.throttle_ms)
+            return
         response, news = self._finish(read)
+        response.throttle_time_ms = charged.throttle_ms
         self._put(response, news)
         self._count(read)
         self._respond(response)
 
+    def _charge(self, read: Read) -> FetchCharge:
+        """Counts the reply against its client's quotas, which may want it empty (KIP-219)."""
+        if self._quotas is None:
+            return FREE
+        size = sum(len(data.records) for _, _, data in read)  # type: ignore[misc,arg-type]
+        return self._quotas.charge_fetch(self._context, size + len(read) * _BYTES_BESIDE_RECORDS)
+
+    def _reply_empty(self, throttle_ms: int) -> None:
+        session_id, error = self._session.throttled()
+        response = like(RESPONSE)
+        response.error_code, response.session_id, response.responses = error, session_id, []
+        response.throttle_time_ms = throttle_ms
+        self._respond(response)
+
     def _reply_in_steps(self, read: Read) -> Steps:
+        charged = self._charge(read)
+        if charged.is_refused:
+            self._reply_empty(charged.throttle_ms)
+            return
         response, news = self._finish(read)
+        response.throttle_time_ms = charged.throttle_ms
         for start in range(0, len(news), _STEP):
             yield None
             self._put(response, news[start : start + _STEP])
@@ -352,25 +365,9 @@ class Fetch(Operation):
         return response, news
 
     def _put(self, response: FetchResponse, news: Read) -> None:
-        topics, last = response.responses, None
-        if topics:
-            last = topics[-1].topic_id if self._by_id else topics[-1].topic
-        for key, _, data in news:
-            if not topics or last != key[0]:
-                topics.append(self._topic(key))
-                last = key[0]
-            topics[-1].partitions.append(data)
+        put_partitions(response, news, by_id=self._by_id)
         if self._context.api_version >= _HAS_LEADER_HINTS:
             self._add_hints(response, news)
-
-    def _topic(self, key: PartitionKey) -> FetchResponse.FetchableTopicResponse:
-        topic = like(TOPIC)
-        topic.partitions = []
-        if self._by_id:
-            topic.topic_id = key[0]  # type: ignore[assignment]
-        else:
-            topic.topic = key[0]  # type: ignore[assignment]
-        return topic
 
     def _count(self, read: Read) -> None:
         partitions = self._partitions

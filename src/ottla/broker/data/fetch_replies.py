@@ -1,5 +1,6 @@
 """What replies to Fetch are made like, and the part of one that tells of a partition."""
 
+from ottla.broker.data.fetch_sessions import Read
 from ottla.broker.partitions.partition import Partition
 from ottla.log.outcomes import FileSlice
 from ottla.wire.message import like
@@ -25,3 +26,18 @@ def partition_data(partition: Partition, records: FileSlice | bytes) -> FetchRes
     data.log_start_offset = log.log_start_offset
     data.records = records
     return data
+
+
+def put_partitions(response: FetchResponse, news: Read, *, by_id: bool) -> None:
+    """Adds partitions to a response, those of one topic that follow each other under the topic."""
+    topics, last = response.responses, None
+    if topics:
+        last = topics[-1].topic_id if by_id else topics[-1].topic
+    for key, _, data in news:
+        if not topics or last != key[0]:
+            topic = like(TOPIC)
+            topic.partitions = []
+            setattr(topic, "topic_id" if by_id else "topic", key[0])
+            topics.append(topic)
+            last = key[0]
+        topics[-1].partitions.append(data)

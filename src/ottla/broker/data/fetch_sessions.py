@@ -131,6 +131,13 @@ class FetchContext:
                 wanted.note_sent(data)
         return session_id, ErrorCode.NONE, read
 
+    def throttled(self) -> tuple[int, ErrorCode]:
+        """Session id and error for a reply without partitions, by which nothing is told: the client asks again."""
+        if self.session is None:
+            return NO_SESSION, ErrorCode.NONE
+        is_current = self.session.epoch == self._epoch
+        return self.session.id, ErrorCode.NONE if is_current else ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
     def _finish_incremental(self, session: FetchSession, read: Read) -> tuple[int, ErrorCode, Read]:
         if session.epoch != self._epoch:
             # The client has given up on this request and gone on with the session.

@@ -26,6 +26,7 @@ from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce, append
 from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.broker.transactions.transaction_verification import Verifications
 from ottla.broker.transactions.transactional_produce import TransactionalBatches
 from ottla.log.outcomes import Appended
@@ -71,13 +72,15 @@ class _Awaited(NamedTuple):
 def handle_produce(
     partitions: Partitions,
     verifications: Verifications,
+    client_quotas: ClientQuotas,
     context: RequestContext,
     request: ProduceRequest,
     respond: Respond,
 ) -> None:
     ordinary = find_ordinary(partitions, context.api_version, request)
     if ordinary is not None:
-        _take_ordinary(partitions, context, request, respond, ordinary)
+        may_learn = not client_quotas.counts_produce(context)
+        _take_ordinary(partitions, context, request, respond, ordinary, may_learn=may_learn)
         return
     produce = Produce(partitions, context, request, respond, verifications)
     if may_take_long(request):
@@ -93,7 +96,13 @@ def handle_produce(
 
 
 def _take_ordinary(
-    partitions: Partitions, context: RequestContext, request: ProduceRequest, respond: Respond, ordinary: OrdinaryBatch
+    partitions: Partitions,
+    context: RequestContext,
+    request: ProduceRequest,
+    respond: Respond,
+    ordinary: OrdinaryBatch,
+    *,
+    may_learn: bool,
 ) -> None:
     """Appends the batch. If all goes as it mostly does the reply is made here, and otherwise by a `Produce`."""
     partition, records, header = ordinary
@@ -105,7 +114,8 @@ def _take_ordinary(
         respond(None)
     else:
         respond(taken_reply(request, context.api_version, appended.base_offset, partition.log.log_start_offset))
-        learn(partitions, context, request, partition, go_on)
+        if may_learn:
+            learn(partitions, context, request, partition, go_on)
     announce(partitions, partition)
 
 

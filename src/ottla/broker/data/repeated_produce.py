@@ -6,8 +6,8 @@ reply, but for correlation id and offsets. A frame with the same around its reco
 checked and appended, and the reply is put together from bytes. Any other frame is left to the usual way. If an append
 does not go as it mostly does, the request is decoded after all, and a `Produce` goes on with it.
 
-What is known is shared by all connections (`Partitions.repeated_requests`). A connection only knows where in its frames
-the records are (`RepeatedProduce`).
+What is known is shared by the connections of a principal from one host (`Partitions.repeated_requests`). A connection
+only knows where in its frames the records are (`RepeatedProduce`).
 """
 
 from collections.abc import Callable
@@ -58,12 +58,13 @@ class _Known(NamedTuple):
 class RepeatedProduce:
     """What a connection has learned. Called with a frame: see `request.Repeated`."""
 
-    __slots__ = ("_at", "_compact", "_go_on", "_lessons", "_partitions", "api_version")
+    __slots__ = ("_all_known", "_at", "_compact", "_go_on", "_lessons", "_partitions", "api_version")
 
     api_key = ApiKey.PRODUCE.value
 
-    def __init__(self, partitions: Partitions, go_on: GoOn) -> None:
+    def __init__(self, partitions: Partitions, go_on: GoOn, principal: str, host: str) -> None:
         self._partitions = partitions
+        self._all_known = partitions.repeated_requests.of(principal, host)
         self._go_on = go_on
         self._lessons = 0
         self._at = 0
@@ -80,7 +81,7 @@ class RepeatedProduce:
         if around is None or known is None:
             return
         self._at, self._compact = around.at, around.compact
-        all_known = self._partitions.repeated_requests
+        all_known = self._all_known
         if len(all_known) >= _MOST_KNOWN:
             all_known.clear()
         all_known[around.surroundings] = known
@@ -91,7 +92,7 @@ class RepeatedProduce:
             return None
         surroundings, correlation_id, records = found
         partitions = self._partitions
-        known: _Known | None = partitions.repeated_requests.get(surroundings)
+        known: _Known | None = self._all_known.get(surroundings)
         if known is None:
             return None
         name, topic_id, self.api_version, acks, reply, (size, before, between, after) = known
@@ -135,5 +136,5 @@ def learn(
     """An ordinary request is being answered: others like it may be known by it, on its connection."""
     client = context.connection
     if not isinstance(client.repeated, RepeatedProduce):
-        client.repeated = RepeatedProduce(partitions, go_on)
+        client.repeated = RepeatedProduce(partitions, go_on, client.principal, client.client_host)
     client.repeated.learn(context, request, partition)

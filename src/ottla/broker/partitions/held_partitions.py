@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Iterable
 from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
 from functools import cached_property
-from typing import Any
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.admin.settings.node_settings import NodeSettings
@@ -16,6 +15,7 @@ from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.broker.partitions.partition import Partition, Surroundings
 from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.partitions.repeated_requests import RepeatedRequests
 from ottla.broker.partitions.replication_quota import ReplicationQuotas
 from ottla.broker.partitions.traffic import Traffic
 from ottla.log.log_dirs import LogDirs
@@ -56,8 +56,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         self.offline: set[tuple[str, int]] = set()
         self.in_making: dict[tuple[str, int], list[Callable[[tuple[str, int]], None]]] = {}
         """Partitions that the metadata gives to this node and whose logs are not there yet, and who waits for each."""
-        self.repeated_requests: dict[bytes, Any] = {}
-        """What the records of produce requests that come again and again are in: see `data/repeated_produce.py`."""
+        self.repeated_requests = RepeatedRequests()
         self.purgatory = Purgatory(world.timers)
         self.replication_quotas = ReplicationQuotas.of_node(metadata, identity, world.clock)
         self.traffic = Traffic()

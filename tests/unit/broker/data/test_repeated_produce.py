@@ -129,4 +129,19 @@ def test_a_client_that_changes_its_requests_all_the_time_is_not_learned_from_for
         request = produce_request(batch(b"a"))
         request.timeout_ms = 1000 + number
         node.send(request, 12)
-    assert len(node.broker.partitions.repeated_requests) == 1
+    assert len(node.broker.partitions.repeated_requests.of("User:ANONYMOUS", "127.0.0.1")) == 1
+
+
+def test_what_one_principal_taught_is_of_no_use_to_another(node):
+    node.send(produce_request(batch(b"a")), 12)
+    node.client.repeated = None
+    node.client.principal = "User:somebody"
+    node.send(produce_request(batch(b"b"), index=1), 12)
+    assert again(node, produce_request(batch(b"c"), index=1)) is not None
+    assert again(node, produce_request(batch(b"d"))) is None
+
+
+def test_all_that_was_learned_can_be_forgotten(node):
+    node.send(produce_request(batch(b"a")), 12)
+    node.broker.partitions.repeated_requests.forget()
+    assert again(node, produce_request(batch(b"b"))) is None

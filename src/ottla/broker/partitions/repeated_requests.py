@@ -1,0 +1,33 @@
+"""What is around the records of produce requests that come again and again, by who sends them.
+
+`data/repeated_produce.py` answers such a request without decoding it: without asking whether its client may write to
+the topic, and without counting it. So what is known was learned from a request of the same principal from the
+same host (rights may be by host), to which no limit applies, and is forgotten when rights or limits change (`forget`).
+"""
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+
+class KnownRequests(dict[bytes, Any]):
+    """What is known by the connections of one principal from one host, and gone with the last of them."""
+
+    __slots__ = ("__weakref__",)
+
+
+class RepeatedRequests:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._by_sender: WeakValueDictionary[tuple[str, str], KnownRequests] = WeakValueDictionary()
+
+    def of(self, principal: str, host: str) -> KnownRequests:
+        known = self._by_sender.get((principal, host))
+        if known is None:
+            known = self._by_sender[principal, host] = KnownRequests()
+        return known
+
+    def forget(self) -> None:
+        """What was learned may be wrong by now."""
+        for known in list(self._by_sender.values()):
+            known.clear()

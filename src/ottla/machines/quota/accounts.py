@@ -1,0 +1,91 @@
+"""The rates of all clients that have a limit of one kind: what they used, and how long they have to wait for it.
+
+There is an account for the sharers of each limit, made when one of them first uses something. An account that nobody
+uses for an hour is forgotten, and with very many accounts the one that was used longest ago: a client that names itself
+anew with every request must not fill the memory.
+"""
+
+from collections import OrderedDict
+from typing import Final
+
+from ottla.machines.quota.quota_table import Limit, Sharers
+from ottla.machines.quota.sampled_rate import SampledRate, Windows
+
+IDLE_MS: Final = 3_600_000
+MOST_ACCOUNTS: Final = 10_000
+
+
+class Account:
+    """What the sharers of one limit used. `throttled_ms` and `throttles` tell how long they had to wait."""
+
+    __slots__ = ("limit", "rate", "throttled_ms", "throttles", "used_ms")
+
+    def __init__(self, windows: Windows) -> None:
+        self.rate = SampledRate(windows)
+        self.limit = 0.0
+        self.used_ms = 0
+        self.throttled_ms = SampledRate(windows)
+        self.throttles = SampledRate(windows)
+
+    def throttle_time_ms(self, now_ms: int) -> float:
+        """The mean of the throttle times that were told within the windows; 0 if there were none."""
+        told = self.throttles.measure(now_ms).rate
+        return self.throttled_ms.measure(now_ms).rate / told if told else 0.0
+
+
+class Accounts:
+    """See the module. `longest_throttle_ms` bounds the wait for one request, if it is given."""
+
+    def __init__(self, windows: Windows, longest_throttle_ms: int | None = None) -> None:
+        self.windows = windows
+        self._longest_throttle_ms = longest_throttle_ms
+        self._by_sharers: OrderedDict[Sharers, Account] = OrderedDict()
+
+    def charge(self, limit: Limit, value: float, now_ms: int) -> int:
+        """So much was used. Returns how long to wait, in milliseconds."""
+        account = self._account(limit, now_ms)
+        account.rate.record(value, now_ms)
+        throttle_ms = account.rate.measure(now_ms).throttle_ms(limit.per_second)
+        if self._longest_throttle_ms is not None:
+            throttle_ms = min(throttle_ms, self._longest_throttle_ms)
+        return throttle_ms
+
+    def note(self, limit: Limit, value: float, now_ms: int) -> None:
+        """The same, for what nobody waits for. A negative value takes back what was charged and not used after all."""
+        self._account(limit, now_ms).rate.record(value, now_ms)
+
+    def note_throttle(self, limit: Limit, throttle_ms: int, now_ms: int) -> None:
+        """A client was told to wait."""
+        account = self._account(limit, now_ms)
+        account.throttled_ms.record(throttle_ms, now_ms)
+        account.throttles.record(1, now_ms)
+
+    def is_unused(self, limit: Limit, now_ms: int) -> bool:
+        """Whether nothing was used within the windows."""
+        account = self._by_sharers.get(limit.sharers)
+        return account is None or not account.rate.measure(now_ms).rate
+
+    def most_at_once(self, limit: Limit) -> float:
+        """What may be used at once after a time of rest without having to wait."""
+        return limit.per_second * (self.windows.number - 1) * self.windows.size_ms / 1000
+
+    def expire(self, now_ms: int) -> None:
+        """Forgets the accounts that nobody has used for long."""
+        accounts = self._by_sharers
+        while accounts and next(iter(accounts.values())).used_ms <= now_ms - IDLE_MS:
+            accounts.popitem(last=False)
+
+    def items(self) -> list[tuple[Sharers, Account]]:
+        return list(self._by_sharers.items())
+
+    def _account(self, limit: Limit, now_ms: int) -> Account:
+        accounts = self._by_sharers
+        account = accounts.get(limit.sharers)
+        if account is None:
+            if len(accounts) >= MOST_ACCOUNTS:
+                accounts.popitem(last=False)
+            account = accounts[limit.sharers] = Account(self.windows)
+        else:
+            accounts.move_to_end(limit.sharers)
+        account.limit, account.used_ms = limit.per_second, now_ms
+        return account

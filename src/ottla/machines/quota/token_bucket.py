@@ -1,0 +1,39 @@
+"""A bucket of tokens: a rate with room for bursts (KIP-599).
+
+Theory of operation. The bucket fills at the rate of the limit, up to what the limit allows in all windows together. A
+change of the cluster takes a token for each partition that it makes or removes. A strict client may make a change
+while the bucket is not below zero, and so may overdraw it once. A permissive one may always, and waits afterwards. The
+wait is the time until the bucket is back at zero.
+"""
+
+from ottla.machines.quota.sampled_rate import LONGEST_THROTTLE_MS, Windows
+
+
+class TokenBucket:
+    """One client's. It begins full."""
+
+    __slots__ = ("_is_begun", "_tokens", "_updated_ms", "_windows")
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._tokens = 0.0
+        self._updated_ms = 0
+        self._is_begun = False
+
+    def tokens(self, limit: float, now_ms: int) -> float:
+        """How many are left; below zero if it is overdrawn."""
+        burst = self._windows.number * self._windows.size_ms / 1000 * limit
+        if self._is_begun:
+            self._tokens = min(burst, self._tokens + limit * (now_ms - self._updated_ms) / 1000)
+        else:
+            self._tokens, self._is_begun = burst, True
+        self._updated_ms = now_ms
+        return self._tokens
+
+    def take(self, count: float, limit: float, now_ms: int) -> None:
+        self._tokens = self.tokens(limit, now_ms) - count
+
+    def throttle_ms(self, limit: float, now_ms: int) -> int:
+        """How long until the bucket is not overdrawn any more; 0 if it is not."""
+        tokens = self.tokens(limit, now_ms)
+        return min(int(-tokens / limit * 1000 + 0.5), LONGEST_THROTTLE_MS) if tokens < 0 else 0

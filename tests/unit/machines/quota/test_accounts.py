@@ -1,0 +1,56 @@
+"""What clients used, by the limit that they share."""
+
+import pytest
+
+from ottla.machines.quota import accounts as module
+from ottla.machines.quota.accounts import IDLE_MS, Accounts
+from ottla.machines.quota.quota_table import Limit, Sharers
+from ottla.machines.quota.sampled_rate import Windows
+
+
+def limit_of(user: str, per_second: float = 100.0) -> Limit:
+    return Limit(per_second, Sharers(user, ""))
+
+
+def test_clients_that_share_a_limit_are_counted_together_and_others_apart() -> None:
+    accounts = Accounts(Windows())
+    assert accounts.charge(limit_of("a"), 900, 0) == 0
+    assert accounts.charge(limit_of("b"), 900, 0) == 0
+    assert accounts.charge(limit_of("a"), 200, 0) == 1000
+
+
+def test_what_was_used_counts_against_a_limit_that_is_changed() -> None:
+    accounts = Accounts(Windows())
+    accounts.charge(limit_of("a"), 900, 0)
+    assert accounts.charge(limit_of("a", 50.0), 0, 0) == 8000
+
+
+def test_a_wait_may_be_bounded() -> None:
+    accounts = Accounts(Windows(), longest_throttle_ms=1000)
+    assert accounts.charge(limit_of("a"), 1_000_000, 0) == 1000
+
+
+def test_throttle_times_are_told_as_a_mean() -> None:
+    accounts = Accounts(Windows())
+    accounts.note_throttle(limit_of("a"), 100, 0)
+    accounts.note_throttle(limit_of("a"), 300, 1500)
+    ((_, account),) = accounts.items()
+    assert account.throttle_time_ms(2000) == 200
+    assert account.throttle_time_ms(60_000) == 0
+
+
+def test_an_account_that_nobody_uses_is_forgotten() -> None:
+    accounts = Accounts(Windows())
+    accounts.charge(limit_of("a"), 1, 0)
+    accounts.charge(limit_of("b"), 1, 10)
+    accounts.charge(limit_of("a"), 1, 20)
+    accounts.expire(IDLE_MS + 10)
+    assert [sharers.user for sharers, _ in accounts.items()] == ["a"]
+
+
+def test_names_without_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_ACCOUNTS", 3)
+    accounts = Accounts(Windows())
+    for name in "abcbd":
+        accounts.charge(limit_of(name), 1, 0)
+    assert [sharers.user for sharers, _ in accounts.items()] == ["c", "b", "d"]
