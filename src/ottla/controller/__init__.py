@@ -10,6 +10,7 @@
     quorum_requests         what other replicas of the metadata log ask
     voter_requests          adding and removing voters
     timed_decisions         what is decided because time has passed
+    broker_tethers          brokers whose processes have ended, noticed at once
     controller_listener     what only a connection can ask: ApiVersions, DescribeCluster
     envelope                requests that a broker passes on for its clients (KIP-590)
 

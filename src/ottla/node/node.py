@@ -27,6 +27,7 @@ from ottla.broker.cluster.api_versions import handle_unsupported
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.config.parse import Values
+from ottla.controller.broker_tethers import BrokerTethers
 from ottla.controller.controller_apis import dispatcher as controllers_dispatcher
 from ottla.controller.controller_apis import find_handler
 from ottla.controller.controller_server import ControllerServer
@@ -96,6 +97,7 @@ class Node:
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
         self._connections: NodeConnections | None = None
+        self._tethers: BrokerTethers | None = None
         self._endpoints: list[Endpoint] = []
         self._bound_ports: list[int] = []
 
@@ -139,6 +141,8 @@ class Node:
         self._timers.every(_METADATA_MAINTENANCE_S, metadata.maintain)
         if config.is_controller:
             TimedDecisions(controller).start()
+            self._tethers = BrokerTethers(controller, config.inter_broker_listener)
+            self._tethers.start()
             endpoints = self._endpoints_of_controller()
             ControllerRegistration(self._world, config.node_id, endpoints, metadata, channel).start()
 
@@ -362,6 +366,8 @@ class Node:
         self._workers.close()
 
     def _close_connections(self) -> None:
+        if self._tethers is not None:
+            self._tethers.close()
         if self._connections is not None:
             self._connections.close()
 

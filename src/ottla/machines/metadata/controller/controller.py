@@ -131,6 +131,9 @@ class Controller:
         """One at a time: ask again, once the records are replayed, while the reply is True."""
         return decisions.heartbeats.fence_silent_broker(self.context, now_ms)
 
+    def fence_lost_broker(self, broker_id: int, epoch: int) -> Decision[bool]:
+        return decisions.heartbeats.fence_lost_broker(self.context, broker_id, epoch)
+
     def balance_leaders(self, now_ms: int) -> Decision[bool]:
         return decisions.elect_leaders.balance_leaders(self.context)
 

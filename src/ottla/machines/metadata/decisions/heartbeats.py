@@ -72,6 +72,16 @@ def fence_silent_broker(context: ControllerContext, now_ms: int) -> Decision[boo
     return Decision(False)
 
 
+def fence_lost_broker(context: ControllerContext, broker_id: int, epoch: int) -> Decision[bool]:
+    """Fences a broker whose process has ended, without waiting for its session; False if it is in another life, or
+    fenced already."""
+    broker = context.image.brokers.by_id.get(broker_id)
+    if broker is None or broker.epoch != epoch or broker.fenced:
+        return Decision(False)
+    context.sessions.end(broker_id)
+    return Decision(True, _records(context, broker, State.FENCED), atomic=False)
+
+
 def _state(broker: BrokerRegistration) -> State:
     if broker.fenced:
         return State.FENCED

@@ -1,0 +1,137 @@
+"""Notices at once that a broker's process has ended, where its session would run for seconds yet.
+
+Theory of operation. Each controller holds a connection to every broker that is not fenced, over which nothing is ever
+said. When the process behind it ends, the broker's kernel closes it. The controller then connects again; if that is
+refused, nobody listens there any more, and the broker is fenced as if its session had run out. Fencing is always safe:
+a broker that lives is unfenced with its next heartbeat.
+
+    DIALLING   nothing is known                     HELD when it connects; else again, after a pause
+    HELD       the process is there                 BROKEN when the connection ends
+    BROKEN     dials at once, and keeps dialling    HELD when it connects; fences each time it is refused
+
+Only a connection that was held and is refused afterwards counts: a firewall that refuses controllers, an address that
+leads elsewhere and a broker that is not up yet fence nobody. A host that is gone without a word is left to the session.
+Controllers that are not active hold their connections too: the active one may die together with a broker, and what its
+successor knows by then is fenced with its first decision.
+"""
+
+from errno import ECONNREFUSED
+from typing import Final
+
+from ottla.base.ports import Dialling, Timer, Transport
+from ottla.controller.controller_server import ControllerServer
+from ottla.machines.metadata.image.brokers_image import BrokerRegistration
+from ottla.wire.errors import ErrorCode
+
+_LOOK_S: Final = 0.5
+_AGAIN_S: Final = 0.1
+_UNREACHED_AGAIN_S: Final = 5.0
+_SCRATCH_BYTES: Final = 64
+
+
+class BrokerTethers:
+    """Of one controller. Brokers come and go with the committed image, which is looked at twice a second."""
+
+    def __init__(self, server: ControllerServer, listener: str) -> None:
+        self._server = server
+        self._listener = listener
+        self._tethers: dict[int, _Tether] = {}
+        self._is_closed = False
+
+    def start(self) -> None:
+        self._server.timers.every(_LOOK_S, self._look)
+
+    def close(self) -> None:
+        """The node stops."""
+        self._is_closed = True
+        for tether in self._tethers.values():
+            tether.close()
+        self._tethers.clear()
+
+    def _look(self) -> None:
+        if self._is_closed:
+            return
+        brokers = self._server.image.brokers.by_id
+        for broker_id, tether in [*self._tethers.items()]:
+            broker = brokers.get(broker_id)
+            if broker is None or broker.fenced or broker.epoch != tether.epoch:
+                self._tethers.pop(broker_id).close()
+        for broker in brokers.values():
+            if not broker.fenced and broker.id not in self._tethers and broker.id != self._server.node_id:
+                self._tethers[broker.id] = _Tether(self._server, broker, self._listener)
+
+
+class _Tether:
+    """The connection to one broker, in one life of it."""
+
+    def __init__(self, server: ControllerServer, broker: BrokerRegistration, listener: str) -> None:
+        self.epoch = broker.epoch
+        self._broker_id = broker.id
+        self._server = server
+        self._endpoint = broker.endpoint(listener) or broker.endpoints[0]
+        self._was_held = False
+        self._is_closed = False
+        self._dialling: Dialling | None = None
+        self._transport: Transport | None = None
+        self._timer: Timer | None = None
+        self._dial()
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._dialling is not None:
+            self._dialling.cancel()
+        if self._transport is not None:
+            self._transport.close()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _dial(self) -> None:
+        self._timer = None
+        self._dialling = self._server.world.network.dial(
+            self._endpoint.host,
+            self._endpoint.port,
+            receive_buffer_bytes=-1,
+            send_buffer_bytes=-1,
+            then=self._on_connected,
+            failed=self._on_failed,
+        )
+
+    def _on_connected(self, transport: Transport) -> None:
+        self._dialling, self._transport = None, transport
+        self._was_held = True
+        transport.watch(self, reading=True, writing=False)
+
+    def _on_failed(self, problem: OSError) -> None:
+        self._dialling = None
+        if self._is_closed:
+            return
+        if self._was_held and problem.errno == ECONNREFUSED:
+            self._server.log.submit(
+                lambda controller, _now_ms: controller.fence_lost_broker(self._broker_id, self.epoch),
+                lambda _is_fenced: None,
+                _is_not_active,
+            )
+        self._timer = self._server.timers.after(_AGAIN_S if self._was_held else _UNREACHED_AGAIN_S, self._dial)
+
+    def on_readable(self) -> None:
+        """A broker says nothing to one who says nothing: so this is the end of the connection."""
+        if self._transport is None:
+            return
+        try:
+            has_more = self._transport.receive_into(bytearray(_SCRATCH_BYTES)) > 0
+        except BlockingIOError:
+            return
+        except OSError:
+            has_more = False
+        if not has_more:
+            self._transport.close()
+            self._transport = None
+            if not self._is_closed:
+                self._dial()
+
+    def on_writable(self) -> None:
+        """Nothing is ever written."""
+
+
+def _is_not_active(_error: ErrorCode) -> None:
+    """Another controller decides, which holds its own connections; if this one is active later, it is refused again."""
