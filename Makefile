@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test sim chaos check fmt bench bench-broker bench-clients bench-coordinators bench-spark interop docs fuzz generate clean
+.PHONY: help setup demo test sim chaos check fmt bench bench-broker bench-clients bench-coordinators bench-cluster bench-spark interop docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -80,6 +80,10 @@ bench-broker: $(VENV)/.bench ## a node beside Apache Kafka's under the same load
 bench-coordinators: $(VENV)/.bench ## groups, transactions and cleaning beside Apache Kafka's (the same needs; ten minutes)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-coordinators needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/coordinators
+
+bench-cluster: $(VENV)/.bench ## three nodes beside three of Apache Kafka's: replication, gaps after crashes, copying (the same needs; twenty minutes)
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-cluster needs java and mvn on PATH"; exit 1; }
+	@$(BIN)/python bench/cluster
 
 bench-clients: $(VENV)/.bench ## our clients beside confluent-kafka, aiokafka and kafka-python (needs Java and Maven; ten minutes)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-clients needs java and mvn on PATH"; exit 1; }

@@ -71,7 +71,7 @@ class ChaosCluster:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self.links = NodeLinks(lambda: {node_id: process.pid for node_id, process in [*self._processes.items()]})
         names = ("client", "internal", "controller", "internal_proxy", "controller_proxy")
-        ports = iter(_free_ports(len(names) * len(NODE_IDS)))
+        ports = iter(free_ports(len(names) * len(NODE_IDS)))
         self._ports = {node_id: {name: next(ports) for name in names} for node_id in NODE_IDS}
 
     @property
@@ -219,7 +219,7 @@ def _listeners(client: int, internal: int, controller: int) -> str:
     return f"CLIENT://127.0.0.1:{client},INTERNAL://127.0.0.1:{internal},CONTROLLER://127.0.0.1:{controller}"
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Below those that the kernel gives to clients: none of these may take the port of a node that is down."""
     held: list[socket.socket] = []
     while len(held) < count:
