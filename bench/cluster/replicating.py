@@ -4,7 +4,6 @@ The generator is that of `bench/broker`: requests made beforehand, to the leader
 acknowledged is counted again in the end, at the leaders.
 """
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from itertools import count
@@ -35,23 +34,23 @@ def warm_up(clusters: list[Cluster], seconds: float) -> None:
 def measure_replication(clusters: list[Cluster], rounds: int, seconds: float) -> list[Row]:
     rows = []
     for size, batch, records in SIZES:
-        rates: dict[str, list[float]] = {cluster.name: [] for cluster in clusters}
         cpu: dict[str, list[float]] = {cluster.name: [] for cluster in clusters}
-
-        def one(cluster: Cluster, batch: bytearray, records: int) -> float:
-            before_s = cluster.cpu_s()
-            answered, took_s = _produced(cluster, batch, records, seconds)
-            cpu[cluster.name].append((cluster.cpu_s() - before_s) / (answered * len(batch) / 1e9))
-            return answered / took_s
-
-        runs: list[Callable[[], float]] = [partial(one, cluster, batch, records) for cluster in clusters]
-        for cluster, found in zip(clusters, alternating(rounds, runs), strict=True):
-            rates[cluster.name] = found
+        runs = [partial(_rate, cluster, batch, records, seconds, cpu[cluster.name]) for cluster in clusters]
+        found = alternating(rounds, [*runs])
+        rates = dict(zip([cluster.name for cluster in clusters], found, strict=True))
         what = f"acks=all, 3 replicas, {size}, {PARTITIONS} partitions"
         show = partial(_shown, batch_bytes=len(batch), records=records)
         rows.append(compared(what, rates, show, at_least=RATE_TARGET))
         rows.append(compared("  processor time of all nodes, a GB", cpu, lambda s: f"{s:.1f} s", at_most=1.0))
     return rows + _response_times(clusters, rounds)
+
+
+def _rate(cluster: Cluster, batch: bytearray, records: int, seconds: float, cpu: list[float]) -> float:
+    """Requests a second; what the nodes spent on a gigabyte goes into `cpu`."""
+    before_s = cluster.cpu_s()
+    answered, took_s = _produced(cluster, batch, records, seconds)
+    cpu.append((cluster.cpu_s() - before_s) / (answered * len(batch) / 1e9))
+    return answered / took_s
 
 
 def _shown(rate: float, batch_bytes: int, records: int) -> str:
