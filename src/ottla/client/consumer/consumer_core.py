@@ -136,7 +136,8 @@ class ConsumerCore:
         self.metrics.records_consumed += len(records)
         if self.chunks.removals != self._removals_seen:
             self._removals_seen = self.chunks.removals
-            self._fetcher.fetch()
+            if not (records and self._fetcher.is_late):
+                self._fetcher.fetch()
         return records
 
     def poll_chunk(self) -> Chunk | None:
@@ -174,6 +175,8 @@ class ConsumerCore:
         if self._is_work_due:
             self._is_started, self._is_work_due = True, False
             self.work()
+        elif self._fetcher.is_late and not self.chunks.is_ready:
+            self._fetcher.fetch()
 
     def activity(self) -> Promise[None]:
         """Done when another `poll` may bring something."""

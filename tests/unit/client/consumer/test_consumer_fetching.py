@@ -50,21 +50,48 @@ def test_records_are_handed_out_in_portions_and_positions_follow(make_bench):
     assert bench.values(10) == [b"2", b"3", b"4"]
 
 
+MUCH = b"m" * 10_000
+
+
 def test_the_next_fetch_is_under_way_while_records_wait(make_bench):
+    bench = make_bench()
+    bench.logs.append(T0, MUCH)
+    bench.core.assign([T0])
+    bench.core.poll(1)
+    bench.brokers.run()
+    assert bench.asked_offsets()[-1] == {T0: 1}
+    assert bench.core.poll(1)[0].value == MUCH
+
+
+def test_a_few_records_are_handed_out_before_the_next_fetch_is_sent(make_bench):
     bench = make_bench()
     bench.logs.append(T0, b"a")
     bench.core.assign([T0])
     bench.core.poll(1)
     bench.brokers.run()
-    assert bench.asked_offsets()[-1] == {T0: 1}
     assert bench.core.poll(1)[0].value == b"a"
+    bench.brokers.run()
+    assert bench.asked_offsets() == [{T0: 0}]
+    assert bench.core.poll(1) == []
+    bench.brokers.run()
+    assert bench.asked_offsets() == [{T0: 0}, {T0: 1}]
+
+
+def test_a_few_records_that_nobody_polls_for_hold_up_nothing(make_bench):
+    bench = make_bench()
+    bench.logs.append(T0, b"a")
+    bench.core.assign([T0])
+    bench.core.poll(1)
+    bench.brokers.run()
+    bench.brokers.advance(2)
+    assert bench.asked_offsets() == [{T0: 0}, {T0: 1}]
 
 
 def test_a_session_names_only_what_has_changed(make_bench):
     bench = make_bench()
     bench.core.assign([T0, T1])
     bench.values()
-    bench.logs.append(T1, b"x")
+    bench.logs.append(T1, MUCH)
     bench.end_long_polls()
     bench.brokers.run()
     requests = bench.brokers.asked("Fetch")
@@ -77,9 +104,9 @@ def test_a_session_that_the_broker_has_forgotten_begins_anew(make_bench):
     bench.core.assign([T0])
     bench.values()
     bench.brokers.release(FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
-    bench.logs.append(T0, b"x")
+    bench.logs.append(T0, MUCH)
     bench.brokers.run()
-    assert bench.values() == [b"x"]
+    assert bench.values() == [MUCH]
     assert [request.session_epoch for request in bench.brokers.asked("Fetch")][-2:] == [0, 1]
 
 
@@ -88,7 +115,7 @@ def test_partitions_that_are_given_up_are_forgotten_in_the_session(make_bench):
     bench.core.assign([T0, T1])
     bench.values()
     bench.core.assign([T0])
-    bench.logs.append(T0, b"x")
+    bench.logs.append(T0, MUCH)
     bench.end_long_polls()
     bench.brokers.run()
     last = bench.brokers.asked("Fetch")[-1]
@@ -249,9 +276,9 @@ def test_a_broken_connection_is_tried_again_with_a_full_request(make_bench):
 def test_the_closest_replica_is_read_until_it_fails_or_time_is_over(make_bench):
     bench = make_bench(nodes=(1, 2), client_rack="here", metadata_max_age_ms=10_000)
     bench.logs.errors[T0, 1] = {"preferred_read_replica": 2, "high_watermark": 0, "last_stable_offset": 0}
-    bench.logs.append(T0, b"x")
+    bench.logs.append(T0, MUCH)
     bench.core.assign([T0])
-    assert bench.values() == [b"x"]
+    assert bench.values() == [MUCH]
     assert bench.brokers.asked("Fetch")[0].rack_id == "here"
     nodes = [asked.node_id for asked in bench.brokers.transcript if asked.api == "Fetch"]
     assert nodes == [1, 2, 2]

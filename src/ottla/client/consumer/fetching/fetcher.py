@@ -6,6 +6,9 @@ answered, ahead of what the application reads: until one of the partitions to be
 by `fetch.max.bytes` for each broker, and a quick one finds the next chunk there when it comes for it. All partitions of
 a broker are in each of its requests, so a request that waits for records waits for all of them.
 
+A few records, as they come to a consumer at the end of a partition, are handed out first: whoever waits for them need
+not wait for the next request to be sent. It is sent when the application polls again, or a moment later.
+
 A partition is read at its leader, or at the replica that the leader names for our rack (KIP-392), for as long as
 metadata may be old. What was asked before a partition was moved, and comes after, is dropped.
 """
@@ -35,6 +38,9 @@ _FIRST_WITH_RACK: Final = 11
 _NO_REPLICA: Final = -1
 _TIMERS_EARLY_S: Final = 0.001
 """So much before its time a timer may fire, by rounding: a pause whose end it marks is over then."""
+_FEW_BYTES: Final = 4096
+"""Of records that are handed out before the next request is sent."""
+_A_MOMENT_S: Final = 0.001
 
 
 class _Plan(NamedTuple):
@@ -71,6 +77,9 @@ class Fetcher:
         self._sessions: dict[int, FetchSession] = {}
         self._in_flight: dict[int, None] = {}
         self._is_closed = False
+        self.is_late = False
+        """Whether a broker is not asked again before the application polls, or a moment has passed."""
+        self._is_timer_set = False
 
     @property
     def in_flight(self) -> int:
@@ -78,6 +87,7 @@ class Fetcher:
 
     def fetch(self) -> None:
         """Asks every broker that can be asked."""
+        self.is_late = False
         if self._is_closed:
             return
         for node_id, plan in self._plans().items():
@@ -86,6 +96,18 @@ class Fetcher:
                 buffered -= self._drop_paused(plan.states)
             if buffered <= self._settings.fetch_max_bytes // 2 and plan.wanted:
                 self._world.start(self._fetch_from(node_id, plan.wanted, self._settings.fetch_max_bytes - buffered))
+
+    def _fetch_late(self) -> None:
+        """When the application polls, and a moment later at the latest."""
+        self.is_late = True
+        if not self._is_timer_set:
+            self._is_timer_set = True
+            self._world.timers.after(_A_MOMENT_S, self._on_moment)
+
+    def _on_moment(self) -> None:
+        self._is_timer_set = False
+        if self.is_late:
+            self.fetch()
 
     def close(self) -> Promise[None]:
         """Ends the sessions, so that brokers need not remember them."""
@@ -185,7 +207,9 @@ class Fetcher:
         self._in_flight.pop(node_id, None)
         self._metrics.on_fetched(began_s, self._world.now_s(), response.throttle_time_ms)
         if session.on_response(response):
-            self._take(node_id, session, response, moves)
+            if 0 < self._take(node_id, session, response, moves) <= _FEW_BYTES:
+                self._fetch_late()
+                return
         elif response.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
             self._errors.want_metadata()
         self.fetch()
@@ -208,7 +232,8 @@ class Fetcher:
 
     # --- what came ---
 
-    def _take(self, node_id: int, session: FetchSession, response: Any, moves: dict[TopicPartition, int]) -> None:
+    def _take(self, node_id: int, session: FetchSession, response: Any, moves: dict[TopicPartition, int]) -> int:
+        """Returns how many bytes of records came."""
         endpoints = {one.node_id: Broker(one.node_id, one.host, one.port, one.rack) for one in response.node_endpoints}
         with_records = [one for topic in response.responses for one in topic.partitions if one.records]
         shares_buffer = len(with_records) > 1
@@ -231,6 +256,7 @@ class Fetcher:
                     self._take_partition(state, one, shares_buffer)
         if with_records:
             self._on_arrival()
+        return sum(len(one.records) for one in with_records)
 
     def _take_partition(self, state: PartitionState, one: Any, shares_buffer: bool) -> None:
         state.high_watermark = one.high_watermark
