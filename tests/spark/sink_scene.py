@@ -119,12 +119,17 @@ def rows(values: Iterable[int]) -> list[pa.RecordBatch]:
 
 
 def read(broker: Broker, topic: str, isolation_level: str = "read_committed") -> list[int]:
+    return [int(record.value) for record in records(broker, topic, isolation_level)]
+
+
+def records(broker: Broker, topic: str, isolation_level: str = "read_committed") -> list[Any]:
+    """All that is in a topic now."""
     with ottla.Consumer(bootstrap_servers=broker.bootstrap, isolation_level=isolation_level) as consumer:
         partitions = [ottla.TopicPartition(topic, one.partition) for one in consumer.partitions_for(topic)]
         consumer.assign(partitions)
         consumer.seek_to_beginning(*partitions)
         ends = consumer.end_offsets(partitions)
-        values: list[int] = []
+        found: list[Any] = []
         while any(consumer.position(one) < ends[one] for one in partitions):
-            values += [int(record.value) for record in consumer.poll(0.2)]
-        return values
+            found += consumer.poll(0.2)
+        return found

@@ -1,7 +1,8 @@
 """A streaming query of the source whose rows a test looks at: each micro-batch is collected in the driver."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,3 +48,16 @@ class Stream:
 
     def _take(self, rows: "DataFrame", batch: int) -> None:
         self.batches[batch] = rows.collect()
+
+
+def run_until(queries: "Sequence[StreamingQuery]", batch_id: int) -> None:
+    """Lets queries come to a batch, and stops them. Raises what ended one of them before."""
+    try:
+        for query in queries:
+            deadline_s = monotonic() + PATIENCE_S
+            while query.lastProgress is None or query.lastProgress["batchId"] < batch_id:
+                assert not query.awaitTermination(0.1), "it ended by itself"
+                assert monotonic() < deadline_s, "it takes too long"
+    finally:
+        for query in queries:
+            query.stop()

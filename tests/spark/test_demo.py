@@ -1,15 +1,24 @@
 """A short run of `ottla demo`, as somebody sees it whose terminal is a pipe; and whether its check can fail."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from ottla.spark.demo.answers import Answers, Bids
 from ottla.spark.demo.expected import differences, expected
 from ottla.spark.demo.failures import reason, without_java
+from ottla.spark.demo.job import MOST_STARTS, TOO_BUSY, Job
 from ottla.spark.demo.settings import BIDDERS, PRICES, DemoSettings
 
+PATIENCE_S = 120.0
 SHORT = DemoSettings(events=10_000, rate=1_000.0)
 
 
@@ -20,6 +29,44 @@ def test_the_results_are_right_over_a_kill_of_the_pipeline() -> None:
     assert "killed with kill -9" in done.stdout
     assert "the same as computed directly from the events, and nothing twice" in done.stdout
     assert "Throughput:" in done.stdout
+
+
+def test_an_interrupted_demo_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    """Ctrl-C in a terminal: every process of the foreground gets the signal, the node too."""
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "ottla.cli.main", "demo"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not any("ottla.spark.demo.pipeline" in line for line in started_in(tmp_path)):
+            assert demo.poll() is None, demo.communicate()
+            assert time.monotonic() < deadline_s, "the pipeline was not started"
+            time.sleep(0.05)
+        os.killpg(demo.pid, signal.SIGINT)
+        told, _ = demo.communicate(timeout=PATIENCE_S)
+    finally:
+        if demo.poll() is None:
+            os.killpg(demo.pid, signal.SIGKILL)
+            demo.wait()
+    assert demo.returncode == 130, told
+    assert "Traceback" not in told
+    assert started_in(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def started_in(directory: Path) -> list[str]:
+    """The command lines of processes that were started with something in a directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):  # it has just ended
+                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in found if str(directory) in line]
 
 
 class Record(NamedTuple):
@@ -81,3 +128,22 @@ def test_a_failure_is_told_with_the_error_of_python_and_without_javas_stack() ->
     assert not any("Thread.java" in line for line in without_java(FAILED))
     assert reason(f"java.lang.OutOfMemoryError: heap\n{JAVA}") == "java.lang.OutOfMemoryError: heap"
     assert reason("") == "Spark does not say why"
+
+
+def test_a_pipeline_that_a_busy_machine_has_ended_is_started_again_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    job = Job("nowhere:1", tmp_path)
+    job.start()
+    job.failure = "ottla.client.errors.RequestTimedOut: no answer"
+    assert not job.start_again_if_the_machine_was_too_busy(), "that is for the user to see"
+    starts = 1
+    while True:
+        job.failure = f"org.apache.spark.SparkException: {TOO_BUSY}."
+        if not job.start_again_if_the_machine_was_too_busy():
+            break
+        assert job.failure is None
+        starts += 1
+    assert starts == MOST_STARTS
+    job.kill()

@@ -1,46 +1,19 @@
 """Writing with Spark: columns, options, delivery."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from sink_scene import records
+from streams import run_until
 
 import ottla
 from ottla.testing import Broker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
-
-PATIENCE_S = 120.0
-
-
-def records(broker: Broker, topic: str, isolation_level: str = "read_committed") -> list[Any]:
-    with ottla.Consumer(bootstrap_servers=broker.bootstrap, isolation_level=isolation_level) as consumer:
-        partitions = [ottla.TopicPartition(topic, one.partition) for one in consumer.partitions_for(topic)]
-        consumer.assign(partitions)
-        consumer.seek_to_beginning(*partitions)
-        ends = consumer.end_offsets(partitions)
-        found: list[Any] = []
-        while any(consumer.position(one) < ends[one] for one in partitions):
-            found += consumer.poll(0.2)
-        return found
-
-
-def run_until(queries: "Sequence[StreamingQuery]", batch_id: int) -> None:
-    """Lets queries come to a batch, and stops them. Raises what ended one of them before."""
-    try:
-        for query in queries:
-            deadline_s = monotonic() + PATIENCE_S
-            while query.lastProgress is None or query.lastProgress["batchId"] < batch_id:
-                assert not query.awaitTermination(0.1), "it ended by itself"
-                assert monotonic() < deadline_s, "it takes too long"
-    finally:
-        for query in queries:
-            query.stop()
 
 
 @pytest.mark.ottla_topic(partitions=3)

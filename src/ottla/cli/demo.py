@@ -18,6 +18,8 @@ from typing import Final
 
 NEEDED: Final = ("pyspark", "pandas", "pyarrow", "google.protobuf")
 BAD_USAGE: Final = 2
+INTERRUPTED: Final = 130
+"""What a shell says of a command that Ctrl-C has ended."""
 
 
 def main(arguments: list[str]) -> int:
@@ -56,6 +58,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(events: int, rate: int, keeps: bool) -> int:
+    from ottla.cli.stopping import stop_on_terminate
     from ottla.spark.demo.demo import DemoFailed
     from ottla.spark.demo.demo import run as run_demo
     from ottla.spark.demo.settings import DemoSettings
@@ -66,10 +69,14 @@ def run(events: int, rate: int, keeps: bool) -> int:
         events=-(-(events or default.events) // 50) * 50, rate=float(rate or default.rate), keep=keeps
     )
     try:
-        return run_demo(settings)
+        with stop_on_terminate():
+            return run_demo(settings)
     except DemoFailed as failure:
         print(f"ottla demo: {failure}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("ottla demo: interrupted; node and pipeline are gone, and their files", file=sys.stderr)
+        return INTERRUPTED
 
 
 def is_installed(module: str) -> bool:

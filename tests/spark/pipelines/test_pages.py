@@ -16,7 +16,7 @@ CITY = b'{"name": "Ada", "city": "London"}'
 
 
 def test_the_examples_of_the_page_run(spark: SparkSession, ottla_broker: Broker, tmp_path: Path) -> None:
-    topics = ["clicks", "orders", "customers", "addresses", "customers-by-city"]
+    topics = ["clicks", "orders", "customers", "addresses", "customers-by-city", "clicks-by-page"]
     with Admin(bootstrap_servers=ottla_broker.bootstrap) as admin:
         admin.create_topics([NewTopic(topic, partitions=1) for topic in topics]).raise_first()
     with ottla.Producer(bootstrap_servers=ottla_broker.bootstrap) as producer:
@@ -30,6 +30,7 @@ def test_the_examples_of_the_page_run(spark: SparkSession, ottla_broker: Broker,
         query.processAllAvailable()
     finally:
         query.stop()
+        names["updates"].stop()
     settings = {"bootstrap.servers": ottla_broker.bootstrap, "isolation.level": "read_committed"}
     with ottla.Consumer({**settings, "auto.offset.reset": "earliest"}) as consumer:
         consumer.assign([ottla.TopicPartition("customers-by-city", 0)])

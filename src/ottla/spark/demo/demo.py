@@ -18,7 +18,10 @@ TICK_S = 0.1
 
 
 def run(settings: DemoSettings) -> int:
-    """Returns the exit status: 0 if the pipeline's results are those of the direct computation."""
+    """Returns the exit status: 0 if the pipeline's results are those of the direct computation.
+
+    However it ends, by Ctrl-C too, nothing of it is left: no process and no file.
+    """
     from ottla.client.blocking.consumer import Consumer
     from ottla.client.blocking.producer import Producer
 
@@ -29,17 +32,21 @@ def run(settings: DemoSettings) -> int:
         screen.tell(f"Node: ready at {node.bootstrap}, {node.rss_bytes() >> 20} MB")
         create_topics(node)
         job = Job(node.bootstrap, node.directory / "pipeline")
-        at_end.callback(job.stop)
+        at_end.push(lambda kind, *_: job.stop() if kind is None else job.kill())
         screen.tell("Pipeline: Spark starts, which takes some seconds")
         start_pipeline(job)
-        producer = at_end.enter_context(Producer(bootstrap_servers=node.bootstrap, linger_ms=20))
+        producer = Producer(bootstrap_servers=node.bootstrap, linger_ms=20)
+        # Ctrl-C in a terminal reaches the node too: then nobody takes what is left to send.
+        at_end.push(lambda kind, *_: producer.close(None if kind is None else 0))
         reading = {"isolation.level": "read_committed", "auto.offset.reset": "earliest"}
         consumer = at_end.enter_context(Consumer({"bootstrap.servers": node.bootstrap, **reading}))
         show = Showing(screen, node, job, Answers(consumer), AuctionHouse(producer, settings), settings)
         took_s = show.live()
         is_well = show.end(took_s)
         if settings.keep:
-            show.stay()
+            with suppress(KeyboardInterrupt):
+                show.stay()
+            job.kill()
     return 0 if is_well else 1
 
 
@@ -49,6 +56,7 @@ def start_pipeline(job: Job) -> None:
     job.start()
     while job.state == "starting":
         time.sleep(TICK_S)
+        job.start_again_if_the_machine_was_too_busy()
         if job.failure or not job.is_running or time.monotonic() > deadline_s:
             raise DemoFailed(f"the pipeline did not start: {job.failure or ''}\n{job.end_of_log()}")
 
@@ -132,7 +140,7 @@ class Showing:
         return not wrong
 
     def stay(self) -> None:
-        """Leaves everything running until Ctrl-C."""
+        """Leaves everything running until the Ctrl-C that it raises."""
         bootstrap = self._node.bootstrap
         self._screen.tell(
             f"Kept: the node at {bootstrap} and the pipeline go on. Look at them with\n"
@@ -141,9 +149,8 @@ class Showing:
             "Ctrl-C ends both."
         )
         self._deadline_s = math.inf
-        with suppress(KeyboardInterrupt):
-            while True:
-                self._tick()
+        while True:
+            self._tick()
 
     def _kill(self) -> None:
         self._killed_s = time.monotonic()
@@ -159,6 +166,8 @@ class Showing:
         self._screen.show(
             Scene(self._house.sent, self._settings.events, self._node.rss_bytes() >> 20, self._job, self._answers)
         )
+        if self._job.start_again_if_the_machine_was_too_busy():
+            self._screen.tell("Pipeline: this machine is too busy for Spark, which gave up; started again")
         if self._job.failure or not self._job.is_running or time.monotonic() > self._deadline_s:
             why = self._job.failure or ("it took too long" if self._job.is_running else "it has ended")
             raise DemoFailed(f"the pipeline did not finish: {why}\n{self._job.end_of_log()}")

@@ -13,6 +13,8 @@ from typing import IO
 from ottla.spark.demo.failures import without_java
 
 STOP_TIMEOUT_S = 30.0
+MOST_STARTS = 5
+TOO_BUSY = "Python worker failed to connect back"
 
 
 class Job:
@@ -28,10 +30,15 @@ class Job:
         self.best_rate: dict[str, float] = {}
         self.batches = 0
         self.failure: str | None = None
+        self._left_starts = MOST_STARTS
 
     def start(self) -> None:
         """Returns at once; the pipeline needs some seconds until it runs."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self.failure = None
+        self._left_starts -= 1
+        # What Spark leaves behind when it is killed goes with the directory.
+        scratch = self._directory / "tmp"
+        scratch.mkdir(parents=True, exist_ok=True)
         self.state = "starting"
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
@@ -39,6 +46,7 @@ class Job:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                env={**os.environ, "TMPDIR": str(scratch)},
                 text=True,
                 start_new_session=True,  # Java and the workers are in its group, and end with it
             )
@@ -49,6 +57,14 @@ class Job:
         """As a machine's end would: driver, Java and workers at once, in the middle of whatever they do."""
         self._end(signal.SIGKILL)
         self.state = "killed"
+
+    def start_again_if_the_machine_was_too_busy(self) -> bool:
+        """Spark waits ten seconds for a Python process, however busy the machine is. That is forgiven a few times."""
+        is_due = self.failure is not None and TOO_BUSY in self.failure and self._left_starts > 0
+        if is_due:
+            self.kill()
+            self.start()
+        return is_due
 
     def stop(self) -> None:
         """Lets it finish its micro-batch; kills it if that takes too long. Nothing of it is left."""

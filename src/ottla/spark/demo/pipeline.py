@@ -12,6 +12,7 @@ each micro-batch, and ends when its standard input does.
 
 import json
 import sys
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -111,8 +112,11 @@ def main(bootstrap: str, directory: str) -> None:
             "spark.sql.shuffle.partitions": 2,
             "spark.ui.enabled": False,
             "spark.ui.showConsoleProgress": False,
-            # It lives for a minute: Java's second compiler would take more time than it saves.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            # It lives for a minute: Java's second compiler would take more time than it saves. Java does not look at
+            # TMPDIR by itself.
+            "spark.driver.extraJavaOptions": (
+                f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Djava.io.tmpdir={gettempdir()}"
+            ),
         },
     )
     spark.sparkContext.setLogLevel("ERROR")

@@ -9,6 +9,7 @@
     suppress        changes held back until a window closes, or for a time
     duplicates      rows that come twice leave once
     changelog       results as records of a compacted topic
+    updates         writes every change of a result, exactly once
     keyed_state     state of one's own, with timers
     buckets         the foundation: state for a bucket of keys at a time
     opaque          values on their way through Python
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ottla.spark.pipelines.tables import aggregate_table as aggregate_table
     from ottla.spark.pipelines.tables import latest as latest
     from ottla.spark.pipelines.tables import present as present
+    from ottla.spark.pipelines.updates import write_updates as write_updates
     from ottla.spark.pipelines.windows import hopping as hopping
     from ottla.spark.pipelines.windows import late as late
     from ottla.spark.pipelines.windows import on_time as on_time
@@ -56,6 +58,7 @@ _ROOMS = {
     "suppress": ("until_closed", "until_time_limit"),
     "table_joins": ("stream_table", "table_table"),
     "tables": ("aggregate_stream", "aggregate_table", "latest", "present"),
+    "updates": ("write_updates",),
     "windows": ("hopping", "late", "on_time", "session", "tumbling"),
 }
 _PUBLIC = {name: room for room, names in _ROOMS.items() for name in names}
