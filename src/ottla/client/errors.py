@@ -700,6 +700,10 @@ class InvalidPrincipalType(KafkaError, code=ErrorCode.INVALID_PRINCIPAL_TYPE):
 # What a client finds out by itself
 
 
+class SslAuthenticationFailed(FatalError):
+    """TLS with the broker did not come about. Check certificates, their names, and `security.protocol`."""
+
+
 class ClientClosed(KafkaError):
     """The client was closed. Make a new one."""
 

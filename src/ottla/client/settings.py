@@ -127,12 +127,15 @@ def _tell_unknown(
         return
     if others:
         hint = f"; this is one of the {' and the '.join(others)}"
+        is_secret = any(settings(other)[key].type is Type.PASSWORD for other in CLIENTS if key in settings(other))
     else:
         from difflib import get_close_matches  # only those who mistype pay for it
 
         nearest = get_close_matches(key, settings(scope), n=1, cutoff=0.5)
         hint = f"; did you mean {nearest[0]}?" if nearest else ""
-    problems.append(Problem(key, _shown(value), f"the name of a setting of the {scope.value}{hint}"))
+        is_secret = bool(nearest) and settings(scope)[nearest[0]].type is Type.PASSWORD
+    shown = HIDDEN if is_secret else _shown(value)
+    problems.append(Problem(key, shown, f"the name of a setting of the {scope.value}{hint}"))
 
 
 _MISSING: Final = {
@@ -143,16 +146,35 @@ _MISSING: Final = {
 }
 """What a setting must be that can be given only a value that asks for nothing."""
 
+_OAUTH: Final = "org.apache.kafka.common.security.oauthbearer."
+_JAVA_CLASSES: Final[Mapping[str, frozenset[str]]] = {
+    "ssl.engine.factory.class": frozenset(),
+    "sasl.client.callback.handler.class": frozenset(),
+    "sasl.login.class": frozenset(),
+    "sasl.login.callback.handler.class": frozenset(
+        (_OAUTH + "OAuthBearerLoginCallbackHandler", _OAUTH + "secured.OAuthBearerLoginCallbackHandler")
+    ),
+    "sasl.oauthbearer.jwt.retriever.class": frozenset(
+        _OAUTH + name
+        for name in (
+            "DefaultJwtRetriever",
+            "ClientCredentialsJwtRetriever",
+            "JwtBearerJwtRetriever",
+            "FileJwtRetriever",
+        )
+    ),
+}
+"""Settings that name a class of Java's, and the classes whose work is done here."""
+
 
 def _unsupported(key: str, value: Value) -> str | None:
     """Why a setting is refused that asks for what clients do not have: half a security is none, nor half a promise."""
     if key in _MISSING:
         return _MISSING[key] if value or value is None else None
-    if key == "security.protocol":
-        return None if str(value).upper() == "PLAINTEXT" else "PLAINTEXT: clients have no TLS and no SASL yet"
-    if key.startswith("ssl."):
-        return "left out: clients have no TLS yet"
-    return "left out: clients have no SASL yet" if key.startswith("sasl.") else None
+    if key in _JAVA_CLASSES and value not in _JAVA_CLASSES[key]:
+        known = " or ".join(sorted(_JAVA_CLASSES[key]))
+        return f"{known}, or left out" if known else "left out: classes of Java's cannot be loaded"
+    return None
 
 
 def _is_object(row: Setting, value: object) -> bool:

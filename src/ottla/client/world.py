@@ -1,7 +1,7 @@
 """The world of a client as ports: what time it is, timers, chance, and connecting. `client/io` has the real ones."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ottla.base.ports import Clock, Dialer, Entropy, Timers
 from ottla.client.errors import ClientClosed
@@ -10,19 +10,44 @@ from ottla.client.promise import Promise, spawn
 T = TypeVar("T")
 
 
+class TlsFailed(OSError):
+    """A dialler or a transport says so where TLS failed for a reason that trying again does not mend."""
+
+
+class Aside(Protocol):
+    """Runs what may wait (a request to a token provider) away from the loop, and promises what it returns."""
+
+    def __call__(self, work: Callable[[], T], /) -> Promise[T]: ...
+
+
+def _at_once(work: Callable[[], T]) -> Promise[T]:
+    """For worlds without threads."""
+    try:
+        return Promise.resolved(work())
+    except Exception as problem:
+        return Promise.rejected(problem)
+
+
 class ClientWorld:
     """`report` is told of an exception that nobody awaits: a bug, to be logged with its traceback."""
 
-    __slots__ = ("clock", "dialer", "entropy", "now_s", "report", "timers")
+    __slots__ = ("aside", "clock", "dialer", "entropy", "now_s", "report", "timers")
 
     def __init__(
-        self, clock: Clock, timers: Timers, entropy: Entropy, dialer: Dialer, report: Callable[[Exception], None]
+        self,
+        clock: Clock,
+        timers: Timers,
+        entropy: Entropy,
+        dialer: Dialer,
+        report: Callable[[Exception], None],
+        aside: Aside = _at_once,
     ) -> None:
         self.clock = clock
         self.timers = timers
         self.entropy = entropy
         self.dialer = dialer
         self.report = report
+        self.aside = aside
         self.now_s: Callable[[], float] = timers.now_s
         """Elapsed time, in which deadlines are told."""
 

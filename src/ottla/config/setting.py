@@ -111,6 +111,8 @@ Class: Final = _Rows(Type.CLASS)
 Flag: Final = _Rows(Type.BOOLEAN)
 
 
-def Secret(name: str, importance: Importance, doc: str, dynamic: Dynamic = READ_ONLY) -> Setting:  # noqa: N802 - a column of the tables, like its siblings
+def Secret(  # noqa: N802 - a column of the tables, like its siblings
+    name: str, importance: Importance, doc: str, dynamic: Dynamic = READ_ONLY, *, acted_on: bool = False
+) -> Setting:
     """A password: no default, no bound, never shown."""
-    return Setting(name, Type.PASSWORD, None, ANY, importance, doc, dynamic)
+    return Setting(name, Type.PASSWORD, None, ANY, importance, doc, dynamic, acted_on)

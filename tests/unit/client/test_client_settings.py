@@ -2,6 +2,7 @@
 
 import pytest
 
+from ottla.client.protection import Protection
 from ottla.client.settings import Address, ClientSettings, SettingWarning, read_settings, read_settings_file
 from ottla.config.parse import ConfigError
 from ottla.config.scopes import Scope
@@ -93,12 +94,14 @@ def test_an_admin_may_be_given_controllers_instead() -> None:
     assert settings.bootstrap == (Address("c", 9093),)
 
 
-def test_what_asks_for_security_is_refused_by_name() -> None:
-    told = problem(security_protocol="SASL_SSL", ssl_truststore_location="/t", sasl_mechanism="PLAIN")
-    assert "security.protocol=SASL_SSL: it must be PLAINTEXT" in told
-    assert "ssl.truststore.location=/t: it must be left out" in told
-    assert "sasl.mechanism=PLAIN: it must be left out" in told
-    assert producer(security_protocol="plaintext").text("security.protocol") == "plaintext"
+def test_what_asks_for_security_is_taken_and_what_only_java_has_is_refused_by_name() -> None:
+    given = producer(security_protocol="sasl_ssl", ssl_truststore_location="/t", sasl_mechanism="PLAIN")
+    assert Protection.of(given) == Protection(has_tls=True, has_sasl=True)
+    assert Protection.of(producer()) == Protection(has_tls=False, has_sasl=False)
+    told = problem(ssl_engine_factory_class="org.x.Factory", sasl_login_callback_handler_class="org.x.Handler")
+    assert "ssl.engine.factory.class=org.x.Factory: it must be left out" in told
+    assert "sasl.login.callback.handler.class=org.x.Handler: it must be org.apache.kafka" in told
+    assert "did you mean ssl.truststore.location?" in problem(ssl_truststore_locatoin="/t")
 
 
 def test_what_asks_for_something_that_clients_do_not_have_is_refused_by_name(recwarn: pytest.WarningsRecorder) -> None:
@@ -120,7 +123,10 @@ def test_what_asks_for_something_that_clients_do_not_have_is_refused_by_name(rec
 
 @pytest.mark.parametrize("secret", ["hunter2", Password("hunter2")])
 def test_a_secret_is_never_shown(secret: object) -> None:
-    assert "hunter2" not in problem(sasl_jaas_config=secret)
+    settings = producer(sasl_jaas_config=secret, ssl_key_password=secret)
+    assert "hunter2" not in repr(settings) + repr(dict(settings))
+    assert "hunter2" not in problem(ssl_key_password=secret, nothing_like_this=1)
+    assert "hunter2" not in problem(sasl_jaas_cofnig=secret)
 
 
 def test_objects_stand_where_kafka_names_classes() -> None:

@@ -36,7 +36,7 @@ def run(given: Given) -> int:
     from ottla.client.io.loop_thread import LoopThread
 
     settings = admin_settings(given.get("bootstrap-server"), config_file=given.get("command-config"))
-    loop = LoopThread("ottla-api-versions")
+    loop = LoopThread("ottla-api-versions", settings)
     try:
         with loop.lock:
             cluster = Cluster(loop.world, settings)

@@ -236,9 +236,7 @@ class Asking:
             await self._find_controllers(deadline)
             return
         told = self.cluster.refresh()
-        await self.cluster.world.within(
-            told, self.left_ms(deadline), lambda: RequestTimedOut("no broker told metadata in time")
-        )
+        await self.cluster.world.within(told, self.left_ms(deadline), self.cluster.no_metadata)
 
     async def brokers(self, deadline: Deadline) -> list[int]:
         """The ids of the cluster's nodes, in order."""

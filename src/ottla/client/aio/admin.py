@@ -83,7 +83,7 @@ class Admin:
 
     def _begin(self, settings: ClientSettings) -> None:
         settings.warn(stacklevel=4)
-        self._io = AsyncioWorld()
+        self._io = AsyncioWorld(settings)
         self._cluster = Cluster(self._io.world, settings)
         self._asking = Asking(self._cluster)
 

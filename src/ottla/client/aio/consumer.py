@@ -72,7 +72,7 @@ class Consumer(ConsumerFace):
 
     def _begin(self, settings: ClientSettings) -> None:
         settings.warn(stacklevel=4)
-        self._io = AsyncioWorld()
+        self._io = AsyncioWorld(settings)
         self._core = ConsumerCore(self._io.world, settings, make_member)
         self._most = self._core.settings.max_poll_records
         self._patience_s = max(self._core.settings.patience_s, _LEAST_PATIENCE_S)

@@ -56,7 +56,7 @@ class Producer:
         settings.warn(stacklevel=4)
         self._serialize = Serializing(settings)
         self._serializes = self._serialize.is_needed
-        self._io = AsyncioWorld()
+        self._io = AsyncioWorld(settings)
         self._core = ProducerCore(self._io.world, settings, _Waiting(self._io))
         self._append = self._core.appender.append
         self._max_block_s = self._core.settings.max_block_ms / 1000

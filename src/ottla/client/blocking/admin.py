@@ -81,7 +81,7 @@ class Admin:
 
     def _begin(self, settings: ClientSettings) -> None:
         settings.warn(stacklevel=4)
-        self._loop = LoopThread("ottla-admin")
+        self._loop = LoopThread("ottla-admin", settings)
         with self._loop.lock:
             self._cluster = Cluster(self._loop.world, settings)
             self._asking = Asking(self._cluster)

@@ -71,7 +71,7 @@ class Consumer(ConsumerFace):
 
     def _begin(self, settings: ClientSettings) -> None:
         settings.warn(stacklevel=4)
-        self._loop = LoopThread("ottla-consumer")
+        self._loop = LoopThread("ottla-consumer", settings)
         self._lock = self._loop.lock
         try:
             with self._lock:

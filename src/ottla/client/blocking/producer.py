@@ -66,7 +66,7 @@ class Producer:
         settings.warn(stacklevel=4)
         self._serialize = Serializing(settings)
         self._serializes = self._serialize.is_needed
-        self._loop = LoopThread("ottla-producer")
+        self._loop = LoopThread("ottla-producer", settings)
         self._lock = self._loop.lock
         self._callbacks = _Callbacks()
         self._loop.run_callbacks = self._callbacks.run

@@ -59,6 +59,7 @@ class Cluster:
         self._next_refresh: Promise[ClusterView] | None = None
         self._refreshing: Promise[ClusterView] | None = None
         self._refresh_failures = 0
+        self._last_problem: KafkaError | None = None
         self._last_metadata_s = world.now_s()
         if self._max_age_s > 0:
             world.timers.every(self._max_age_s, self._on_max_age)
@@ -197,7 +198,12 @@ class Cluster:
             if failures:
                 await self.world.sleep(min(self.backoff.after(failures - 1, self.world.entropy), left_ms))
             failures += 1
-            await self.world.within(self.refresh(), left_ms, lambda: RequestTimedOut("no broker told metadata in time"))
+            await self.world.within(self.refresh(), left_ms, self.no_metadata)
+
+    def no_metadata(self) -> RequestTimedOut:
+        """No broker told in time; with what the last one that was tried had to say."""
+        why = "" if self._last_problem is None else f" ({self._last_problem.message})"
+        return RequestTimedOut(f"no broker told metadata in time{why}")
 
     def _problem_with(self, partition: TopicPartition) -> KafkaError | None:
         topic = self.view.topics.get(partition.topic)
@@ -230,10 +236,12 @@ class Cluster:
                     self._rebootstrap()
                 elif response.brokers:
                     self._refresh_failures = 0
+                    self._last_problem = None
                     self._last_metadata_s = self.world.now_s()
                     self._become(view_of(response, self.view))
                     return
             except KafkaError as problem:
+                self._last_problem = problem
                 if not problem.retriable:
                     raise
             pause_ms = self.backoff.after(self._refresh_failures, self.world.entropy)

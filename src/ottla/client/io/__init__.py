@@ -5,4 +5,6 @@ client_lock     what guards a blocking client; an interrupt waits until it is gi
 loop_thread     the event loop of a blocking client: run by its own thread, or by a caller who waits
 asyncio_world   the same ports over a running asyncio loop
 tcp             connecting, and plain TCP as a transport
+tls             TLS over it; tls_failures says why it did not come about
+dialers         which of the two a client uses
 """

@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 
 from ottla.base.ports import Watcher
 from ottla.client.errors import ClientClosed, ForkedClient
+from ottla.client.io.dialers import dialer_for
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
-from ottla.client.io.tcp import AddressInfo, TcpDialer, numeric_address
+from ottla.client.io.tcp import AddressInfo, numeric_address
 from ottla.client.promise import Promise
+from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
 
 T = TypeVar("T")
@@ -111,13 +113,29 @@ class AsyncioPoller:
 class AsyncioWorld:
     """One client's, in the loop that runs when it is made."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: ClientSettings | None = None) -> None:
+        """The settings say how brokers are connected to. Raises `ConfigError` where that cannot be done."""
         loop = asyncio.get_running_loop()
         self.loop = loop
         self._awaited: set[asyncio.Future[Any]] = set()
         self._poller = AsyncioPoller(loop)
         self._timers = AsyncioTimers(loop)
-        self.world = ClientWorld(RealClock(), self._timers, RealEntropy(), TcpDialer(self._poller), log_problem)
+        dialer = dialer_for(self._poller, settings)
+        self.world = ClientWorld(RealClock(), self._timers, RealEntropy(), dialer, log_problem, self._aside)
+
+    def _aside(self, work: Callable[[], T]) -> Promise[T]:
+        outcome: Promise[T] = Promise()
+
+        def on_done(done: "asyncio.Future[T]") -> None:
+            if done.cancelled():
+                outcome.reject(ClientClosed("the client was closed"))
+            elif (problem := done.exception()) is None:
+                outcome.resolve(done.result())
+            else:
+                outcome.reject(problem if isinstance(problem, Exception) else RuntimeError(str(problem)))
+
+        self.loop.run_in_executor(None, work).add_done_callback(on_done)
+        return outcome
 
     def check(self) -> None:
         """Raises in another loop than the one that the client was made in, and so in a fork too."""

@@ -13,11 +13,14 @@ from heapq import heapify, heappop, heappush
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from threading import Thread
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from ottla.base.ports import Watcher
 from ottla.client.io.client_lock import ClientLock
 from ottla.client.io.tcp import AddressInfo, addresses_of, numeric_address
+from ottla.client.promise import Promise
+
+T = TypeVar("T")
 
 MOST_WAIT_S = 3600.0
 """As long as a turn may wait if there is nothing to wait for."""
@@ -205,6 +208,22 @@ class EventLoop:
                 self.call(lambda: then(addresses))
 
         Thread(target=ask, name=f"ottla-resolve-{host}", daemon=True).start()
+
+    def aside(self, work: Callable[[], T]) -> Promise[T]:
+        """What may wait, on a thread of its own; what comes of it is told in a later turn."""
+        outcome: Promise[T] = Promise()
+
+        def run() -> None:
+            try:
+                value = work()
+            except Exception as problem:
+                failed = problem
+                self.call(lambda: outcome.reject(failed))
+            else:
+                self.call(lambda: outcome.resolve(value))
+
+        Thread(target=run, name="ottla-aside", daemon=True).start()
+        return outcome
 
     def close(self) -> None:
         """No timer fires and no watcher is called after this."""

@@ -22,10 +22,11 @@ from weakref import WeakSet, finalize
 
 from ottla.base.errors import ClientError
 from ottla.client.errors import ClientClosed, ForkedClient
+from ottla.client.io.dialers import dialer_for
 from ottla.client.io.event_loop import MOST_WAIT_S, EventLoop
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
-from ottla.client.io.tcp import TcpDialer
 from ottla.client.promise import Promise
+from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
 
 T = TypeVar("T")
@@ -39,10 +40,16 @@ _alive: "WeakSet[LoopThread]" = WeakSet()
 class LoopThread:
     """`world` is what the cores are given; `lock` is to be held by whoever calls them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, settings: ClientSettings | None = None) -> None:
+        """The settings say how brokers are connected to. Raises `ConfigError` where that cannot be done."""
         self.loop = EventLoop(log_problem)
         self.lock = self.loop.lock
-        self.world = ClientWorld(RealClock(), self.loop, RealEntropy(), TcpDialer(self.loop), log_problem)
+        try:
+            dialer = dialer_for(self.loop, settings)
+        except BaseException:
+            self.loop.release()
+            raise
+        self.world = ClientWorld(RealClock(), self.loop, RealEntropy(), dialer, log_problem, self.loop.aside)
         self.is_forked = False
         self.run_callbacks: Callable[[], None] | None = None
         """Is called without the lock by the loop's thread, and by a caller who waits, but not by one who drives: a

@@ -58,6 +58,11 @@ class TcpTransport:
             self._watched = wanted
             self._poller.watch(self._fd, watcher, reading=reading, writing=writing)
 
+    def take_socket(self) -> socket.socket:
+        """For who speaks TLS over it. The transport is of no use afterwards."""
+        self.watch(None, reading=False, writing=False)
+        return self._socket
+
     def close(self) -> None:
         self.watch(None, reading=False, writing=False)
         self._socket.close()

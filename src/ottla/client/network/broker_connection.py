@@ -3,12 +3,13 @@
 Theory of operation. A connection goes through four states, and never back:
 
     DIALLING      what is asked waits
-    GREETING      authentication, then ApiVersions; what is asked waits
+    GREETING      ApiVersions, then authentication; what is asked waits
     OPEN          requests are sent as they are asked, in the newest version that both sides know
     CLOSED        what waited or was in flight is rejected, with the reason
 
 A request that is not answered in its time closes the connection, as in Kafka's own clients: responses come in order, so
-nothing behind it would come either. While the broker has us throttled (KIP-219), what is asked waits.
+nothing behind it would come either. While the broker has us throttled (KIP-219), what is asked waits; so it does while
+the broker is told anew who we are (KIP-368), which is done when a request comes after `_authenticate_again_s`.
 """
 
 from collections import deque
@@ -18,12 +19,18 @@ from typing import Any, Final, NamedTuple
 
 from ottla.base.errors import LocalProtocolError, ProtocolError
 from ottla.base.ports import Buffer, Timer, Transport
-from ottla.client.errors import Disconnected, KafkaError, RequestTimedOut, UnsupportedVersion
+from ottla.client.errors import (
+    Disconnected,
+    KafkaError,
+    RequestTimedOut,
+    SslAuthenticationFailed,
+    UnsupportedVersion,
+)
 from ottla.client.network.api_versions import ApiVersions, Negotiation
-from ottla.client.network.authentication import Authentication
+from ottla.client.network.authentication import NO_LIMIT, Authentication
 from ottla.client.promise import Promise
 from ottla.client.settings import Address
-from ottla.client.world import ClientWorld
+from ottla.client.world import ClientWorld, TlsFailed
 from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.exchange.spare_buffers import SpareBuffers
@@ -35,6 +42,9 @@ Ask = Message | Callable[[int], Message]
 _MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
 _TRUSTED_RESPONSE_BYTES: Final = 64 << 20
 _MOST_PARTS: Final = 64
+_PROTOCOL: Final = "security.protocol"
+_TLS_ALERT: Final = b"\x15\x03"
+"""How a listener with TLS answers plain bytes. No first response is so long that its size begins so."""
 
 
 class State(Enum):
@@ -88,7 +98,11 @@ class BrokerConnection:
         self._negotiation = Negotiation(limits.client_id)
         self._correlation: Correlation[_Asked] = Correlation(limits.client_id)
         self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame", _TRUSTED_RESPONSE_BYTES, spare)
-        self._versions = ApiVersions({})
+        self._versions: ApiVersions | None = None
+        self._is_authenticating = False
+        self._has_answered = False
+        """Anything but its versions."""
+        self._authenticate_again_s = NO_LIMIT
         self._transport: Transport | None = None
         self._waiting: deque[_Asked] = deque()
         self._unsent: deque[Buffer] = deque()
@@ -151,30 +165,57 @@ class BrokerConnection:
         self.state = State.GREETING
         self._transport = transport
         transport.watch(self, reading=True, writing=False)
-        self._authentication.begin().on_done(self._on_authenticated)
-
-    def _on_authenticated(self, done: Promise[None]) -> None:
-        if done.error is not None:
-            self._close_for(done.error)
-        else:
-            self._send([self._negotiation.question()])
+        self._send([self._negotiation.question()])
 
     def _greet(self, frame: Buffer) -> None:
-        versions = self._negotiation.on_frame(frame)
-        if versions is None:
+        self._versions = self._negotiation.on_frame(frame)
+        if self._versions is None:
             self._send([self._negotiation.question()])
+        else:
+            self._authenticate(self._versions)
+
+    def _authenticate(self, versions: ApiVersions) -> None:
+        self._is_authenticating = True
+        begun_s = self._world.now_s()
+        self._authentication.begin(self._exchange, versions).on_done(
+            lambda done: self._on_authenticated(done, begun_s, versions)
+        )
+
+    def _on_authenticated(self, done: Promise[float], begun_s: float, versions: ApiVersions) -> None:
+        if self.state is State.CLOSED:
             return
-        self.state = State.OPEN
-        self._versions = versions
-        self._timer.cancel()
-        self._timer_due_s = float("inf")
-        self.ready.resolve(versions)
+        if done.error is not None:
+            self._close_for(done.error)
+            return
+        self._is_authenticating = False
+        self._authenticate_again_s = begun_s + done.value() / 1000
+        if self.state is State.GREETING:
+            self.state = State.OPEN
+            self._timer.cancel()
+            self._timer_due_s = float("inf")
+            self.ready.resolve(versions)
         self._send_waiting()
         if deadlines := [asked.deadline_s for asked in self._open_requests()]:
             self._watch_deadline(min(deadlines))
 
+    def _exchange(self, request: Message, version: int) -> Promise[Any]:
+        """Past what waits: for authentication, which all else waits for."""
+        outcome: Promise[Any] = Promise()
+        if self.state is State.CLOSED:
+            outcome.reject(Disconnected(f"the connection to {self.address} was closed meanwhile"))
+            return outcome
+        deadline_s = self._world.now_s() + self._limits.setup_timeout_ms / 1000
+        asked = _Asked(request._schema.api_key or 0, request, version, True, deadline_s, outcome)
+        self._send(self._correlation.ask(request, version, asked))
+        if self.state is State.OPEN:
+            self._watch_deadline(deadline_s)
+        return outcome
+
     def _on_dial_failed(self, problem: OSError) -> None:
-        self.close(Disconnected(f"no connection to {self.address}: {problem.strerror or problem}"))
+        if isinstance(problem, TlsFailed):
+            self.close(SslAuthenticationFailed(str(problem)))
+        else:
+            self.close(Disconnected(f"no connection to {self.address}: {problem.strerror or problem}"))
 
     def _on_setup_timeout(self) -> None:
         self.close(Disconnected(f"{self.address} did not answer within {self._limits.setup_timeout_ms:.0f} ms"))
@@ -186,13 +227,19 @@ class BrokerConnection:
         parts: list[Any] = []
         refused: list[tuple[_Asked, Exception]] = []
         now_s = self._world.now_s()
+        versions = self._versions
+        if versions is None or self._is_authenticating:
+            return
+        if self._waiting and now_s >= self._authenticate_again_s:
+            self._authenticate(versions)
+            return
         while self._waiting and self.state is State.OPEN:
             if now_s < self._throttled_until_s:
                 self._world.timers.after(self._throttled_until_s - now_s, self._on_throttle_over)
                 break
             asked = self._waiting.popleft()
             try:
-                version = self._versions.newest(asked.api_key, asked.newest)
+                version = versions.newest(asked.api_key, asked.newest)
                 request = asked.request(version) if callable(asked.request) else asked.request
                 parts += self._correlation.ask(request, version, asked, has_response=asked.has_response)
             except (LocalProtocolError, KafkaError) as problem:
@@ -265,9 +312,11 @@ class BrokerConnection:
                     size = len(self._scratch)
                     count = transport.receive_into(self._scratch)
                     if count:
+                        if self._versions is None and bytes(self._scratch[:2]) == _TLS_ALERT:
+                            raise SslAuthenticationFailed(f"{self.address} speaks TLS, and {_PROTOCOL} has none")
                         self._frames.take(self._scratch[:count], self._on_scratch_frame)
                 if not count:
-                    self.close(Disconnected(f"{self.address} closed the connection"))
+                    self.close(Disconnected(f"{self.address} closed the connection{self._supposition()}"))
                 elif count < size:
                     return
         except BlockingIOError:
@@ -286,10 +335,11 @@ class BrokerConnection:
         return self._on_frame(memoryview(bytes(frame)))
 
     def _on_frame(self, frame: memoryview) -> bool:
-        if self.state is State.GREETING:
+        if self._versions is None:
             self._greet(frame)
-        elif self.state is State.OPEN:
+        elif self.state is not State.CLOSED:
             asked, response = self._correlation.on_frame(frame)
+            self._has_answered = True
             self.last_used_s = self._world.now_s()
             if throttle_ms := getattr(response, "throttle_time_ms", 0):
                 self._throttled_until_s = self.last_used_s + throttle_ms / 1000
@@ -319,7 +369,20 @@ class BrokerConnection:
         else:
             self._watch_deadline(late.deadline_s)
 
+    def _supposition(self) -> str:
+        """Why a broker may have closed a connection that never was of use."""
+        if self._versions is None:
+            return f" before it told what it serves; does the listener want TLS ({_PROTOCOL})?"
+        if self._is_authenticating:
+            return " during authentication"
+        if not self._has_answered:
+            return f" at the first request; does the listener want SASL ({_PROTOCOL})?"
+        return ""
+
     def _lose(self, problem: OSError) -> None:
+        if isinstance(problem, TlsFailed):
+            self.close(SslAuthenticationFailed(str(problem)))
+            return
         self.close(Disconnected(f"the connection to {self.address} broke: {problem.strerror or problem}"))
 
     def _close_for(self, problem: Exception) -> None:

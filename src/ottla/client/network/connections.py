@@ -5,8 +5,9 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ottla.client.errors import ClientClosed, Disconnected, KafkaError
+from ottla.client.login.choice import login_for
 from ottla.client.network.api_versions import ApiVersions
-from ottla.client.network.authentication import NoAuthentication
+from ottla.client.network.authentication import Authentication, NoAuthentication, SaslAuthentication
 from ottla.client.network.backoff import Backoff
 from ottla.client.network.broker_connection import Ask, BrokerConnection, ConnectionLimits, State
 from ottla.client.promise import Promise
@@ -33,10 +34,11 @@ class Key(NamedTuple):
 
 
 class _Pause(NamedTuple):
-    """A broker could not be reached: how often in a row, and when it may be tried again."""
+    """A broker could not be reached: how often in a row, when it may be tried again, and what was wrong."""
 
     failures: int
     until_s: float
+    why: str
 
 
 class Connections:
@@ -64,6 +66,7 @@ class Connections:
         self._reconnect_backoff = Backoff(
             settings.integer("reconnect.backoff.ms"), settings.integer("reconnect.backoff.max.ms")
         )
+        self._login = login_for(world, settings)
         self._open: dict[Key, BrokerConnection] = {}
         self._pauses: dict[Key, _Pause] = {}
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
@@ -92,7 +95,7 @@ class Connections:
             return connection.ask(api_key, request, timeout_ms=timeout_ms, newest=newest, has_response=has_response)
         outcome: Promise[Any] = Promise()
         if pause_s * 1000 >= timeout_ms:
-            error = Disconnected(f"{address} could not be reached, and is not tried again yet")
+            error = Disconnected(f"{self._pauses[key].why}; it is not tried again yet")
             self._world.timers.after(timeout_ms / 1000, lambda: outcome.reject(error))
             return outcome
 
@@ -140,6 +143,8 @@ class Connections:
 
     def close(self) -> None:
         self._is_closed = True
+        if self._login is not None:
+            self._login.close()
         for connection in list(self._open.values()):
             connection.close(ClientClosed("the client was closed"))
 
@@ -160,7 +165,7 @@ class Connections:
                 self._world,
                 address,
                 limits,
-                NoAuthentication(),
+                self._authentication(address),
                 self._scratch,
                 lambda closed, error: self._on_closed(key, closed, error),
                 self.spare,
@@ -168,6 +173,11 @@ class Connections:
             self._open[key] = connection
             connection.ready.on_done(lambda done: self._on_ready(key, done))
         return connection
+
+    def _authentication(self, address: Address) -> Authentication:
+        if self._login is None:
+            return NoAuthentication()
+        return SaslAuthentication(self._login, address.host, self._world.entropy)
 
     def _on_ready(self, key: Key, done: Promise[ApiVersions]) -> None:
         if done.error is None:
@@ -181,7 +191,8 @@ class Connections:
             return
         failures = 1 if connection.ready.is_done or key not in self._pauses else self._pauses[key].failures + 1
         pause_ms = self._reconnect_backoff.after(failures - 1, self._world.entropy)
-        self._pauses[key] = _Pause(failures, self._world.now_s() + pause_ms / 1000)
+        why = error.message or f"{connection.address} could not be reached"
+        self._pauses[key] = _Pause(failures, self._world.now_s() + pause_ms / 1000, why)
         self._on_lost(key.node_id, error)
 
     def _pause_left_s(self, key: Key) -> float:

@@ -206,7 +206,9 @@ class ProducerCore:
             known = self.cluster.view.topics.get(topic)
             if known is not None and known.error:
                 return error_for(known.error, f"the topic {topic} is not there after {limit_ms} ms")
-            return RequestTimedOut(f"no broker told of the topic {topic} within {limit_ms} ms")
+            return RequestTimedOut(
+                f"nothing is known of the topic {topic} after {limit_ms} ms: {self.cluster.no_metadata().message}"
+            )
         return BufferExhausted(f"no room in the buffer within {limit_ms} ms")
 
     def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...] | Promise[None]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from ottla.client.admin.asking import Asking
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.view import ClusterView
-from ottla.client.errors import KafkaError, UnsupportedVersion
+from ottla.client.errors import KafkaError, RequestTimedOut, UnsupportedVersion
 from ottla.client.network.api_versions import ApiVersions
 from ottla.client.network.backoff import Backoff
 from ottla.client.promise import Promise, spawn
@@ -44,6 +44,9 @@ class FakeCluster:
         """The newest version that brokers know of a request, if it is not ours; -1 if they do not know it."""
         self._answers: dict[str, Any] = {}
         self.asking = Asking(cast(Cluster, self))
+
+    def no_metadata(self) -> KafkaError:
+        return RequestTimedOut("no broker told metadata in time")
 
     def on(self, request: str, answer: Answer | list[Answer] | Callable[[int, Any], Answer]) -> None:
         self._answers[request] = answer

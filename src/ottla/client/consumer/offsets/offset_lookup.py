@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
-from ottla.client.errors import KafkaError, RequestTimedOut, error_for
+from ottla.client.errors import KafkaError, error_for
 from ottla.client.promise import Promise, all_settled, spawn
 from ottla.client.topic_partition import by_topic
 from ottla.wire.apis import ApiKey
@@ -55,7 +55,7 @@ async def look_up_offsets(
             raise problem
         pause_ms = cluster.backoff.after(failures, world.entropy)
         failures += 1
-        refreshed = world.within(cluster.refresh(), left_ms, lambda: RequestTimedOut("no broker told metadata in time"))
+        refreshed = world.within(cluster.refresh(), left_ms, cluster.no_metadata)
         await world.sleep(min(pause_ms, left_ms))
         await refreshed
     return found

@@ -1,0 +1,36 @@
+"""The login that a client's settings ask for. All that is wrong with them is told when the client is made."""
+
+from ottla.client.network.authentication import Login
+from ottla.client.protection import Protection
+from ottla.client.settings import ClientSettings
+from ottla.client.world import ClientWorld
+from ottla.config.parse import ConfigError, Problem
+from ottla.config.values import HIDDEN
+
+
+def login_for(world: ClientWorld, settings: ClientSettings) -> Login | None:
+    """None without SASL. Raises `ConfigError`."""
+    if not Protection.of(settings).has_sasl:
+        return None
+    from ottla.security.sasl.jaas import WrongJaas, parse_login
+    from ottla.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
+
+    mechanism = settings.text("sasl.mechanism").upper()
+    jaas = settings.secret("sasl.jaas.config")
+    if mechanism not in (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER):
+        known = f"{PLAIN}, {SCRAM_SHA_256}, {SCRAM_SHA_512} or {OAUTHBEARER}"
+        raise ConfigError((Problem("sasl.mechanism", mechanism, known),))
+    try:
+        entry = None if jaas is None else parse_login(jaas.secret)
+    except WrongJaas as problem:
+        raise ConfigError((Problem("sasl.jaas.config", HIDDEN, f"a login in JAAS's form: {problem}"),)) from None
+    if entry is None:
+        wanted = "given: a login module with user and password, as in `…PlainLoginModule required username=…;`"
+        raise ConfigError((Problem("sasl.jaas.config", None, wanted),))
+    if mechanism == OAUTHBEARER:
+        from ottla.client.login.oauth import oauth_login
+
+        return oauth_login(world, settings, entry)
+    from ottla.client.login.passwords import PasswordLogin
+
+    return PasswordLogin(world.entropy, mechanism, entry)
