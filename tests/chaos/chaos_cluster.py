@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from node_links import NodeLinks
+from node_machines import NodeMachines
 
 from ottla import Admin
 from ottla.errors import KafkaError
@@ -68,6 +69,7 @@ class ChaosCluster:
         self.is_mixed = target == MIXED
         self.canary = canary
         self.directory = Path(tempfile.mkdtemp(prefix="ottla-chaos-"))
+        self.machines = NodeMachines(self.directory)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self.links = NodeLinks(lambda: {node_id: process.pid for node_id, process in [*self._processes.items()]})
         names = ("client", "internal", "controller", "internal_proxy", "controller_proxy")
@@ -80,6 +82,7 @@ class ChaosCluster:
 
     def __enter__(self) -> "ChaosCluster":
         try:
+            self.machines.make(NODE_IDS)
             for node_id, ports in self._ports.items():
                 self.links.serve(node_id, ports["internal_proxy"], ports["internal"])
                 self.links.serve(node_id, ports["controller_proxy"], ports["controller"])
@@ -102,6 +105,7 @@ class ChaosCluster:
             process.wait()
         self._processes.clear()
         self.links.close()
+        self.machines.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     # Nodes
@@ -109,7 +113,11 @@ class ChaosCluster:
     def start(self, node_id: int) -> None:
         with self.log(node_id).open("ab") as log:
             self._processes[node_id] = subprocess.Popen(
-                self._command(node_id), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self._command(node_id),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.machines.environment(node_id),
             )
 
     def kill(self, node_id: int) -> None:
@@ -182,7 +190,7 @@ class ChaosCluster:
         settings = {
             **SETTINGS,
             "node.id": node_id,
-            "log.dirs": self.directory / f"data-{node_id}",
+            "log.dirs": self.machines.data(node_id) / "log",
             "controller.quorum.voters": ",".join(
                 f"{one}@127.0.0.1:{ports['controller_proxy']}" for one, ports in self._ports.items()
             ),
