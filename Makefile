@@ -81,7 +81,7 @@ bench-coordinators: $(VENV)/.bench ## groups, transactions and cleaning beside A
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-coordinators needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/coordinators
 
-bench-cluster: $(VENV)/.bench ## three nodes beside three of Apache Kafka's: replication, gaps after crashes, copying (the same needs; twenty minutes)
+bench-cluster: $(VENV)/.bench ## three nodes beside three of Apache Kafka's: replication, gaps after crashes, copying, millions of partitions (the same needs; half an hour)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-cluster needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/cluster
 

@@ -1,7 +1,8 @@
 """Three nodes of Apache Kafka 4.3.1 and three of ours, side by side on one machine, in alternating rounds.
 
-    python bench/cluster                           all of it, in about twenty minutes
+    python bench/cluster                           all of it, in about half an hour
     python bench/cluster --only replication gaps   parts of it
+    python bench/cluster --only metadata --partitions 1000000
     python bench/cluster --nodes ottla             one of the two alone, to look at it closely
 
 Needs Java, and Apache Kafka's jars (Maven fetches them once). A ratio is ours over Kafka's within a round; the median
@@ -9,32 +10,39 @@ over rounds is shown with its quartiles. The JVMs are warmed up first. Timeouts 
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
 from clusters import Cluster, clusters
 from gaps import FEW, MANY, measure_gaps, measure_rolling
+from metadata_scale import measure_metadata
 from replicating import measure_replication, warm_up
 from report import Row, compared, print_rows, summed_up
 from returning import measure_catching_up, measure_reassignment
 
-PARTS = ["replication", "memory", "gaps", "gaps-many", "rolling", "catching-up", "reassignment"]
+PARTS = ["replication", "memory", "gaps", "gaps-many", "rolling", "catching-up", "reassignment", "metadata"]
 MEMORY_TARGET = 0.1
 
 
 def main() -> int:
     options = _parser().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))  # and so ends the nodes
     rows: list[Row] = []
 
     def show(part: str, found: Sequence[Row]) -> None:
         print_rows(part, found)
         rows.extend(found)
 
-    with clusters(options.nodes) as started:
-        warm_up(started, options.warm_up_s)
-        for part, run in _on(started, options.rounds).items():
-            if part in options.only:
-                show(part, run())
+    if set(options.only) - {"metadata"}:
+        with clusters(options.nodes) as started:
+            warm_up(started, options.warm_up_s)
+            for part, run in _on(started, options.rounds).items():
+                if part in options.only:
+                    show(part, run())
+    if "metadata" in options.only:
+        for count in options.partitions:
+            show(f"metadata of {count:,} partitions", measure_metadata(options.nodes, count))
     return summed_up(rows)
 
 
@@ -62,6 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nodes", nargs="+", choices=["kafka", "ottla"], default=["kafka", "ottla"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-up-s", type=float, default=12.0)
+    parser.add_argument(
+        "--partitions", nargs="+", type=int, default=[10_000, 100_000, 1_000_000], help="sizes of the part metadata"
+    )
     return parser
 
 
