@@ -47,8 +47,8 @@ test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three minutes on two co
 	$(say) "pytest tests/spark (one Spark session, one broker)"
 	@$(BIN)/pytest tests/spark
 
-sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds: make sim SECONDS=600 NODES=3 SEED=1
-	@$(BIN)/ottla sim --for $(SECONDS) --nodes $(NODES) $(if $(SEED),--seed $(SEED))
+sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds: make sim SECONDS=600 NODES=3 SEED=1 PROFILE=elections
+	@$(BIN)/ottla sim --for $(SECONDS) --nodes $(NODES) $(if $(SEED),--seed $(SEED)) $(if $(PROFILE),--profile $(PROFILE))
 
 chaos: $(VENV)/.core ## three real processes, killed, paused and cut off, and a verdict: make chaos SECONDS=60 SEED=1 TARGET=apache-kafka|mixed
 	@$(BIN)/python tests/chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(TARGET),--target $(TARGET)) \

@@ -8,6 +8,7 @@ class FailedOnce(NamedTuple):
     nodes: int
     minutes: float
     why: str
+    profile: str = "usual"
 
 
 FAILED_ONCE = [

@@ -21,12 +21,17 @@ def check(plan: RunPlan) -> None:
 
 @pytest.mark.parametrize("failed", FAILED_ONCE, ids=lambda one: f"seed {one.seed}")
 def test_what_has_failed_once_does_not_fail_again(failed: FailedOnce) -> None:
-    check(draw_plan(failed.seed, failed.nodes, round(failed.minutes * MINUTE_MS)))
+    check(draw_plan(failed.seed, failed.nodes, round(failed.minutes * MINUTE_MS), failed.profile))
 
 
 @pytest.mark.parametrize("seed", [2, 10])
 def test_a_cluster_keeps_its_promises_under_faults(seed: int) -> None:
     check(draw_plan(seed, 3, MINUTE_MS // 2))
+
+
+@pytest.mark.parametrize(("profile", "nodes"), [("elections", 5), ("isolated", 6), ("rot", 3)])
+def test_a_cluster_keeps_its_promises_where_one_thing_goes_wrong_often(profile: str, nodes: int) -> None:
+    check(draw_plan(1, nodes, MINUTE_MS // 4, profile))
 
 
 @pytest.mark.parametrize("number", FRESH)

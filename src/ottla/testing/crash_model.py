@@ -49,7 +49,7 @@ class Content:
     """A file's bytes, whatever names lead to it: `data` as running programs see them, `synced` as a power cut leaves
     them, and `changes` those whose fate is open."""
 
-    __slots__ = ("changes", "data", "has_lost", "is_cold", "modified_ms", "synced")
+    __slots__ = ("changes", "data", "has_lost", "is_cold", "modified_ms", "rotten", "synced")
 
     def __init__(self, synced: bytes = b"") -> None:
         self.synced = bytearray(synced)
@@ -59,8 +59,12 @@ class Content:
         self.has_lost = False
         """Whether a failed sync has lost what `data` still shows."""
         self.is_cold = False
+        self.rotten: list[tuple[bytearray, int, int]] = []
+        """Which bits have turned over, of which of the two."""
 
     def change(self, change: Change) -> None:
+        if self.rotten and not (isinstance(change, Write) and change.position >= len(self.data)):
+            self.mend()  # What is written anew is sound.
         change.apply(self.data)
         self.changes.append(change)
 
@@ -84,7 +88,7 @@ class Content:
         """What a failed sync has lost is not in memory any more either."""
         if self.has_lost:
             self.has_lost = False
-            self.data = bytearray(self.synced)
+            self.data[:] = self.synced
             for change in self.changes:
                 change.apply(self.data)
 
@@ -93,6 +97,13 @@ class Content:
         for content in (self.synced, self.data):
             if position < len(content):
                 content[position] ^= 1 << bit
+                self.rotten.append((content, position, bit))
+
+    def mend(self) -> None:
+        """The bits that have turned over turn back."""
+        for content, position, bit in self.rotten:
+            content[position] ^= 1 << bit
+        self.rotten.clear()
 
     def after_crash(self, random: Random) -> "Content":
         data = bytearray(self.synced)

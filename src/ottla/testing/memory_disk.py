@@ -182,6 +182,12 @@ class MemoryDisk:
         """A bit of a file turns over where nobody wrote."""
         self._file(path).rot(position, bit)
 
+    def mend(self, path: str) -> None:
+        """What has rotted of a file reads well again, if the file is still there."""
+        file = self._find(path)
+        if isinstance(file, Content):
+            file.mend()
+
     def survivor(self, random: Random) -> "MemoryDisk":
         """The disk as the next start finds it after a power cut now."""
         return MemoryDisk(random, self._root.after_crash(random, {}))

@@ -30,6 +30,7 @@ def argument_parser() -> ArgumentParser:
     parser.add_argument("--minutes", type=float, default=1.0, help="simulated minutes under faults (%(default)s)")
     parser.add_argument("--faults", type=_numbers, help="only these of the seed's faults, by number: 3,7 or none")
     parser.add_argument("--actors", type=_names, help="only these of the programs: writer-1,reader-1 or none")
+    parser.add_argument("--profile", default="usual", help="what goes wrong (%(default)s); `list` lists the ways")
     parser.add_argument("--canary", help="break the nodes on purpose, to see that it is found; `list` lists the ways")
     parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter run that fails too")
     parser.add_argument("--verbose", "-v", action="store_true", help="tell what happens when")
@@ -39,10 +40,19 @@ def argument_parser() -> ArgumentParser:
 def main(arguments: list[str]) -> int:
     options = argument_parser().parse_args(arguments)
     from ottla.testing.sim.canaries.canaries import CANARIES
+    from ottla.testing.sim.run_profiles import PROFILES
 
+    if options.profile == "list":
+        for name, profile in PROFILES.items():
+            print(f"{name:28} {profile.summary}")
+        return 0
+    if options.profile not in PROFILES:
+        print(f"ottla sim: there is no profile {options.profile!r}; `--profile list` lists them", file=sys.stderr)
+        return 2
     if options.canary == "list":
         for name, canary in CANARIES.items():
-            print(f"{name:28} {canary.summary} ({canary.nodes} nodes, seeds 1 to {canary.within_seeds})")
+            where = f"{canary.nodes} nodes, profile {canary.profile}, seeds 1 to {canary.within_seeds}"
+            print(f"{name:28} {canary.summary} ({where})")
         return 0
     if options.canary is not None and options.canary not in CANARIES:
         print(f"ottla sim: there is no canary {options.canary!r}; `--canary list` lists them", file=sys.stderr)
@@ -62,7 +72,8 @@ def _run(options: Namespace) -> int:
     failed = runs = 0
     simulated_s = cpu_s = 0.0
     for seed in _seeds(options):
-        plan = draw_plan(seed, options.nodes, round(options.minutes * 60_000)).only(options.faults, options.actors)
+        duration_ms = round(options.minutes * 60_000)
+        plan = draw_plan(seed, options.nodes, duration_ms, options.profile).only(options.faults, options.actors)
         print(f"seed {seed}: {options.nodes} nodes, {faults_of(plan)}", flush=True)
         outcome = SimulatedRun(plan).run()
         runs, simulated_s, cpu_s = runs + 1, simulated_s + outcome.simulated_s, cpu_s + outcome.cpu_s

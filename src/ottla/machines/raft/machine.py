@@ -252,7 +252,7 @@ class Raft:
         return (
             request.epoch == self.epoch
             and self.leader_id == NOBODY
-            and self.voted_for in (None, request.candidate)
+            and (self.voted_for is None or self.voted_for.stands_for(request.candidate))
             and self.role in (Role.UNATTACHED, Role.PROSPECTIVE)
             and request.log_end >= self.log_end
         )

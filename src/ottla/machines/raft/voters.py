@@ -24,6 +24,10 @@ class ReplicaKey(NamedTuple):
     id: int
     directory_id: Uuid = ZERO_UUID
 
+    def stands_for(self, other: "ReplicaKey") -> bool:
+        """Whether the other may be meant: it has this id, and this directory if one is known."""
+        return self.id == other.id and self.directory_id in (ZERO_UUID, other.directory_id)
+
 
 class Endpoint(NamedTuple):
     listener: str
@@ -74,7 +78,7 @@ class VoterSet:
     def has(self, key: ReplicaKey) -> bool:
         """Whether this replica votes. A voter without a directory is known by its id, whatever directory it has."""
         voter = self._voters.get(key.id)
-        return voter is not None and voter.key.directory_id in (ZERO_UUID, key.directory_id)
+        return voter is not None and voter.key.stands_for(key)
 
     def others(self, key: ReplicaKey) -> list[Voter]:
         return [voter for voter in self if voter.key.id != key.id]

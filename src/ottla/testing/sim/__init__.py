@@ -11,6 +11,7 @@
     workloads/           programs that use the cluster, and the history of what they saw
     faults/              what goes wrong, drawn from the seed
     invariants/          what must hold all the same
+    run_profiles         what runs are like: which faults happen, how often, and who votes
     run_plan             what a seed has in store, as data
     simulated_run        one run of it: safety under faults, then liveness
     shrinking            the shortest run that still fails

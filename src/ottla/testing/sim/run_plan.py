@@ -11,6 +11,7 @@ from ottla.testing.sim.cluster.cluster_settings import ClusterSettings, drawn_se
 from ottla.testing.sim.faults.drawn_faults import draw_faults
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.network.links import Weather
+from ottla.testing.sim.run_profiles import PROFILES, USUAL
 
 ACTORS: Final = (
     "writer-1",
@@ -32,6 +33,7 @@ class RunPlan(NamedTuple):
     """Of the time in which faults happen."""
     faults: tuple[Fault, ...]
     actors: tuple[str, ...] = ACTORS
+    profile: str = USUAL
 
     def only(self, faults: Collection[int] | None = None, actors: Collection[str] | None = None) -> "RunPlan":
         """The same with these faults and actors alone."""
@@ -44,7 +46,9 @@ class RunPlan(NamedTuple):
         """What repeats this run."""
         words = ["ottla sim", f"--seed {self.seed}", f"--nodes {self.settings.nodes}"]
         words.append(f"--minutes {self.duration_ms / 60_000:g}")
-        whole = draw_plan(self.seed, self.settings.nodes, self.duration_ms)
+        if self.profile != USUAL:
+            words.append(f"--profile {self.profile}")
+        whole = draw_plan(self.seed, self.settings.nodes, self.duration_ms, self.profile)
         if self.faults != whole.faults:
             words.append(f"--faults {','.join(str(fault.number) for fault in self.faults) or 'none'}")
         if self.actors != whole.actors:
@@ -52,12 +56,17 @@ class RunPlan(NamedTuple):
         return " ".join(words)
 
 
-def draw_plan(seed: int, nodes: int, duration_ms: int) -> RunPlan:
-    chance = Random(f"{seed} plan")
+def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> RunPlan:
+    chance = Random(f"{seed} plan" if profile == USUAL else f"{seed} plan {profile}")
+    drawn = PROFILES[profile]
     settings = drawn_settings(chance, nodes)
+    settings = settings._replace(
+        more={**settings.more, **drawn.settings}, most_controllers=drawn.most_controllers, isolated=drawn.isolated
+    )
     weather = Weather(
-        spread_us=chance.choice((200, 2_000, 30_000)),
+        spread_us=chance.choice(drawn.spread_us),
         loss=chance.choice((0.0, 0.0, 0.01)),
         bytes_per_us=chance.choice((10, 100)),
     )
-    return RunPlan(seed, settings, weather, duration_ms, draw_faults(chance, nodes, duration_ms))
+    faults = draw_faults(chance, drawn, nodes, duration_ms)
+    return RunPlan(seed, settings, weather, duration_ms, faults, profile=profile)

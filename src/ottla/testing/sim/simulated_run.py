@@ -19,6 +19,7 @@ from ottla.testing.sim.invariants.acknowledged_is_there import AcknowledgedIsThe
 from ottla.testing.sim.invariants.changes_last import ChangesLast
 from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn, OneOwner
 from ottla.testing.sim.invariants.images_are_equal import ImagesAreEqual
+from ottla.testing.sim.invariants.leaders_to_be_have_all import LeadersToBeHaveAll
 from ottla.testing.sim.invariants.offsets_have_one_value import OffsetsHaveOneValue
 from ottla.testing.sim.invariants.once_and_in_order import OnceAndInOrder
 from ottla.testing.sim.invariants.one_leader import OneLeader
@@ -83,6 +84,7 @@ class SimulatedRun:
             ImagesAreEqual(self.cluster, self.history),
             OneLeader(self.cluster, self.history),
             ReplicasMatch(self.cluster, self.history),
+            LeadersToBeHaveAll(self.cluster, self.history),
             ChangesLast(self.cluster, self.history, changers),
         ]
 
@@ -164,8 +166,20 @@ class SimulatedRun:
             lambda: ", ".join(f"{group} has read {of_groups.count_read(group)} of {committed}" for group in groups),
         )
         self._settle(readers)
+        self._learn_of_all()
         for invariant in self.history.invariants:
             invariant.at_end(found)
+
+    def _learn_of_all(self) -> None:
+        """A node that was just cut off may be whole by what it knows, and not have heard of the last changes yet."""
+        self._phase = "learning of all changes"
+        logs = {machine.node_id: machine.metadata for machine in self.cluster.machines.values()}
+        end_offset = max(log.committed_offset for log in logs.values() if log is not None)
+
+        def behind() -> list[int]:
+            return [id for id, log in logs.items() if log is None or log.committed_offset < end_offset]
+
+        self._within(CAUGHT_UP_WITHIN_MS, lambda: not behind(), lambda: f"nodes {behind()} are not at {end_offset}")
 
     def _within(self, most_ms: int, is_so: Callable[[], bool], what_is_missing: Callable[[], str]) -> None:
         try:

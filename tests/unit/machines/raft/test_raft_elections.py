@@ -2,6 +2,7 @@
 
 import pytest
 
+from ottla.base.ids import Uuid
 from ottla.machines.raft.events import (
     AdvanceHighWatermark,
     AnswerVote,
@@ -294,6 +295,15 @@ def test_a_vote_is_remembered_over_a_restart() -> None:
     raft = replica(saved=QuorumState(epoch=5, voted_id=2))
     raft.step(Started())
     assert raft.step(VoteRequested(THREE.key, 5, LogEnd(0, 0))) == [AnswerVote(THREE.key, 5, False, -1)]
+
+
+def test_a_vote_that_was_written_down_without_its_directory_is_given_again_on_request() -> None:
+    """The quorum state of static voters has none. The candidate asks again if the voter was killed before it heard."""
+    raft = replica(QuorumState(epoch=7, voted_id=2), LogEnd(6, 10))
+    asked = VoteRequested(ReplicaKey(2, Uuid(b"2" * 16)), 7, LogEnd(6, 10))
+    assert raft.step(asked) == [AnswerVote(asked.candidate, 7, granted=True, leader_id=-1)]
+    other = VoteRequested(ReplicaKey(3, Uuid(b"3" * 16)), 7, LogEnd(6, 10))
+    assert raft.step(other) == [AnswerVote(other.candidate, 7, granted=False, leader_id=-1)]
 
 
 @pytest.mark.parametrize(

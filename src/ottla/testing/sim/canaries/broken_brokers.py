@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ottla.broker.replication.followed import FollowedPartition
+from ottla.broker.replication.follower_session import Position
 from ottla.log import readable_log, recovery
 from ottla.log.flush import Flush
 from ottla.log.producer_state import ProducerState
@@ -63,4 +65,16 @@ def ack_before_replication() -> Iterator[None]:
         return moved
 
     with switched(LeaderState, "_advance", advance):
+        yield
+
+
+@contextmanager
+def skip_truncation() -> Iterator[None]:
+    """A follower does not tell the epoch of its last record, so its leader cannot say where the two logs part."""
+    position = FollowedPartition.position
+
+    def without_epoch(self: FollowedPartition) -> Position:
+        return position(self)._replace(last_fetched_epoch=-1)
+
+    with switched(FollowedPartition, "position", without_epoch):
         yield

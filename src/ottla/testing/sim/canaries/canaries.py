@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from ottla.testing.sim.canaries import broken_brokers, broken_quorums
 from ottla.testing.sim.run_plan import ACTORS
+from ottla.testing.sim.run_profiles import USUAL
 
 
 class Canary(NamedTuple):
@@ -17,6 +18,8 @@ class Canary(NamedTuple):
     """A run of one of the seeds 1 to this one finds it, at one minute a run."""
     actors: tuple[str, ...] = ACTORS
     """The programs that it takes."""
+    profile: str = USUAL
+    """Of runs in which it matters."""
 
     @property
     def summary(self) -> str:
@@ -32,4 +35,10 @@ CANARIES: Final = {
     "ack-before-replication": Canary(broken_brokers.ack_before_replication, 3, 3),
     "vote-for-shorter-logs": Canary(broken_quorums.vote_for_shorter_logs, 3, 5, ("topics-1",)),
     "commit-alone": Canary(broken_quorums.commit_alone, 3, 5, ("topics-1",)),
+    "skip-truncation": Canary(broken_brokers.skip_truncation, 3, 5),
+    "vote-twice": Canary(broken_quorums.vote_twice, 5, 3, ("topics-1",), "elections"),
+    "forget-the-vote": Canary(broken_quorums.forget_the_vote, 5, 15, ("topics-1",), "elections"),
+    "follow-older-leaders": Canary(broken_quorums.follow_older_leaders, 3, 5, ("topics-1",)),
+    "commit-before-flush": Canary(broken_quorums.commit_before_flush, 1, 5, ("topics-1",)),
+    "elect-anyone": Canary(broken_quorums.elect_anyone, 3, 5),
 }

@@ -8,7 +8,7 @@ def is_whole(cluster: SimulatedCluster) -> bool:
     return not what_is_amiss(cluster)
 
 
-def _broker_epoch(machine: Machine) -> int:
+def broker_epoch(machine: Machine) -> int:
     """That of the life which is on now: an earlier one may still be in the metadata, and in sync by it."""
     broker = machine.node.broker if machine.node is not None else None
     return -1 if broker is None else broker.identity.broker_epoch
@@ -20,10 +20,11 @@ def what_is_amiss(cluster: SimulatedCluster) -> str:
         if not machine.is_serving or machine.metadata is None:
             return f"node {machine.node_id} does not serve"
         image = machine.metadata.image
-        for other in cluster.machines.values():
-            registered = image.brokers.by_id.get(other.node_id)
-            if registered is None or registered.fenced or registered.epoch != _broker_epoch(other):
-                return f"node {machine.node_id} takes node {other.node_id} for fenced, or for one of an earlier life"
+        for broker_id in cluster.settings.brokers():
+            registered = image.brokers.by_id.get(broker_id)
+            epoch = broker_epoch(cluster.machines[broker_id])
+            if registered is None or registered.fenced or registered.epoch != epoch:
+                return f"node {machine.node_id} takes node {broker_id} for fenced, or for one of an earlier life"
         for topic in image.topics.by_name.values():
             for index, partition in topic.partitions.items():
                 if partition.leader < 0:

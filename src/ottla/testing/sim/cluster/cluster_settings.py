@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 BROKER_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
-_MOST_CONTROLLERS: Final = 3
 
 
 class ClusterSettings(NamedTuple):
@@ -16,27 +15,37 @@ class ClusterSettings(NamedTuple):
     flushes: bool = False
     more: Mapping[str, str] = {}
     """For every node, over what follows from the rest."""
+    most_controllers: int = 3
+    isolated: bool = False
+    """Whether controllers are no brokers, where there are enough nodes for both."""
 
     @property
     def replication_factor(self) -> int:
-        return min(self.nodes, 3)
+        return min(len(self.brokers()), 3)
 
     @property
     def min_insync_replicas(self) -> int:
-        return 2 if self.nodes >= 3 else 1
+        return 2 if self.replication_factor >= 3 else 1
 
     def controllers(self) -> range:
-        return range(1, min(self.nodes, _MOST_CONTROLLERS) + 1)
+        return range(1, min(self.nodes, self.most_controllers) + 1)
+
+    def brokers(self) -> range:
+        are_apart = self.isolated and self.nodes > self.most_controllers
+        return range(self.most_controllers + 1 if are_apart else 1, self.nodes + 1)
 
     def properties(self, node_id: int) -> dict[str, str]:
         address = address_of(node_id)
-        is_controller = node_id in self.controllers()
-        listeners = [f"PLAINTEXT://{address}:{BROKER_PORT}"]
-        if is_controller:
+        roles, listeners = [], []
+        if node_id in self.brokers():
+            roles.append("broker")
+            listeners.append(f"PLAINTEXT://{address}:{BROKER_PORT}")
+        if node_id in self.controllers():
+            roles.append("controller")
             listeners.append(f"CONTROLLER://{address}:{CONTROLLER_PORT}")
         voters = ",".join(f"{one}@{address_of(one)}:{CONTROLLER_PORT}" for one in self.controllers())
         return {
-            "process.roles": "broker,controller" if is_controller else "broker",
+            "process.roles": ",".join(roles),
             "node.id": str(node_id),
             "listeners": ",".join(listeners),
             "controller.listener.names": "CONTROLLER",

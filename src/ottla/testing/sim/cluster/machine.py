@@ -10,6 +10,8 @@ from ottla.node.clock import java_date
 from ottla.node.config import NodeConfig, read_config
 from ottla.node.node import Node
 from ottla.node.storage.formatting import FormatPlan, Surroundings, format_storage
+from ottla.records.batch import complete_batches
+from ottla.records.header import CRC_POSITION
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.world import World
 from ottla.testing.memory_disk import MemoryDisk
@@ -47,6 +49,7 @@ class Machine:
         self.may_fail = False
         """Whether something was wrong with the disk in this life of the node, so that it may give up."""
         self._has_faulty_disk = False
+        self._rotten_path: str | None = None
         self.on_failed: Callable[[str, bool], None] = lambda why, was_expected: None
         """Told why the node cannot go on or cannot start, and whether that was to be expected; it is gone then."""
         self._cluster = cluster
@@ -96,12 +99,14 @@ class Machine:
     def kill(self, why: str = "killed") -> None:
         """The process dies. What it wrote is in the system's memory, and the next life finds it."""
         if self.life is not None:
+            self.mend_rot()
             self.disk = self.life.kill()
             self._ended(why)
 
     def cut_power(self) -> None:
         """The machine goes down: nobody is told, and what was not synced is lost, torn or there."""
         self.host.power_off()
+        self.mend_rot()
         if self.life is not None:
             self.disk = self.life.cut_power()
             self._ended("lost its power")
@@ -112,6 +117,7 @@ class Machine:
     def stop(self) -> None:
         """The node begins to stop, in good order. It is gone when that is done."""
         if self.life is not None and self.is_serving:
+            self.mend_rot()
             self.is_serving = False
             self.life.begin_stop()
 
@@ -122,6 +128,32 @@ class Machine:
     def mend_disk(self) -> None:
         self.disk.repair()
         self._has_faulty_disk = False
+
+    @property
+    def is_rotten(self) -> bool:
+        return self._rotten_path is not None
+
+    def rot(self, chance: Random) -> Callable[[], None] | None:
+        """A bit of some records on the disk turns over. Returns what turns it back; None if there are none.
+
+        It is one that the checksum covers. Kafka's format has none over a batch's base offset, size and leader epoch.
+        """
+        found = [(path, data) for path, data in self.disk.files().items() if _holds_records(path) and data]
+        if not found:
+            return None
+        path, data = chance.choice(found)
+        position, header = chance.choice(list(complete_batches(data)))
+        self._rotten_path = path
+        self.spoil_disk()
+        self.disk.rot(path, position + chance.randrange(CRC_POSITION, header.size), chance.randrange(8))
+        return self.mend_rot
+
+    def mend_rot(self) -> None:
+        """What has rotted reads well again."""
+        if self._rotten_path is not None:
+            self.disk.mend(self._rotten_path)
+            self._rotten_path = None
+            self._has_faulty_disk = False
 
     def set_slowness(self, slowness: float) -> None:
         """Disk jobs take so many times as long."""
@@ -166,3 +198,8 @@ class Machine:
     def _take_over_disk(self) -> None:
         self.disk.clock = self.clock
         self.disk.syncs_lose_pages = True
+
+
+def _holds_records(path: str) -> bool:
+    """Of topics. What rots of the metadata is for an operator: its log is cut there, with what a vote rests on."""
+    return path.endswith(".log") and "/__" not in path

@@ -37,7 +37,7 @@ class SimulatedCluster:
             node_id: Machine(self, node_id, address_of(node_id)) for node_id in range(1, self.settings.nodes + 1)
         }
         self.clients: list[ClientInSimulation] = []
-        self.bootstrap = ",".join(f"{machine.host.address}:{BROKER_PORT}" for machine in self.machines.values())
+        self.bootstrap = ",".join(f"{address_of(node_id)}:{BROKER_PORT}" for node_id in self.settings.brokers())
         cluster_id = uuid_text(random_uuid(self.simulation.chance("cluster id").randbytes))
         for machine in self.machines.values():
             machine.format(cluster_id)

@@ -4,15 +4,16 @@ from random import Random
 
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.faults.fault_kinds import KINDS
+from ottla.testing.sim.run_profiles import Profile
 
 _LARGEST_AMOUNT = 600_000
 
 
-def draw_faults(chance: Random, nodes: int, duration_ms: int) -> tuple[Fault, ...]:
+def draw_faults(chance: Random, profile: Profile, nodes: int, duration_ms: int) -> tuple[Fault, ...]:
     """Some seconds apart; a seed may be calm or stormy, and has kinds that it prefers."""
-    between_ms = chance.choice((1_500, 4_000, 10_000))
-    names = sorted(KINDS)
-    weights = [KINDS[name].weight * chance.choice((0, 1, 1, 3)) for name in names]
+    between_ms = chance.choice(profile.between_ms)
+    names = sorted(profile.faults)
+    weights = [profile.faults[name] * chance.choice((0, 1, 1, 3)) for name in names]
     if not any(weights):
         return ()
     faults: list[Fault] = []

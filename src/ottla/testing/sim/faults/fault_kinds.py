@@ -23,6 +23,10 @@ OTHER_SETTINGS: Final = (
     {"metadata.log.max.record.bytes.between.snapshots": "1000"},
 )
 
+_VOTES_LOOKED_AT_EVERY_MS: Final = 2
+_LONGEST_AFTER_VOTE_MS: Final = 30
+_LEADER_BACK_AFTER_MS: Final = 1_000
+
 
 # Processes and machines
 
@@ -40,6 +44,41 @@ def power_cut(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
         nemesis.note(f"node {machine.node_id} is killed, and keeps its power")
         machine.kill()
     return lambda: nemesis.start(machine)
+
+
+def leader_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
+    """Of the node that leads the quorum now, whichever it is; of the given one if none does."""
+    leader = next((one for one in nemesis.machines if one.metadata and one.metadata.raft.is_leader), machine)
+    leader.kill()
+    return lambda: nemesis.start(leader)
+
+
+def voter_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
+    """For a while the node is killed some milliseconds after each vote that it gives, and starts again at once.
+
+    The leader is killed now, so that there is something to vote on.
+    """
+    chance = nemesis.chance_of(fault)
+    nemesis.later(_LEADER_BACK_AFTER_MS, leader_kill(nemesis, fault, machine))
+    is_over: list[bool] = []
+    seen: set[int] = set()
+
+    def kill() -> None:
+        if not is_over and machine.life is not None:
+            machine.kill("killed after a vote")
+            nemesis.start(machine)
+
+    def look() -> None:
+        if is_over:
+            return
+        raft = machine.metadata.raft if machine.metadata is not None else None
+        if raft is not None and raft.voted_for not in (None, raft.me.key) and raft.epoch not in seen:
+            seen.add(raft.epoch)
+            nemesis.later(chance.randrange(_LONGEST_AFTER_VOTE_MS), kill)
+        nemesis.later(_VOTES_LOOKED_AT_EVERY_MS, look)
+
+    look()
+    return lambda: is_over.append(True)
 
 
 def restart(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
@@ -101,6 +140,16 @@ def failed_write(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     machine.spoil_disk()
     machine.disk.fail_next("write", errno.EIO)
     return machine.mend_disk
+
+
+def bit_rot(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
+    """A bit of some partition's records reads wrong, until it is found out and mended.
+
+    Not where the node starts with it: recovery would cut the log there, and that may be the last replica in sync.
+    """
+    if not machine.is_serving or machine.is_rotten:
+        return None
+    return machine.rot(nemesis.chance_of(fault))
 
 
 # The network
@@ -188,25 +237,26 @@ def client_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
 
 class FaultKind(NamedTuple):
     begin: Begin
-    weight: int
-    """How often it is drawn, against others."""
     longest_ms: int
 
 
 KINDS: Final[dict[str, FaultKind]] = {
-    "kill": FaultKind(kill, 6, 8_000),
-    "power cut": FaultKind(power_cut, 6, 8_000),
-    "restart": FaultKind(restart, 4, 8_000),
-    "pause": FaultKind(pause, 5, 15_000),
-    "clock jump": FaultKind(clock_jump, 2, 30_000),
-    "clock stall": FaultKind(clock_stall, 2, 10_000),
-    "slow disk": FaultKind(slow_disk, 3, 10_000),
-    "full disk": FaultKind(full_disk, 2, 5_000),
-    "failed sync": FaultKind(failed_sync, 3, 5_000),
-    "failed write": FaultKind(failed_write, 2, 5_000),
-    "partition": FaultKind(partition, 8, 20_000),
-    "swizzle": FaultKind(swizzle, 3, 8_000),
-    "slow links": FaultKind(slow_links, 3, 10_000),
-    "resets": FaultKind(resets, 5, 1),
-    "client kill": FaultKind(client_kill, 5, 1),
+    "kill": FaultKind(kill, 8_000),
+    "power cut": FaultKind(power_cut, 8_000),
+    "leader kill": FaultKind(leader_kill, 1_500),
+    "voter kill": FaultKind(voter_kill, 8_000),
+    "restart": FaultKind(restart, 8_000),
+    "pause": FaultKind(pause, 15_000),
+    "clock jump": FaultKind(clock_jump, 30_000),
+    "clock stall": FaultKind(clock_stall, 10_000),
+    "slow disk": FaultKind(slow_disk, 10_000),
+    "full disk": FaultKind(full_disk, 5_000),
+    "failed sync": FaultKind(failed_sync, 5_000),
+    "failed write": FaultKind(failed_write, 5_000),
+    "bit rot": FaultKind(bit_rot, 6_000),
+    "partition": FaultKind(partition, 20_000),
+    "swizzle": FaultKind(swizzle, 8_000),
+    "slow links": FaultKind(slow_links, 10_000),
+    "resets": FaultKind(resets, 1),
+    "client kill": FaultKind(client_kill, 1),
 }

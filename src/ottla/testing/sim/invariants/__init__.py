@@ -7,8 +7,10 @@
     transactions_are_atomic   all of a transaction is seen, or nothing
     groups_go_on              a member goes on where the group had committed; a partition has one owner in a generation
     images_are_equal          nodes have the same metadata at the same offset; so has one that loads a snapshot
-    one_leader                one leader in an epoch, of the quorum and of each partition
-    replicas_match            replicas are the same below the high watermark
+    one_leader                one leader in an epoch, of the quorum and of each partition; one vote of a voter
+    replicas_match            replicas are the same below the high watermark, those of the metadata too
+    compared_logs             how logs are compared
+    leaders_to_be_have_all    ISR and eligible leaders have every acknowledged record
     changes_last              a change of the cluster that was confirmed is there in the end
 
 Import from the modules.

@@ -1,4 +1,4 @@
-"""In an epoch there is one leader: of the metadata quorum, and of each partition."""
+"""In an epoch there is one leader: of the metadata quorum, and of each partition. And a voter gives one vote."""
 
 from typing import Any
 
@@ -18,6 +18,7 @@ class OneLeader(Invariant):
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
         super().__init__(cluster, history)
         self._leaders: dict[Any, int] = {}
+        self._votes: dict[tuple[int, int], int] = {}
         self._epochs: dict[int, tuple[object, int]] = {}
         self._due_us = 0
 
@@ -42,6 +43,11 @@ class OneLeader(Invariant):
         self._epochs[machine.node_id] = machine.life, raft.epoch
         if raft.is_leader:
             self._claim(("the quorum", raft.epoch), machine.node_id)
+        if raft.voted_for is not None and not metadata.quorum.is_saving:  # One that is not saved was not given.
+            voted_id = self._votes.setdefault((machine.node_id, raft.epoch), raft.voted_for.id)
+            if voted_id != raft.voted_for.id:
+                both = f"{voted_id} and {raft.voted_for.id}"
+                self.violated(f"node {machine.node_id} votes for {both} in epoch {raft.epoch} of the quorum")
 
     def _look_at_partitions(self, machine: Machine) -> None:
         broker = machine.node.broker if machine.node is not None else None

@@ -1,0 +1,63 @@
+"""What runs are like: which faults happen, how often, how far nodes are from each other, and which of them vote.
+
+`usual` has a bit of everything. The others look into one corner, where what they look for happens much more often.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Profile(NamedTuple):
+    summary: str
+    faults: Mapping[str, int]
+    """By kind, how often it is drawn against others. A seed prefers some of them, and leaves out others."""
+    between_ms: tuple[int, ...]
+    """How far faults are apart on average; a seed has one of these."""
+    spread_us: tuple[int, ...]
+    """How far latencies are apart."""
+    most_controllers: int = 3
+    isolated: bool = False
+    """Controllers are nodes of their own."""
+    settings: Mapping[str, str] = {}
+    """Of every node."""
+
+
+_USUAL: Final = {
+    "kill": 6,
+    "power cut": 6,
+    "restart": 4,
+    "pause": 5,
+    "clock jump": 2,
+    "clock stall": 2,
+    "slow disk": 3,
+    "full disk": 2,
+    "failed sync": 3,
+    "failed write": 2,
+    "partition": 8,
+    "swizzle": 3,
+    "slow links": 3,
+    "resets": 5,
+    "client kill": 5,
+}
+
+PROFILES: Final = {
+    "usual": Profile("a bit of everything", _USUAL, (1_500, 4_000, 10_000), (200, 2_000, 30_000)),
+    "elections": Profile(
+        "leaders of the quorum come and go, far from each other; up to five vote",
+        {"leader kill": 8, "voter kill": 8, "resets": 2, "slow links": 2, "power cut": 1, "swizzle": 1},
+        (1_500, 3_000),
+        (30_000, 150_000, 400_000),
+        most_controllers=5,
+        settings={"controller.quorum.election.timeout.ms": "400", "controller.quorum.election.backoff.max.ms": "100"},
+    ),
+    "isolated": Profile(
+        "as usual, and controllers are nodes of their own", _USUAL, (1_500, 4_000, 10_000), (200, 30_000), isolated=True
+    ),
+    "rot": Profile(
+        "bits turn over on disks",
+        {"bit rot": 12, "kill": 3, "restart": 2, "pause": 2, "partition": 4, "resets": 3, "client kill": 2},
+        (1_500, 4_000),
+        (200, 2_000),
+    ),
+}
+USUAL: Final = "usual"
