@@ -25,6 +25,8 @@ SCANS = [(100, 1, 2_000_000), (100, 8, 2_000_000), (1000, 1, 500_000), (1000, 8,
 """Bytes of a record, partitions, records."""
 MEASURES = {"rows/s": "seconds", "rows/CPU s": "cpu_s"}
 """The second counts the processors' time of the session, its workers included: it is the same on a busy machine."""
+TARGETS = {"scan": 2.5, "stream": 1.5, "small": 1.0, "sink": 1.0}
+"""What the ratio of rows/s, or of times, is to be at least."""
 DELIVERIES = ["exactly-once", "single-transaction", "at-least-once"]
 PARTS = ["scan", "stream", "small", "idle", "sink"]
 
@@ -53,7 +55,8 @@ def _scan(sessions: list[Session], broker: Broker, options: argparse.Namespace) 
         found = _rounds(sessions, options.rounds, "scan", servers=broker.bootstrap, topic=topic)
         for unit, measure in MEASURES.items():
             rates = {name: [count / one[measure] for one in times] for name, times in found.items()}
-            rows.append([f"{size} B, {partitions} partitions", *_cells(rates, unit)])
+            target = TARGETS["scan"] if measure == "seconds" else None
+            rows.append([f"{size} B, {partitions} partitions", *_cells(rates, unit, target)])
     print_table(["batch scan", *_headings(sessions)], rows)
 
 
@@ -67,7 +70,7 @@ def _stream(sessions: list[Session], broker: Broker, options: argparse.Namespace
             session.do("stream", **job)
         found = _rounds(sessions, options.rounds, "stream", **job)
         rates = {name: [one["rows_per_s"] for one in times] for name, times in found.items()}
-        rows.append([f"{size} B, {partitions} partitions", *_cells(rates, "rows/s")])
+        rows.append([f"{size} B, {partitions} partitions", *_cells(rates, "rows/s", TARGETS["stream"])])
         rates = {name: [count / one["cpu_s"] for one in times] for name, times in found.items()}
         rows.append([f"{size} B, {partitions} partitions", *_cells(rates, "rows/CPU s")])
     print_table(["micro-batches", *_headings(sessions)], rows)
@@ -77,11 +80,13 @@ def _small(sessions: list[Session], broker: Broker, options: argparse.Namespace)
     rows = []
     for partitions in (1, 8):
         topic = fill(broker, 100, partitions, 10_000)
-        job = {"servers": broker.bootstrap, "topic": topic, "count": 12}
-        found = _rounds(sessions, options.rounds, "small_batches", **job)
-        rates = {name: [1 / one["seconds"] for one in times] for name, times in found.items()}
-        rows.append([f"a row of each of {partitions} partitions", *_cells(rates, "/s")])
-    print_table(["micro-batches of few rows", *_headings(sessions)], rows)
+        job = {"servers": broker.bootstrap, "topic": topic}
+        found = _rounds(sessions, options.rounds, "small_batches", **job, count=12)
+        rows.append([f"a row of each of {partitions} partitions", *_time_cells(found, TARGETS["small"])])
+        found = _rounds(sessions, options.rounds, "empty_runs", **job, count=5)
+        rows.append([f"nothing, of {partitions} partitions", *_time_cells(found, TARGETS["small"])])
+    print_table(["a micro-batch of", *_headings(sessions)], rows)
+    print("Nothing: a started query with Trigger.AvailableNow that ends because all is read.")
 
 
 def _sink(sessions: list[Session], broker: Broker, options: argparse.Namespace) -> None:
@@ -102,8 +107,25 @@ def _sink(sessions: list[Session], broker: Broker, options: argparse.Namespace) 
                     found[session.name].append(session.do("sink", **job, **given[session.name]))
             for unit, measure in MEASURES.items():
                 rates = {name: [count / one[measure] for one in times] for name, times in found.items()}
-                rows.append([f"{size} B, {partitions} partitions, {delivery}", *_cells(rates, unit)])
+                target = TARGETS["sink"] if measure == "seconds" else None
+                rows.append([f"{size} B, {partitions} partitions, {delivery}", *_cells(rates, unit, target)])
+        rows += _floor(sessions, options.rounds, count, f"{size} B, {partitions} partitions", job)
     print_table(["topic to topic", *_headings(sessions)], rows)
+
+
+def _floor(sessions: list[Session], rounds: int, count: int, what: str, job: dict[str, object]) -> list[list[str]]:
+    """What PySpark takes for any sink in Python: rows from Java, and nothing done with them."""
+    rows = []
+    if mine := [session for session in sessions if session.name == "ottla"]:
+        arguments = {name: value for name, value in job.items() if name != "target"}
+        mine[0].do("floor", **arguments)
+        found = _rounds(mine, rounds, "floor", **arguments)
+        for unit, measure in MEASURES.items():
+            cells = _cells({"ottla": [count / one[measure] for one in found["ottla"]]}, unit)
+            rows.append(
+                [f"{what}, a sink in Python that keeps nothing", *cells, *[""] * (len(_headings(sessions)) - 1)]
+            )
+    return rows
 
 
 def _idle(sessions: list[Session], broker: Broker, options: argparse.Namespace) -> None:
@@ -124,19 +146,34 @@ def _rounds(sessions: list[Session], rounds: int, job: str, **arguments: object)
 
 
 def _headings(sessions: list[Session]) -> list[str]:
-    return [*(session.name for session in sessions), *(["ratio"] if len(sessions) == 2 else [])]
+    return [*(session.name for session in sessions), *(["ratio", "target", "verdict"] if len(sessions) == 2 else [])]
 
 
-def _cells(rates: dict[str, list[float]], unit: str) -> list[str]:
+def _cells(rates: dict[str, list[float]], unit: str, target: float | None = None) -> list[str]:
     cells = [
         f"{median(one):,.3g} {unit}" if median(one) < 1000 else f"{median(one):,.0f} {unit}" for one in rates.values()
     ]
     if len(rates) == 2:
         mine, theirs = rates.values()
-        ratios = [one / other for one, other in zip(mine, theirs, strict=True)]
-        spread = quantiles(ratios, n=4) if len(ratios) > 1 else [ratios[0]] * 3
-        cells.append(f"{median(ratios):.2f} ({spread[0]:.2f}-{spread[2]:.2f})")
+        cells += _ratio_cells([one / other for one, other in zip(mine, theirs, strict=True)], target)
     return cells
+
+
+def _time_cells(found: dict[str, list[dict[str, float]]], target: float) -> list[str]:
+    times_s = [[one["seconds"] for one in times] for times in found.values()]
+    cells = [f"{median(one) * 1000:,.0f} ms" for one in times_s]
+    if len(times_s) == 2:
+        mine, theirs = times_s
+        cells += _ratio_cells([other / one for one, other in zip(mine, theirs, strict=True)], target)
+    return cells
+
+
+def _ratio_cells(ratios: list[float], target: float | None) -> list[str]:
+    spread = quantiles(ratios, n=4) if len(ratios) > 1 else [ratios[0]] * 3
+    cells = [f"{median(ratios):.2f} ({spread[0]:.2f}-{spread[2]:.2f})"]
+    if target is None:
+        return [*cells, "", ""]
+    return [*cells, f">= {target:g}", "ok" if median(ratios) >= target else "short"]
 
 
 def _parser() -> argparse.ArgumentParser:

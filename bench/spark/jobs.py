@@ -77,13 +77,36 @@ class Jobs:
         times = sorted(list(seen.values())[2:])
         return {"seconds": times[len(times) // 2]}
 
+    def empty_runs(self, servers: str, topic: str, count: int) -> dict[str, Any]:
+        """How long a query takes that is started, finds nothing new, and ends."""
+        reader = self._reader(self._spark.readStream, servers, topic)
+        times = []
+        with _Checkpoint() as checkpoint:
+            for _ in range(count + 1):
+                began_s = perf_counter()
+                writer = reader.load().writeStream.format("noop").option("checkpointLocation", checkpoint)
+                writer.trigger(availableNow=True).start().awaitTermination()
+                times.append(perf_counter() - began_s)
+        times = sorted(times[1:])  # the first has read all
+        return {"seconds": times[len(times) // 2]}
+
     def sink(self, servers: str, topic: str, target: str, rows_per_batch: int, **options: str) -> dict[str, float]:
         """Keys and values of a topic to another one, in micro-batches."""
+        return self._copy(servers, topic, rows_per_batch, self._source, {**options, "topic": target})
+
+    def floor(self, servers: str, topic: str, rows_per_batch: int) -> dict[str, float]:
+        """The same with a sink in Python that takes all rows and keeps none: what PySpark itself costs."""
+        self._spark.dataSource.register(_nothing())
+        return self._copy(servers, topic, rows_per_batch, "nothing", {})
+
+    def _copy(
+        self, servers: str, topic: str, rows_per_batch: int, to: str, options: dict[str, str]
+    ) -> dict[str, float]:
         reader = self._reader(self._spark.readStream, servers, topic).option("maxOffsetsPerTrigger", rows_per_batch)
         with _Checkpoint() as checkpoint:
             began_s, cpu_s = perf_counter(), _cpu_seconds()
-            writer = reader.load().select("key", "value").writeStream.format(self._source).options(**options)
-            writer = writer.option("kafka.bootstrap.servers", servers).option("topic", target)
+            writer = reader.load().select("key", "value").writeStream.format(to).options(**options)
+            writer = writer.option("kafka.bootstrap.servers", servers)
             query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
             query.awaitTermination()
             return {"seconds": perf_counter() - began_s, "cpu_s": _cpu_seconds() - cpu_s}
@@ -110,6 +133,27 @@ class Jobs:
             .option("subscribe", topic)
             .option("startingOffsets", "earliest")
         )
+
+
+def _nothing() -> Any:
+    """A data source whose sink does nothing. The PySpark of Spark's connector does not have all of its classes."""
+    from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+
+    class Writer(DataSourceStreamArrowWriter):
+        def write(self, iterator: Any) -> WriterCommitMessage:
+            for _ in iterator:
+                pass
+            return WriterCommitMessage()
+
+    class Nothing(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "nothing"
+
+        def streamWriter(self, schema: Any, overwrite: bool) -> Writer:  # noqa: N802 - Spark's name
+            return Writer()
+
+    return Nothing
 
 
 class _Checkpoint:

@@ -5,8 +5,8 @@
 
 All three topics are read from the beginning by a streaming query with `Trigger.AvailableNow`, which decodes JSON and
 throws its answers away. Before that, each answer is checked on a smaller house: the stream's rows are those of the
-same question asked of the topics as tables. An event counts if the question reads its topic. Of a peer
-(quixstreams) the same topic is read, in one process, which is all it has.
+same question asked of the topics as tables. An event counts if the question reads its topic. Peers (quixstreams,
+bytewax) read the same topic, in one process.
 """
 
 import argparse
@@ -19,8 +19,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
 import pyarrow as pa  # noqa: E402
 from compare import print_table  # noqa: E402
+from peers import PEERS, peer_rate  # noqa: E402
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
-from quix import quix_rate  # noqa: E402
 from rates import run_to_the_end  # noqa: E402
 
 import ottla  # noqa: E402
@@ -58,12 +58,13 @@ def main() -> None:
             read = sum(counts[kind] for kind in query.reads)
             live = streams(spark, broker, "measured", is_live=True)
             cost = run_to_the_end(query.answer(live), query.output_mode)
-            peer = peers_rate(broker, number, counts["bids"])
-            rows.append([f"{number}: {query.asks}", f"{read / cost.seconds:,.0f}", f"{read / cost.cpu_s:,.0f}", peer])
+            peers = [told_rate(broker, peer, number, counts["bids"]) for peer in PEERS]
+            rates = f"{read / cost.seconds:,.0f}", f"{read / cost.cpu_s:,.0f}"
+            rows.append([f"{number}: {query.asks}", *rates, *peers])
             told = f"{cost.seconds:.1f} s, {cost.cpu_s:.1f} of the processors, the answer is right"
             print(f"    question {number}: {told}", file=sys.stderr, flush=True)
         spark.stop()
-    print_table(["question", "events/s", "events/s of a core", "quixstreams, events/s of a core"], rows)
+    print_table(["question", "events/s", "events/s of a core", *(f"{peer}, of a core" for peer in PEERS)], rows)
 
 
 def fill(broker: Broker, house: str, count: int, *, rate: float) -> dict[str, int]:
@@ -119,8 +120,8 @@ def check(spark: SparkSession, broker: Broker, number: int) -> None:
     assert same, f"question {number}: the stream says {len(told)} rows, the tables {len(wanted)}, and they differ"
 
 
-def peers_rate(broker: Broker, number: int, bids: int) -> str:
-    rate = quix_rate(broker.bootstrap, "measured-bids", number, bids)
+def told_rate(broker: Broker, peer: str, number: int, bids: int) -> str:
+    rate = peer_rate(peer, broker.bootstrap, "measured-bids", number, bids)
     return "-" if rate is None else f"{rate:,.0f}"
 
 

@@ -1,13 +1,27 @@
 """The options of the source: what is read of them, and that whatever is wrong is told with the option's name."""
 
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
 import pytest
 
+from ottla import Producer
 from ottla.base.ids import TopicPartition
 from ottla.spark.options import OptionError, Options, OptionWarning, Use
 from ottla.spark.source.admission import limited_in_bytes, limited_in_rows
+from ottla.spark.source.batch_reader import BatchReader
 from ottla.spark.source.offsets_json import EARLIEST, LATEST, from_json, to_json
-from ottla.spark.source.ranges import WORTH_A_TASK, OffsetRange, divided, tasks_for
+from ottla.spark.source.ranges import (
+    TOO_FEW_TO_WEIGH,
+    WORTH_A_TASK,
+    WORTH_A_TASK_BYTES,
+    OffsetRange,
+    divided,
+    tasks_for,
+)
 from ottla.spark.source.source_options import SourceOptions, read_source_options
+from ottla.spark.source.task import RowReading
+from ottla.testing import Broker
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 GOOD = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"}
@@ -131,20 +145,55 @@ def test_the_parts_of_a_range_are_the_range(size: int, parts: int) -> None:
     assert len(found) == min(parts, size)
 
 
+def weighed(bytes_per_offset: float = 100.0) -> Callable[[Sequence[OffsetRange]], dict[str, float]]:
+    return lambda ranges: dict.fromkeys((one.partition.topic for one in ranges), bytes_per_offset)
+
+
+def not_asked(ranges: Sequence[OffsetRange]) -> dict[str, float]:
+    raise AssertionError(f"how large the records of {ranges} are does not count")
+
+
 def test_small_ranges_share_a_task_and_large_ones_have_their_own() -> None:
     third = WORTH_A_TASK // 3
     ranges = [OffsetRange(TopicPartition("a", number), 0, third) for number in range(6)]
     large = OffsetRange(B0, 0, WORTH_A_TASK * 2)
-    tasks = tasks_for([*ranges, large])
+    tasks = tasks_for([*ranges, large], weighed())
     assert sorted(len(task.ranges) for task in tasks) == [1, 3, 3]
     assert {one for task in tasks for one in task.ranges} == {*ranges, large}
 
 
+def test_ranges_of_large_records_share_no_task() -> None:
+    ranges = [OffsetRange(TopicPartition("a", number), 0, 200) for number in range(4)]
+    assert len(tasks_for(ranges, weighed(1_000))) == 1
+    assert len(tasks_for(ranges, weighed(WORTH_A_TASK_BYTES / 400))) == 2
+    assert len(tasks_for(ranges, weighed(1_000_000))) == 4
+
+
+def test_records_are_weighed_only_where_it_counts() -> None:
+    few = [OffsetRange(TopicPartition("a", number), 0, TOO_FEW_TO_WEIGH // 4) for number in range(3)]
+    assert len(tasks_for(few, not_asked)) == 1
+    alone = [OffsetRange(A0, 0, WORTH_A_TASK - 1), OffsetRange(B0, 0, WORTH_A_TASK)]
+    assert len(tasks_for(alone, not_asked)) == 2
+
+
 def test_a_job_that_says_how_many_tasks_it_wants_has_one_for_each_range() -> None:
-    ranges = [OffsetRange(TopicPartition("a", number), 0, 10) for number in range(4)]
-    assert [task.ranges for task in tasks_for(ranges, min_partitions=1)] == [(one,) for one in ranges]
-    assert [task.ranges for task in tasks_for(ranges, max_records=10)] == [(one,) for one in ranges]
+    ranges = [OffsetRange(TopicPartition("a", number), 0, 10_000) for number in range(4)]
+    assert [task.ranges for task in tasks_for(ranges, not_asked, min_partitions=1)] == [(one,) for one in ranges]
+    assert [task.ranges for task in tasks_for(ranges, not_asked, max_records=10_000)] == [(one,) for one in ranges]
 
 
 def test_without_offsets_there_is_no_task() -> None:
-    assert tasks_for([]) == []
+    assert tasks_for([], not_asked) == []
+
+
+@pytest.mark.ottla_topic(partitions=2)
+@pytest.mark.parametrize(("record_bytes", "tasks"), [(10, 1), (400_000, 2)])
+def test_the_driver_finds_out_how_large_records_are(
+    ottla_broker: Broker, ottla_topic: str, record_bytes: int, tasks: int
+) -> None:
+    with Producer(bootstrap_servers=ottla_broker.bootstrap) as producer:
+        for number in range(120):
+            producer.send(ottla_topic, bytes(record_bytes), partition=number % 2)
+    given = {"kafka.bootstrap.servers": ottla_broker.bootstrap, "subscribe": ottla_topic}
+    reader = BatchReader(options(Use.BATCH_READ, **given), RowReading(["value"], pa.binary()))
+    assert len(reader.partitions()) == tasks

@@ -1,6 +1,6 @@
 """`spark.read.format("ottla")`: the partitions are looked up once, when the query is planned, and read by tasks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -9,7 +9,8 @@ from ottla.base.ids import TopicPartition
 from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.lookups import Lookups
 from ottla.spark.source.offsets_json import Offsets
-from ottla.spark.source.ranges import TaskRanges, ranges_between, tasks_for
+from ottla.spark.source.ranges import OffsetRange, TaskRanges, ranges_between, tasks_for
+from ottla.spark.source.scout import Scout
 from ottla.spark.source.source_options import SourceOptions
 from ottla.spark.source.task import RowReading, read_rows
 
@@ -42,10 +43,18 @@ class BatchReader(DataSourceReader):
         return list(
             tasks_for(
                 ranges_between(begins, ends),
+                self._bytes_by_topic,
                 max_records=options.max_records_per_partition,
                 min_partitions=options.min_partitions,
             )
         )
+
+    def _bytes_by_topic(self, ranges: Sequence[OffsetRange]) -> Mapping[str, float]:
+        scout = Scout(self._options.client)
+        try:
+            return scout.bytes_by_topic(ranges)
+        finally:
+            scout.close()
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         if isinstance(partition, TaskRanges):  # Spark makes an empty one where there is nothing to read

@@ -4,7 +4,7 @@ A task costs Spark and its Python worker 50 to 70 ms of a processor, whatever it
 100 bytes, or 30 000 of a kilobyte.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from typing import Final
 
@@ -13,7 +13,11 @@ from pyspark.sql.datasource import InputPartition
 from ottla.base.ids import TopicPartition
 
 WORTH_A_TASK: Final = 20_000
-"""So many offsets. Nobody knows yet how large their records are: of large ones, a task should not have too many."""
+"""So many offsets."""
+WORTH_A_TASK_BYTES: Final = 20 << 20
+"""Or so many bytes, as the log has them."""
+TOO_FEW_TO_WEIGH: Final = 100
+"""So many offsets are read by one task, however large their records are: most micro-batches of a quiet topic are so."""
 
 
 class OffsetRange:
@@ -49,11 +53,21 @@ class TaskRanges(InputPartition):
 
 
 def tasks_for(
-    ranges: Iterable[OffsetRange], *, max_records: int | None = None, min_partitions: int | None = None
+    ranges: Sequence[OffsetRange],
+    weigh: Callable[[Sequence[OffsetRange]], Mapping[str, float]],
+    *,
+    max_records: int | None = None,
+    min_partitions: int | None = None,
 ) -> list[TaskRanges]:
-    """One range for each task if the job says how many or how large; else small ranges share a task."""
+    """One range for each task if the job says how many or how large; else small ranges share a task.
+
+    `weigh` tells by topic how many bytes an offset of these ranges has. It costs a question to the brokers, and is only
+    asked where the answer counts.
+    """
     if max_records is None and min_partitions is None:
-        return [TaskRanges(group) for group in _together(ranges, WORTH_A_TASK)]
+        small = [one for one in ranges if one.size < WORTH_A_TASK]
+        is_worth_it = len(small) > 1 and sum(one.size for one in small) >= TOO_FEW_TO_WEIGH
+        return [TaskRanges(group) for group in _together(ranges, weigh(small) if is_worth_it else {})]
     parts = divided(ranges, max_records=max_records, min_partitions=min_partitions)
     return [TaskRanges([part]) for part in parts]
 
@@ -91,18 +105,24 @@ def _in_parts(whole: OffsetRange, parts: int) -> Iterable[OffsetRange]:
         yield OffsetRange(whole.partition, begin, end)
 
 
-def _together(ranges: Iterable[OffsetRange], most: int) -> list[list[OffsetRange]]:
-    """Groups of about `most` offsets or fewer, and those that are larger alone.
+def _together(ranges: Iterable[OffsetRange], bytes_per_offset: Mapping[str, float]) -> list[list[OffsetRange]]:
+    """Groups of about what is worth a task, in offsets and in bytes, and ranges that have as much alone.
 
     The small ranges go, larger ones first, to the group that has least so far: Spark waits for its slowest task.
     """
-    found = sorted(ranges, key=lambda one: one.size, reverse=True)
-    small = [one for one in found if one.size < most]
-    groups = [[one] for one in found if one.size >= most]
-    shared: list[list[OffsetRange]] = [[] for _ in range(ceil(sum(one.size for one in small) / most))]
-    sizes = [0] * len(shared)
+
+    def worth(one: OffsetRange) -> float:
+        """In tasks."""
+        size_bytes = one.size * bytes_per_offset.get(one.partition.topic, 0.0)
+        return max(one.size / WORTH_A_TASK, size_bytes / WORTH_A_TASK_BYTES)
+
+    found = sorted(ranges, key=worth, reverse=True)
+    small = [one for one in found if worth(one) < 1]
+    groups = [[one] for one in found if worth(one) >= 1]
+    shared: list[list[OffsetRange]] = [[] for _ in range(ceil(sum(map(worth, small))))]
+    sums = [0.0] * len(shared)
     for one in small:
-        smallest = sizes.index(min(sizes))
-        shared[smallest].append(one)
-        sizes[smallest] += one.size
+        least = sums.index(min(sums))
+        shared[least].append(one)
+        sums[least] += worth(one)
     return groups + shared

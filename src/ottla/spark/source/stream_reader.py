@@ -157,6 +157,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begins |= first
         return tasks_for(
             ranges_between(begins, ends),
+            lambda small: self._open_scout().bytes_by_topic(small),
             max_records=self._options.max_records_per_partition,
             min_partitions=self._options.min_partitions,
         )

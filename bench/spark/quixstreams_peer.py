@@ -1,8 +1,8 @@
 """The questions that quixstreams can answer from the same topic: those about bids alone and without state.
 
-    python bench/spark/quix_peer.py BOOTSTRAP TOPIC QUESTION COUNT     prints events a second of a core
+    python bench/spark/quixstreams_peer.py BOOTSTRAP TOPIC QUESTION COUNT     prints events a second of a core
 
-It runs in an environment of its own (quix.py). Windows by bidder would need the topic to be written again by another
+It runs in an environment of its own (peers.py). Windows by bidder would need the topic to be written again by another
 key; joins and sessions it does not have.
 """
 
