@@ -34,12 +34,13 @@ class Route(NamedTuple):
 
 
 _DECIDED: Final = Route("decided", "decide")
+_COUNTED: Final = Route("mutation_quotas", "decide_counted")
 
 ANSWERS: Final[dict[ApiKey, Route]] = {
     # What administrators ask
-    ApiKey.CREATE_TOPICS: _DECIDED,
-    ApiKey.DELETE_TOPICS: _DECIDED,
-    ApiKey.CREATE_PARTITIONS: _DECIDED,
+    ApiKey.CREATE_TOPICS: _COUNTED,
+    ApiKey.DELETE_TOPICS: _COUNTED,
+    ApiKey.CREATE_PARTITIONS: _COUNTED,
     ApiKey.ELECT_LEADERS: _DECIDED,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _DECIDED,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _DECIDED,
@@ -126,4 +127,4 @@ def _answer(
     def failed(error: ErrorCode) -> None:
         respond(refusal_response(request, version, error))
 
-    answer(server, Asked(request, version, Caller.of(context.connection)), respond, failed)
+    answer(server, Asked(request, version, Caller.of(context.connection, context.client_id)), respond, failed)

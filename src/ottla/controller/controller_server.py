@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.quotas.client_quotas import windows_of
 from ottla.config.parse import Values
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.machines.quota.token_bucket import TokenBuckets
 from ottla.runtime.channels import Caller, Failed, Then
 from ottla.runtime.metadata.metadata_leader import MetadataLeader
 from ottla.runtime.metadata.quorum_answers import QuorumAnswers
@@ -85,6 +87,7 @@ class ControllerServer:
         self.clock = world.clock
         self.timers = world.timers
         self.workers = world.workers
+        self.mutation_buckets = TokenBuckets(windows_of(node_settings.static, "controller."))
 
     @property
     def config(self) -> Values:

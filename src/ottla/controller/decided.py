@@ -7,11 +7,12 @@ when it arrives is not even begun.
 from typing import Any
 
 from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.machines.metadata.controller.controller_context import Admit, without_limit
 from ottla.runtime.channels import Failed, Then
 from ottla.wire.errors import ErrorCode
 
 
-def decide(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def decide(server: ControllerServer, asked: Asked, then: Then, failed: Failed, admit: Admit = without_limit) -> None:
     """Decides by the table of `Controller.decide`. The requests that say how long they wait have a `timeout_ms`."""
     request, version, _ = asked
     timeout_ms: int | None = getattr(request, "timeout_ms", None)
@@ -22,7 +23,7 @@ def decide(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -
         waiting = _Waiting(then, failed)
         waiting.begin(server, timeout_ms)
         then, failed = waiting.then, waiting.failed
-    server.log.submit(lambda controller, now_ms: controller.decide(request, version, now_ms), then, failed)
+    server.log.submit(lambda controller, now_ms: controller.decide(request, version, now_ms, admit), then, failed)
 
 
 class _Waiting:

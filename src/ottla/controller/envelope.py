@@ -62,8 +62,9 @@ def handle_envelope(
     server: ControllerServer, _context: RequestContext, envelope: EnvelopeRequest, respond: Respond
 ) -> None:
     try:
-        caller = Caller(_principal(envelope.request_principal), _host(envelope.client_host_address))
+        principal, host = _principal(envelope.request_principal), _host(envelope.client_host_address)
         header, request = _opened(envelope.request_data)
+        caller = Caller(principal, host, header.client_id or "")
     except _Refused as refused:
         respond(EnvelopeResponse(error_code=refused.error))
         return

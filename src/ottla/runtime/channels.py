@@ -41,10 +41,11 @@ class Caller(NamedTuple):
 
     principal: str
     host: str
+    client_id: str = ""
 
     @classmethod
-    def of(cls, client: ClientConnection) -> "Caller":
-        return cls(client.principal, client.client_host)
+    def of(cls, client: ClientConnection, client_id: str | None = None) -> "Caller":
+        return cls(client.principal, client.client_host, client_id or "")
 
 
 THIS_NODE: Final = Caller("User:ANONYMOUS", "")

@@ -4,7 +4,7 @@ CreateTopics 2-7, DeleteTopics 1-6, CreatePartitions 0-3, ElectLeaders 0-2 (KIP-
 and ListPartitionReassignments 0 (KIP-455), AlterClientQuotas 0-1 (KIP-546), AlterUserScramCredentials 0 (KIP-554),
 UpdateFeatures 0-2 (KIP-584), UnregisterBroker 0 and DescribeQuorum 0-2 (KIP-595) are answered by `ottla.controller`.
 
-Left out: the quota on mutations (KIP-599), which would throttle, and policies, which are Java classes.
+Left out: policies, which are Java classes.
 """
 
 from typing import Any
@@ -22,4 +22,4 @@ def handle_forwarded(controller: ControllerChannel, context: RequestContext, req
     def failed(error: ErrorCode) -> None:
         respond(refusal_response(request, version, error))
 
-    controller.ask(request, version, Caller.of(context.connection), respond, failed)
+    controller.ask(request, version, Caller.of(context.connection, context.client_id), respond, failed)

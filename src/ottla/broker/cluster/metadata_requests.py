@@ -48,7 +48,7 @@ def handle_metadata(
 
     def create(names: list[str]) -> None:
         if node_settings.effective["auto.create.topics.enable"]:
-            topic_creation.create(names, Caller.of(context.connection))
+            topic_creation.create(names, Caller.of(context.connection, context.client_id))
 
     view = ClusterView(metadata.image, context.connection.listener)
     form = Form(

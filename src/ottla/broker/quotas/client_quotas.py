@@ -19,7 +19,7 @@ from ottla.broker.partitions.repeated_requests import RepeatedRequests
 from ottla.config.parse import Values
 from ottla.machines.metadata.image.quotas_image import QuotasImage
 from ottla.machines.quota.accounts import Accounts
-from ottla.machines.quota.quota_table import Limit, QuotaTable
+from ottla.machines.quota.applicable_limit import Limit, Quotas, find_limit
 from ottla.machines.quota.sampled_rate import Windows
 from ottla.runtime.api_access import ACCESS, Quota
 from ottla.runtime.metering import Metering
@@ -31,6 +31,7 @@ FETCH: Final = "consumer_byte_rate"
 REQUEST: Final = "request_percentage"
 MUTATION: Final = "controller_mutation_rate"
 
+_OF_CLIENTS: Final = (PRODUCE, FETCH, REQUEST, MUTATION)
 _SWEEP_S: Final = 60.0
 _MOST_REMEMBERED: Final = 10_000
 _PRODUCES: Final = frozenset(key for key, access in ACCESS.items() if access.quota is Quota.PRODUCE)
@@ -73,7 +74,7 @@ class ClientQuotas:
         self.told: Callable[[Metering | None], None] = _nobody
         self._timers = timers
         self._repeated_requests = repeated_requests
-        self._tables = _tables(QuotasImage())
+        self._quotas: Quotas = {}
         self._has_limits = False
         self._limits: dict[tuple[str, str], ClientLimits] = {}
         self._sweep: Timer | None = None
@@ -82,9 +83,9 @@ class ClientQuotas:
 
     def apply(self, quotas: QuotasImage) -> None:
         """These are the limits from now on. What clients have used so far still counts."""
-        self._tables = _tables(quotas)
+        self._quotas = quotas.by_entity
         self._limits.clear()
-        self._has_limits = any(MUTATION in values for values in quotas.by_entity.values()) or any(self._tables)
+        self._has_limits = any(key in values for values in self._quotas.values() for key in _OF_CLIENTS)
         if self._repeated_requests is not None:
             self._repeated_requests.forget()
         if self._has_limits and self._sweep is None:
@@ -118,7 +119,9 @@ class ClientQuotas:
             if len(self._limits) >= _MOST_REMEMBERED:
                 self._limits.clear()
             user = client[0].partition(":")[2]
-            limits = self._limits[client] = ClientLimits(*(table.find(user, client[1]) for table in self._tables))
+            limits = self._limits[client] = ClientLimits(
+                *(find_limit(self._quotas, key, user, client[1]) for key in (PRODUCE, FETCH, REQUEST))
+            )
         return limits
 
     def counts_produce(self, context: RequestContext) -> bool:
@@ -182,11 +185,6 @@ class ClientQuotas:
         elif request_ms and limits.request is not None:
             self.request.note_throttle(limits.request, request_ms, now_ms)
         return FetchCharge(max(bytes_ms, request_ms), bool(request_ms or (bytes_ms and not is_rested)))
-
-
-def _tables(quotas: QuotasImage) -> tuple[QuotaTable, QuotaTable, QuotaTable]:
-    by_entity = quotas.by_entity
-    return QuotaTable(PRODUCE, by_entity), QuotaTable(FETCH, by_entity), QuotaTable(REQUEST, by_entity)
 
 
 def _percentage(worked_s: float) -> float:

@@ -8,7 +8,7 @@ anew with every request must not fill the memory.
 from collections import OrderedDict
 from typing import Final
 
-from ottla.machines.quota.quota_table import Limit, Sharers
+from ottla.machines.quota.applicable_limit import Limit, Sharers
 from ottla.machines.quota.sampled_rate import SampledRate, Windows
 
 IDLE_MS: Final = 3_600_000

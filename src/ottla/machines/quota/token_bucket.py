@@ -6,6 +6,10 @@ while the bucket is not below zero, and so may overdraw it once. A permissive on
 wait is the time until the bucket is back at zero.
 """
 
+from collections import OrderedDict
+
+from ottla.machines.quota.accounts import MOST_ACCOUNTS
+from ottla.machines.quota.applicable_limit import Sharers
 from ottla.machines.quota.sampled_rate import LONGEST_THROTTLE_MS, Windows
 
 
@@ -37,3 +41,24 @@ class TokenBucket:
         """How long until the bucket is not overdrawn any more; 0 if it is not."""
         tokens = self.tokens(limit, now_ms)
         return min(int(-tokens / limit * 1000 + 0.5), LONGEST_THROTTLE_MS) if tokens < 0 else 0
+
+
+class TokenBuckets:
+    """One for the sharers of each limit. The one that was used longest ago goes when there are very many."""
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._by_sharers: OrderedDict[Sharers, TokenBucket] = OrderedDict()
+
+    def of(self, sharers: Sharers) -> TokenBucket:
+        bucket = self._by_sharers.get(sharers)
+        if bucket is None:
+            if len(self._by_sharers) >= MOST_ACCOUNTS:
+                self._by_sharers.popitem(last=False)
+            bucket = self._by_sharers[sharers] = TokenBucket(self._windows)
+        else:
+            self._by_sharers.move_to_end(sharers)
+        return bucket
+
+    def items(self) -> list[tuple[Sharers, TokenBucket]]:
+        return list(self._by_sharers.items())

@@ -1,7 +1,7 @@
 """A client's request inside an Envelope, as a broker passes it on to the active controller (KIP-590).
 
-The controller answers for the client: it is told the client's principal and address, and the request is in the
-client's version. What it answers is inside the envelope's response.
+The controller answers for the client: it is told the client's principal, address and client id, and the request is in
+the client's version. What it answers is inside the envelope's response.
 """
 
 from __future__ import annotations  # messages are made when they are first named
@@ -22,9 +22,9 @@ _SIZE_BYTES: Final = 4
 _NO_ADDRESS: Final = "0.0.0.0"
 
 
-def enveloped(request: Message, version: int, caller: Caller, client_id: str) -> messages.EnvelopeRequest:
+def enveloped(request: Message, version: int, caller: Caller) -> messages.EnvelopeRequest:
     return messages.EnvelopeRequest(
-        request_data=encode_request(request, version, 0, client_id)[_SIZE_BYTES:],
+        request_data=encode_request(request, version, 0, caller.client_id)[_SIZE_BYTES:],
         request_principal=_principal(caller.principal),
         client_host_address=ip_address(caller.host or _NO_ADDRESS).packed,
     )

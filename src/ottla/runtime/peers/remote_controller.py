@@ -59,7 +59,6 @@ class RemoteController:
         own: ControllerChannel | None,
         find: Callable[[], ActiveController | None],
         retry_ms: int = 50,
-        client_id: str = "",
     ) -> None:
         self._timers = world.timers
         self._connections = connections
@@ -67,7 +66,6 @@ class RemoteController:
         self._own = own
         self._find = find
         self._retry_s = retry_ms / 1000
-        self._client_id = client_id or str(node_id)
         self._waiting: dict[_Question, None] = {}
         self._timer: Timer | None = None
 
@@ -106,9 +104,7 @@ class RemoteController:
         self._connections.ask(
             Line(active.node_id, CONTROLLER),
             active.address,
-            question.request
-            if is_own
-            else enveloped(question.request, question.version, question.caller, self._client_id),
+            question.request if is_own else enveloped(question.request, question.version, question.caller),
             question.version if is_own else _ENVELOPE_VERSION,
             then=then if is_own else lambda reply: self._on_envelope(question, reply, then, failed),
             failed=failed,

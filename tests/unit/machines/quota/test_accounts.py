@@ -4,7 +4,7 @@ import pytest
 
 from ottla.machines.quota import accounts as module
 from ottla.machines.quota.accounts import IDLE_MS, Accounts
-from ottla.machines.quota.quota_table import Limit, Sharers
+from ottla.machines.quota.applicable_limit import Limit, Sharers
 from ottla.machines.quota.sampled_rate import Windows
 
 

@@ -19,7 +19,7 @@ from ottla.config.parse import Values
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata import decisions
 from ottla.machines.metadata.controller import activation
-from ottla.machines.metadata.controller.controller_context import ControllerContext, Random
+from ottla.machines.metadata.controller.controller_context import Admit, ControllerContext, Random, without_limit
 from ottla.machines.metadata.image.directory_ids import is_reserved
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire import messages as m
@@ -115,8 +115,9 @@ class Controller:
     def activate(self, bootstrap: Iterable[Message]) -> Decision[None]:
         return activation.activate(self.context, bootstrap)
 
-    def decide(self, request: Message, version: int, now_ms: int) -> Decision[Any]:
+    def decide(self, request: Message, version: int, now_ms: int, admit: Admit = without_limit) -> Decision[Any]:
         """What a request of an API in `DECISIONS` leads to; the reply is of the type that belongs to it."""
+        self.context.admit = admit
         return DECISIONS[request._schema.api_key](self.context, request, version, now_ms)
 
     def alter_client_quotas(

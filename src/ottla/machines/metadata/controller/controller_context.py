@@ -6,7 +6,7 @@ and to no log: see `sessions`.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from ottla.base.ids import Uuid
 from ottla.config.parse import Values
@@ -31,6 +31,14 @@ class Random(Protocol):
     def shuffle(self, items: list[ItemT], /) -> None: ...
 
 
+Admit: TypeAlias = Callable[[int], bool]
+"""Whether a client may make or remove so many partitions now, which are counted then (KIP-599)."""
+
+
+def without_limit(_partitions: int) -> bool:
+    return True
+
+
 @dataclass(slots=True)
 class ControllerContext:
     image: MetadataImage
@@ -43,6 +51,8 @@ class ControllerContext:
     sessions: BrokerSessions = field(default_factory=BrokerSessions)
     next_offset: int = 0
     """The offset that the next record gets. The driver keeps it; a broker's epoch is taken from it."""
+    admit: Admit = without_limit
+    """For the request that is being decided."""
     kraft_version: int = 0
     """The level of the Raft layer's own feature, which is in no record of the image. The driver keeps it."""
 

@@ -7,7 +7,7 @@ from ottla.machines.metadata.controller.controller_context import ControllerCont
 from ottla.machines.metadata.controller.replica_placement import check_manual_assignment, new_partition
 from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS, place_partitions
 from ottla.machines.metadata.image.partition_image import PartitionImage
-from ottla.machines.metadata.refusal import Refusal
+from ottla.machines.metadata.refusal import THROTTLED, Refusal
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -54,6 +54,8 @@ def _grow(
         made = place_partitions(context, added, replication_factor)
     if isinstance(made, Refusal):
         return made
+    if not context.admit(added):
+        return THROTTLED
     return context.partition_records(topic.id, made, first=count)
 
 

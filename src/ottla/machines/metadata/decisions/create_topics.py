@@ -17,7 +17,7 @@ from ottla.machines.metadata.controller.replica_placement import (
 from ottla.machines.metadata.decisions.alter_configs import setting_records
 from ottla.machines.metadata.image.configs_image import ConfigResource, ResourceType
 from ottla.machines.metadata.image.partition_image import PartitionImage
-from ottla.machines.metadata.refusal import Refusal
+from ottla.machines.metadata.refusal import THROTTLED, Refusal
 from ottla.machines.metadata.settings.effective_settings import effective_settings
 from ottla.machines.metadata.topic_names import CLUSTER_METADATA, check_name
 from ottla.wire.errors import ErrorCode
@@ -85,6 +85,8 @@ def _create(context: ControllerContext, topic: Topic) -> tuple[Result, list[Vers
     partitions = _assigned(context, topic) if topic.assignments else _placed(context, topic)
     if isinstance(partitions, Refusal):
         return partitions
+    if not context.admit(len(partitions)):
+        return THROTTLED
     topic_id = context.new_uuid()
     records = [VersionedRecord(TopicRecord(name=topic.name, topic_id=topic_id), 0), *config_records]
     records += context.partition_records(topic_id, partitions)

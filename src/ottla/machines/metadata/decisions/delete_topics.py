@@ -5,7 +5,7 @@ from collections import Counter
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
-from ottla.machines.metadata.refusal import UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, Refusal
+from ottla.machines.metadata.refusal import THROTTLED, UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, Refusal
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DeleteTopicsRequest, DeleteTopicsResponse, RemoveTopicRecord
 
@@ -52,6 +52,10 @@ def delete_topics(
             results.append(_refused(name, found.id, "The provided topic name maps to an ID that was already supplied."))
         else:
             deleted[found.id] = name
+    for id, name in list(deleted.items()):
+        if not context.admit(len(topics.by_id[id].partitions)):
+            del deleted[id]
+            results.append(_result(name, id, THROTTLED))
     results += [Result(name=name, topic_id=id, error_message=None) for id, name in deleted.items()]
     records = [VersionedRecord(RemoveTopicRecord(topic_id=id), 0) for id in deleted]
     return Decision(DeleteTopicsResponse(responses=results), records)

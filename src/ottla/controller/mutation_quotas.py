@@ -1,0 +1,69 @@
+"""The limit on changes of the cluster (KIP-599): partitions that a client makes or removes, by user and client id.
+
+Each topic of a request counts with the partitions that are made or removed, also if it is only checked
+(`validate_only`). A client of a new version is strict: a topic that comes when its bucket is overdrawn is refused with
+THROTTLING_QUOTA_EXCEEDED, and it tries again. An older client would not know what to do, and is told to wait. Both hear
+how long, and the broker that the client is connected to mutes it for that time.
+
+What a node needs for itself, such as the topic of committed offsets, is not counted.
+"""
+
+from typing import Final
+
+from ottla.broker.quotas.client_quotas import MUTATION
+from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.controller.decided import decide
+from ottla.machines.quota.applicable_limit import find_limit
+from ottla.machines.quota.token_bucket import TokenBucket
+from ottla.runtime.channels import THIS_NODE, Failed, Then
+from ottla.wire.apis import ApiKey
+from ottla.wire.message import Message
+
+STRICT_SINCE: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.DELETE_TOPICS: 5, ApiKey.CREATE_PARTITIONS: 3}
+
+
+def decide_counted(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+    """As `decide`, and what is decided counts."""
+    user = asked.caller.principal.partition(":")[2]
+    limit = find_limit(server.image.quotas.by_entity, MUTATION, user, asked.caller.client_id)
+    if limit is None or asked.caller == THIS_NODE:
+        decide(server, asked, then, failed)
+        return
+    is_strict = asked.version >= STRICT_SINCE[ApiKey(asked.request._schema.api_key)]
+    charge = _Charge(server, server.mutation_buckets.of(limit.sharers), limit.per_second, is_strict=is_strict)
+
+    def decided(reply: Message) -> None:
+        reply.throttle_time_ms = charge.throttle_ms  # type: ignore[attr-defined]
+        then(reply)
+
+    decide(server, asked, decided, failed, charge.admit)
+
+
+class _Charge:
+    """What one request is charged with."""
+
+    __slots__ = ("_bucket", "_is_strict", "_limit", "_server", "_wait_until_ms")
+
+    def __init__(self, server: ControllerServer, bucket: TokenBucket, limit: float, *, is_strict: bool) -> None:
+        self._server = server
+        self._bucket = bucket
+        self._limit = limit
+        self._is_strict = is_strict
+        self._wait_until_ms = 0
+
+    def admit(self, partitions: int) -> bool:
+        now_ms, bucket, limit = self._now_ms(), self._bucket, self._limit
+        is_admitted = not self._is_strict or bucket.tokens(limit, now_ms) >= 0
+        if is_admitted:
+            bucket.take(partitions, limit, now_ms)
+        if not self._is_strict or not is_admitted:
+            self._wait_until_ms = max(self._wait_until_ms, now_ms + bucket.throttle_ms(limit, now_ms))
+        return is_admitted
+
+    @property
+    def throttle_ms(self) -> int:
+        """What is left of the wait when the reply is given."""
+        return max(self._wait_until_ms - self._now_ms(), 0)
+
+    def _now_ms(self) -> int:
+        return int(self._server.timers.now_s() * 1000)
