@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ottla.broker.admin.settings.node_settings import NodeSettings
-from ottla.broker.quotas.client_quotas import windows_of
 from ottla.config.parse import Values
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.machines.quota.sampled_rate import Windows
 from ottla.machines.quota.token_bucket import TokenBuckets
 from ottla.runtime.channels import Caller, Failed, Then
 from ottla.runtime.metadata.metadata_leader import MetadataLeader
@@ -87,7 +87,7 @@ class ControllerServer:
         self.clock = world.clock
         self.timers = world.timers
         self.workers = world.workers
-        self.mutation_buckets = TokenBuckets(windows_of(node_settings.static, "controller."))
+        self.mutation_buckets = TokenBuckets(_windows_of(node_settings.static))
 
     @property
     def config(self) -> Values:
@@ -98,3 +98,9 @@ class ControllerServer:
         from ottla.controller.controller_apis import find_answer
 
         find_answer(request._schema.api_key)(self, Asked(request, version, caller), then, failed)
+
+
+def _windows_of(values: Values) -> Windows:
+    return Windows(
+        values.integer("controller.quota.window.num"), values.integer("controller.quota.window.size.seconds") * 1000
+    )

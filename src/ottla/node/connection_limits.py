@@ -10,15 +10,18 @@ from ottla.runtime.admission import ConnectionLimits
 _log = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = "max.connections"
+_MAX_RATE = "max.connection.creation.rate"
 _OVERRIDES = "max.connections.per.ip.overrides"
 
 
 def connection_limits(values: Values, listeners: list[Listener], host_names: HostNames) -> ConnectionLimits:
     return ConnectionLimits(
         max_connections=values.integer(_MAX_CONNECTIONS),
-        max_per_listener=_of_listeners(values, listeners),
+        max_per_listener=_of_listeners(values, listeners, _MAX_CONNECTIONS),
         max_per_ip=values.integer("max.connections.per.ip"),
         max_of_ip=_overrides(values.text(_OVERRIDES), host_names),
+        max_rate=values.integer(_MAX_RATE),
+        max_rate_of_listener=_of_listeners(values, listeners, _MAX_RATE),
     )
 
 
@@ -29,10 +32,10 @@ def protected_listeners(listeners: list[Listener], inter_broker_listener: str) -
     return frozenset(protected | {inter_broker_listener} if len(of_brokers) > 1 else protected)
 
 
-def _of_listeners(values: Values, listeners: list[Listener]) -> dict[str, int]:
+def _of_listeners(values: Values, listeners: list[Listener], key: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for listener in listeners:
-        limit = values.given.get(f"{LISTENER_PREFIX}{listener.name.lower()}.{_MAX_CONNECTIONS}")
+        limit = values.given.get(f"{LISTENER_PREFIX}{listener.name.lower()}.{key}")
         if isinstance(limit, int):
             found[listener.name] = limit
     return found

@@ -25,7 +25,7 @@ from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.broker import Broker
 from ottla.broker.cluster.api_versions import handle_unsupported
 from ottla.broker.dispatch import dispatcher
-from ottla.broker.quotas.client_quotas import ClientQuotas
+from ottla.broker.quotas.client_quotas import windows_of
 from ottla.config.parse import Values
 from ottla.controller.broker_tethers import BrokerTethers
 from ottla.controller.controller_apis import dispatcher as controllers_dispatcher
@@ -40,13 +40,13 @@ from ottla.node.connection_limits import connection_limits, protected_listeners
 from ottla.node.controller_registration import ControllerRegistration
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata_quorum import open_metadata
+from ottla.node.quotas import hold_quotas
 from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum_view import RaftQuorum
-from ottla.runtime.metering import Metering
 from ottla.runtime.peers.node_connection import ConnectionSettings
 from ottla.runtime.peers.node_connections import NodeConnections
 from ottla.runtime.peers.remote_controller import RemoteController
@@ -129,9 +129,9 @@ class Node:
                 metadata, controller, channel, self._connections, self._endpoints_of_broker()
             )
             self._server.handle = dispatcher(broker, partial(find_handler, controller))
-            self._meter(broker.client_quotas)
         else:
             self._follow_settings(metadata, controller.node_settings)
+        hold_quotas(self._server, self._world, config.values, metadata, self.broker)
         if self._around is not None:
             self._server.handle = self._around(self._server.handle, self.broker)
             self._server.answers_undecoded = False
@@ -181,7 +181,7 @@ class Node:
         config = self.config
         protected = protected_listeners(config.listeners, config.inter_broker_listener)
         limits = connection_limits(config.values, config.listeners, self._world.host_names)
-        admission = Admission(limits, protected)
+        admission = Admission(limits, protected, windows_of(config.values))
         server = Server(
             self._world.network,
             self._timers,
@@ -193,6 +193,7 @@ class Node:
             admission,
         )
         self._requests.unanswered = lambda: server.unanswered
+        self._requests.connection_rates = server.connection_rates
         return server
 
     def _bind(self) -> None:
@@ -242,17 +243,6 @@ class Node:
         node_settings.apply(image.configs)
         metadata.listen(lambda delta: node_settings.on_metadata(image.configs, delta))
 
-    def _meter(self, quotas: ClientQuotas) -> None:
-        """Has clients' requests counted, from when there are limits."""
-        assert self._server is not None
-        server = self._server
-
-        def told(metering: Metering | None) -> None:
-            server.metering = metering
-
-        quotas.told = told
-        told(quotas.metering)
-
     def metrics_page(self) -> Iterable[str]:
         """The metrics as they are now, piece by piece."""
         from ottla.node.metrics.node_metrics import controller_metrics_page, metrics_page
@@ -264,7 +254,7 @@ class Node:
 
     def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
         assert self._server is not None
-        if any("max.connections" in key for key in changed):
+        if any("max.connection" in key for key in changed):
             limits = connection_limits(values, self.config.listeners, self._world.host_names)
             self._server.set_connection_limits(limits)
 

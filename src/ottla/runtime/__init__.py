@@ -3,7 +3,7 @@
 Connections
 
     server             listeners and the connections they accept
-    admission          how many connections there may be
+    admission          how many connections there may be; connection_rates how often they may come
     connection         one client's: joins exchange (`ottla.wire.exchange`), transport and session
     session            how much a client may have under way
     metering           how clients that take too much are told to wait

@@ -1,13 +1,17 @@
-"""Who is let in: how many connections there may be, in all, to one listener, and from one address.
+"""Who is let in: how many connections there may be, and how often, in all, to one listener, and from one address.
 
 Beyond `max.connections` a client waits, unaccepted, until another has gone. A protected listener (the one between
 brokers, where there are several) is always open: for a broker that comes beyond the limit, the connection elsewhere
-that has been idle longest has to go. Beyond `max.connections.per.ip` a client is turned away.
+that has been idle longest has to go. Beyond `max.connections.per.ip` a client is turned away. How often clients may
+come is in `connection_rates`.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from ottla.machines.quota.sampled_rate import Windows
+from ottla.runtime.connection_rates import AddressRates, ConnectionRates
 
 NO_LIMIT = 0x7FFFFFFF
 
@@ -20,13 +24,19 @@ class ConnectionLimits:
     max_per_listener: Mapping[str, int] = field(default_factory=dict)  # listener.name.….max.connections
     max_per_ip: int = NO_LIMIT  # max.connections.per.ip
     max_of_ip: Mapping[str, int] = field(default_factory=dict)  # max.connections.per.ip.overrides
+    max_rate: int = NO_LIMIT  # max.connection.creation.rate
+    max_rate_of_listener: Mapping[str, int] = field(default_factory=dict)  # the same after listener.name.….
 
 
 class Admission:
     """Counts the connections, and holds them against the limits."""
 
-    def __init__(self, limits: ConnectionLimits, protected: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, limits: ConnectionLimits, protected: frozenset[str] = frozenset(), windows: Windows | None = None
+    ) -> None:
         self.limits = limits
+        self.rates = ConnectionRates(windows or Windows())
+        self.address_rates = AddressRates()
         self._protected = protected
         self._total = 0
         self._per_listener: Counter[str] = Counter()
@@ -45,6 +55,22 @@ class Admission:
     def is_welcome(self, host: str) -> bool:
         """Whether there may be one more from this address."""
         return self._per_host[host] < self.limits.max_of_ip.get(host, self.limits.max_per_ip)
+
+    def wait_at_listener(self, listener: str, now_ms: int) -> int:
+        """A client has come. How long it has to wait before it is looked at, in milliseconds."""
+        limits = self.limits
+        return self.rates.on_accepted(
+            listener,
+            now_ms,
+            limits.max_rate,
+            limits.max_rate_of_listener.get(listener, NO_LIMIT),
+            is_protected=listener in self._protected,
+        )
+
+    def wait_before_refusal(self, listener: str, host: str, now_ms: int) -> int:
+        """It is looked at. How long to wait before it is hung up on, in milliseconds; 0 if it may stay."""
+        limit = self.address_rates.limit_of(host)
+        return self.rates.on_address(listener, host, now_ms, limit, is_protected=listener in self._protected)
 
     @property
     def is_crowded(self) -> bool:

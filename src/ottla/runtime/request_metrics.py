@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from math import frexp
 
+from ottla.runtime.connection_rates import ConnectionRates
+
 _PER_OCTAVE = 8
 _OCTAVES = 34  # from a microsecond to some four hours
 _WINDOW_S = 60.0
@@ -92,11 +94,12 @@ class OfApi:
 class RequestMetrics:
     """The server's `Traffic`. A request counts once it is answered, as in Kafka.
 
-    `unanswered` tells how many are not yet; it is the server's to say.
+    `unanswered` tells how many are not yet, `connection_rates` how often clients come; they are the server's to say.
     """
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self.unanswered: Callable[[], int] = int
+        self.connection_rates: ConnectionRates | None = None
         self.apis: dict[int, OfApi] = {}
         self.connections: Counter[str] = Counter()
         self.connections_created: Counter[str] = Counter()
@@ -124,6 +127,10 @@ class RequestMetrics:
     def on_fault(self, where: str) -> None:
         """An exception that nobody expected: in a request of the API with that name, or elsewhere."""
         self.faults[where] += 1
+
+    def now_ms(self) -> int:
+        """As the server counts it."""
+        return int(self._now_s() * 1000)
 
     def quantiles(self) -> dict[int, dict[float, float]]:
         now_s = self._now_s()

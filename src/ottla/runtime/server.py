@@ -5,14 +5,15 @@ along the way goes to the `Traffic` it was given.
 """
 
 import logging
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-from ottla.base.ports import Listener, Network, Timers, Transport, Workers
+from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Workers
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection
+from ottla.runtime.connection_rates import AddressRates, ConnectionRates
 from ottla.runtime.large_requests.slow_lane import SlowLane
 from ottla.runtime.metering import Metering
 from ottla.runtime.pending_request import PendingRequest
@@ -23,6 +24,7 @@ _log = logging.getLogger(__name__)
 _SCRATCH_BYTES = 1 << 20
 _ACCEPTS_PER_TURN = 64
 _RETRY_ACCEPT_S = 0.1
+_MOST_WAITING = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class Server:
         self._max_queued_bytes = self.limits.max_queued_bytes if self.limits.max_queued_bytes >= 0 else inf
         self.is_full = False
         """Whether more requests are waiting for their replies than `queued.max.request.bytes` allows."""
+        self._held: dict[Transport, Timer] = {}
         self._next_id = 0
         idle_s = self.limits.max_idle_ms / 1000
         self._sweep = timers.every(min(idle_s / 4, 60), self._close_idle) if idle_s > 0 else None
@@ -160,7 +163,29 @@ class Server:
                 self._let_wait(listening)
                 self.timers.after(_RETRY_ACCEPT_S, self._accept_waiting)
                 return
+            wait_ms = self._admission.wait_at_listener(listening.name, int(self.now_s() * 1000))
+            if wait_ms:
+                listening.listener.watch(None)
+                self._hold(transport, wait_ms / 1000, lambda transport: self._accept_late(listening, transport))
+                return
             self._accept(transport, listening.name)
+
+    def _hold(self, transport: Transport, delay_s: float, then: Callable[[Transport], None]) -> None:
+        """A client came too soon: nothing is read from it for a while."""
+
+        def over() -> None:
+            del self._held[transport]
+            then(transport)
+
+        self._held[transport] = self.timers.after(delay_s, over)
+
+    def _accept_late(self, listening: _Listening, transport: Transport) -> None:
+        """The time of a client that came too soon is over. Others may have taken the place that there was for it."""
+        if not self._admission.has_place(listening.name):
+            self._hold(transport, _RETRY_ACCEPT_S, lambda transport: self._accept_late(listening, transport))
+            return
+        self._accept(transport, listening.name)
+        listening.listener.watch(listening)
 
     def _let_wait(self, listening: _Listening) -> None:
         """Clients that come now stay in the listener's backlog."""
@@ -175,6 +200,11 @@ class Server:
 
     def _accept(self, transport: Transport, listener: str) -> None:
         host = transport.peer_host
+        wait_ms = self._admission.wait_before_refusal(listener, host, int(self.now_s() * 1000))
+        if wait_ms:
+            self._traffic.on_refused("connection_creation_rate")
+            self._hold(transport, wait_ms / 1000 if len(self._held) < _MOST_WAITING else 0.0, _close)
+            return
         if not self._admission.is_welcome(host):
             transport.close()
             self._traffic.on_refused("max.connections.per.ip")
@@ -196,6 +226,13 @@ class Server:
         """Connections that are there stay, even beyond the new limits."""
         self._admission.limits = limits
         self._accept_waiting()
+
+    def set_address_rates(self, rates: AddressRates) -> None:
+        self._admission.address_rates = rates
+
+    @property
+    def connection_rates(self) -> ConnectionRates:
+        return self._admission.rates
 
     def _close_idle(self) -> None:
         """Closes connections over which nothing happens, and those of clients that do not take their replies."""
@@ -275,6 +312,10 @@ class Server:
             listening.listener.close()
         self._listening.clear()
         self._waiting.clear()
+        for transport, timer in self._held.items():
+            timer.cancel()
+            transport.close()
+        self._held.clear()
 
     def close(self) -> None:
         """Closes everything at once; replies that are not out yet are lost."""
@@ -283,6 +324,10 @@ class Server:
             self._sweep.cancel()
         for connection in list(self.connections):
             connection.close()
+
+
+def _close(transport: Transport) -> None:
+    transport.close()
 
 
 class UnsupportedHandler(Protocol):

@@ -8,10 +8,15 @@ import pytest
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.traffic import Traffic
+from ottla.broker.quotas.client_quotas import ClientQuotas
+from ottla.config.parse import Values
+from ottla.config.scopes import Scope, settings
 from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.node.metrics.node_metrics import metrics_page
 from ottla.runtime.request_metrics import RequestMetrics
+from ottla.testing.clock import FixedClock
+from ottla.testing.step_timers import StepTimers
 from ottla.wire.messages import PartitionRecord, RegisterBrokerRecord, TopicRecord
 
 COUNTED_BEANS = [
@@ -149,6 +154,7 @@ def a_page():
         cleaner=None,
         fetch_sessions=Sessions(),
         isr_changes=SimpleNamespace(shrinks=0, expansions=0),
+        client_quotas=ClientQuotas(StepTimers(FixedClock()), Values({}, settings(Scope.BROKER))),
         coordinators=SimpleNamespace(
             groups=SimpleNamespace(active=(broken,), partitions={}),
             transactions=SimpleNamespace(active=(), markers=SimpleNamespace(unwritten=0, uncompleted=0)),

@@ -57,10 +57,8 @@ class FetchCharge(NamedTuple):
 FREE: Final = FetchCharge(0, False)
 
 
-def windows_of(values: Values, prefix: str = "") -> Windows:
-    return Windows(
-        values.integer(f"{prefix}quota.window.num"), values.integer(f"{prefix}quota.window.size.seconds") * 1000
-    )
+def windows_of(values: Values) -> Windows:
+    return Windows(values.integer("quota.window.num"), values.integer("quota.window.size.seconds") * 1000)
 
 
 class ClientQuotas:

@@ -44,7 +44,7 @@ SETTINGS = (
     Text("max.connections.per.ip.overrides", "", ANY, MEDIUM,
          "Other limits for some addresses or host names, as `host:number` pairs.", CLUSTER_WIDE, acted_on=True),
     Int("max.connection.creation.rate", INT_MAX, at_least(0), MEDIUM,
-        "New connections a second; more are delayed.", CLUSTER_WIDE),
+        "New connections a second; more are delayed.", CLUSTER_WIDE, acted_on=True),
     Long("connections.max.idle.ms", 600_000, ANY, MEDIUM,
          "Idle time after which a connection is closed.", acted_on=True),
     Int("connection.failed.authentication.delay.ms", 100, at_least(0), LOW,

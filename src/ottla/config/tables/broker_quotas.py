@@ -5,9 +5,9 @@ from ottla.config.setting import ANY, LOW, Class, Int
 
 SETTINGS = (
     Int("quota.window.num", 11, at_least(1), LOW,
-        "Windows that are kept to measure a client's rate."),
+        "Windows that are kept to measure a client's rate.", acted_on=True),
     Int("quota.window.size.seconds", 1, at_least(1), LOW,
-        "Length of one such window."),
+        "Length of one such window.", acted_on=True),
     Int("replication.quota.window.num", 11, at_least(1), LOW,
         "Windows that are kept to measure the rate of throttled replication."),
     Int("replication.quota.window.size.seconds", 1, at_least(1), LOW,
@@ -17,9 +17,9 @@ SETTINGS = (
     Int("alter.log.dirs.replication.quota.window.size.seconds", 1, at_least(1), LOW,
         "Length of one such window."),
     Int("controller.quota.window.num", 11, at_least(1), LOW,
-        "Windows that are kept to measure the rate of changes to topics and partitions (KIP-599)."),
+        "Windows that are kept to measure the rate of changes to topics and partitions (KIP-599).", acted_on=True),
     Int("controller.quota.window.size.seconds", 1, at_least(1), LOW,
-        "Length of one such window."),
+        "Length of one such window.", acted_on=True),
     Class("client.quota.callback.class", None, ANY, LOW,
           "Class that decides clients' quotas instead of the configured ones."),
 )

@@ -32,6 +32,8 @@ class Measured(NamedTuple):
         """How long to wait until the rate is within the limit; 0 if it is."""
         if self.rate <= limit:
             return 0
+        if limit <= 0:
+            return LONGEST_THROTTLE_MS
         return min(int((self.rate - limit) / limit * self.elapsed_ms + 0.5), LONGEST_THROTTLE_MS)
 
 

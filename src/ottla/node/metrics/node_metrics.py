@@ -16,6 +16,7 @@ from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.partition_image import NO_LEADER, PartitionImage
 from ottla.node.metrics.group_metrics import add_groups
+from ottla.node.metrics.quota_metrics import add_connection_rates, client_quotas
 from ottla.node.metrics.transaction_metrics import add_transactions
 from ottla.runtime.exposition import Exposition, Sample, label_text
 from ottla.runtime.request_metrics import RequestMetrics
@@ -68,6 +69,7 @@ def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataPro
     yield page.take()
     add_groups(page, broker)
     add_transactions(page, broker)
+    yield from client_quotas(page, broker.client_quotas)
     _add_waiting(page, broker)
     _add_process(page)
     yield page.take()
@@ -136,6 +138,8 @@ def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
         "counter",
         [({"listener": listener}, count) for listener, count in requests.connections_created.items()],
     )
+    if requests.connection_rates is not None:
+        add_connection_rates(page, requests.connection_rates, requests.now_ms())
     page.add(
         "ottla_connections_refused_total",
         "counter",

@@ -1,0 +1,46 @@
+"""What clients use of their quotas, and how often clients connect, under Kafka's names.
+
+`kafka.server:type=Produce,user=ann,client-id=app` with its attribute `byte-rate` is there as
+`kafka_server_produce_byte_rate{user="ann",client_id="app"}`. A label is empty where the limit is for all: of a user's
+limit the client id. Clients without a limit are not counted, and not shown.
+"""
+
+from collections.abc import Iterator
+
+from ottla.broker.quotas.client_quotas import ClientQuotas
+from ottla.runtime.connection_rates import ConnectionRates
+from ottla.runtime.exposition import Exposition
+
+_SOCKETS = "kafka_server_socket_server_metrics_"
+
+
+def client_quotas(page: Exposition, quotas: ClientQuotas) -> Iterator[str]:
+    now_ms = quotas.now_ms()
+    for kind, rate_name, accounts in (
+        ("produce", "byte_rate", quotas.produce),
+        ("fetch", "byte_rate", quotas.fetch),
+        ("request", "request_time", quotas.request),
+    ):
+        held = [({"user": user, "client_id": client_id}, account) for (user, client_id), account in accounts.items()]
+        yield from page.add_in_pieces(
+            f"kafka_server_{kind}_{rate_name}",
+            "gauge",
+            ((labels, account.rate.measure(now_ms).rate) for labels, account in held),
+        )
+        yield from page.add_in_pieces(
+            f"kafka_server_{kind}_throttle_time",
+            "gauge",
+            ((labels, account.throttle_time_ms(now_ms)) for labels, account in held),
+        )
+
+
+def add_connection_rates(page: Exposition, rates: ConnectionRates, now_ms: int) -> None:
+    page.gauge(_SOCKETS + "broker_connection_accept_rate", rates.of_broker.measure(now_ms).rate)
+    page.add(
+        _SOCKETS + "connection_accept_rate",
+        "gauge",
+        [
+            *(({"listener": name}, rate.measure(now_ms).rate) for name, rate in rates.of_listeners.items()),
+            *(({"ip": host}, rate.measure(now_ms).rate) for host, rate in rates.of_addresses.items()),
+        ],
+    )
