@@ -1,5 +1,6 @@
 """The options of the source: what is read of them, and that whatever is wrong is told with the option's name."""
 
+import pickle
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
@@ -44,6 +45,19 @@ def test_settings_of_kafka_reach_the_client() -> None:
     assert (read.client["client.id"], read.group_id) == ("job", "watched")
     assert read.client["isolation.level"] == "read_committed"
     assert options(**{"kafka.isolation.level": "read_uncommitted"}).client["isolation.level"] == "read_uncommitted"
+
+
+def test_secrets_reach_the_client_and_no_log_line() -> None:
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="hunter2";'
+    secured = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.jaas.config": login}
+    read = options(**secured, **{"kafka.ssl.truststore.password": "hunter3", "kafka.ssl.truststore.type": "PKCS12"})
+    assert read.client["sasl.jaas.config"] == read.producer_settings["sasl.jaas.config"] == login
+    assert "hunter" not in repr(read) + str(read.client)
+    assert "'ssl.truststore.type': 'PKCS12'" in repr(read)
+    assert "hunter" not in repr(pickle.loads(pickle.dumps(read)))
+    with pytest.raises(OptionError) as raised:
+        options(**{"kafka.sasl.jaas.cofnig": login})
+    assert "hunter" not in str(raised.value)
 
 
 def test_offsets_are_read_as_sparks_connector_writes_them() -> None:

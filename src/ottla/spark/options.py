@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from ottla.base.errors import OttlaError
 from ottla.config.parse import ConfigError
 from ottla.config.scopes import Scope, settings
+from ottla.config.values import HIDDEN, Type
 
 
 class OptionError(OttlaError, ValueError):
@@ -163,7 +164,18 @@ class Options:
         return found
 
 
-def checked_client_settings(scope: Scope, found: Mapping[str, str]) -> dict[str, str]:
+class ClientOptions(dict[str, str]):
+    """The settings of a client. Tasks are given them with their secrets; a log line or an error is not."""
+
+    def __repr__(self) -> str:
+        return repr({name: HIDDEN if _is_secret(name) else value for name, value in self.items()})
+
+
+def _is_secret(name: str) -> bool:
+    return any(row.type is Type.PASSWORD for scope in _SCOPES if (row := settings(scope).get(name)) is not None)
+
+
+def checked_client_settings(scope: Scope, found: Mapping[str, str]) -> ClientOptions:
     """The settings as they are, if a client takes them; what it objects to is told with the option's name."""
     from ottla.client.settings import read_settings
 
@@ -172,7 +184,7 @@ def checked_client_settings(scope: Scope, found: Mapping[str, str]) -> dict[str,
     except ConfigError as wrong:
         told = "; ".join(f"option {CLIENT_PREFIX}{problem}" for problem in wrong.problems)
         raise OptionError(told) from None
-    return dict(found)
+    return ClientOptions(found)
 
 
 def _check_name(key: str, value: str, use: Use) -> None:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.config.scopes import Scope, settings
-from ottla.spark.options import OptionError, Options, Use, checked_client_settings
+from ottla.spark.options import ClientOptions, OptionError, Options, Use, checked_client_settings
 from ottla.spark.source.offsets_json import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
 from ottla.spark.source.values.value_options import ValueOptions, read_value_options
 
@@ -95,7 +95,9 @@ def read_source_options(options: Options, use: Use) -> SourceOptions:
         lookup_pause_ms=options.integer("fetchOffset.retryIntervalMs", 1000, least=0) or 0,
         idle_wait_ms=options.integer("idleWaitMs", _IDLE_WAIT_MS, least=0) or 0,
         values=read_value_options(options),
-        producer_settings={key: value for key, value in client.items() if key in settings(Scope.PRODUCER)},
+        producer_settings=ClientOptions(
+            {key: value for key, value in client.items() if key in settings(Scope.PRODUCER)}
+        ),
     )
 
 
@@ -122,7 +124,7 @@ def _subscription(
     return topics, None, None
 
 
-def _client_settings(options: Options) -> dict[str, str]:
+def _client_settings(options: Options) -> ClientOptions:
     found = options.client_settings(_DECIDED)
     prefetch_bytes = options.integer("prefetchBytes", _PREFETCH_BYTES, least=1 << 16) or _PREFETCH_BYTES
     # Read committed is our default, not Kafka's: an aborted transaction's rows were never there.
