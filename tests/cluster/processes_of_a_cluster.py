@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -38,11 +38,11 @@ SETTINGS = {
 class ClusterOfProcesses:
     """Started when it is entered; every process is killed at the end. `nodes` are its files, by id."""
 
-    def __init__(self, directory: Path, count: int = 3) -> None:
+    def __init__(self, directory: Path, count: int = 3, settings: Mapping[str, str] | None = None) -> None:
         self.nodes = {node.node_id: node for node in make_cluster(directory, count, port=0)}
         for node in self.nodes.values():
             with node.properties.open("a") as file:
-                file.writelines(f"{key}={value}\n" for key, value in SETTINGS.items())
+                file.writelines(f"{key}={value}\n" for key, value in {**SETTINGS, **(settings or {})}.items())
         self._children: list[subprocess.Popen[bytes]] = []
 
     @staticmethod

@@ -72,6 +72,8 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: Route("admin.replica_log_dirs", "handle_alter_replica_log_dirs"),
     # The cluster
     ApiKey.API_VERSIONS: Route("cluster.api_versions", "handle_api_versions"),
+    ApiKey.SASL_HANDSHAKE: Route("cluster.sasl_state", "handle_sasl_handshake"),
+    ApiKey.SASL_AUTHENTICATE: Route("cluster.sasl_state", "handle_sasl_authenticate"),
     ApiKey.METADATA: Route("cluster.metadata_requests", "handle_metadata"),
     ApiKey.DESCRIBE_CLUSTER: Route("cluster.describe_cluster", "handle_describe_cluster"),
     ApiKey.DESCRIBE_QUORUM: _FORWARDED,

@@ -74,6 +74,8 @@ ANSWERS: Final[dict[ApiKey, Route]] = {
 OF_CONNECTIONS: Final[dict[ApiKey, Route]] = {
     ApiKey.API_VERSIONS: Route("controller_listener", "handle_api_versions"),
     ApiKey.DESCRIBE_CLUSTER: Route("controller_listener", "handle_describe_cluster"),
+    ApiKey.SASL_HANDSHAKE: Route("controller_listener", "handle_sasl_handshake"),
+    ApiKey.SASL_AUTHENTICATE: Route("controller_listener", "handle_sasl_authenticate"),
     ApiKey.ENVELOPE: Route("envelope", "handle_envelope"),
 }
 

@@ -1,4 +1,4 @@
-"""What only a connection to a listener of controllers can ask (KIP-919): ApiVersions and DescribeCluster.
+"""What only a connection to a listener of controllers can ask (KIP-919): ApiVersions, DescribeCluster, SASL in vain.
 
 Tools come here with `--bootstrap-controller`, to look after a cluster whose brokers do not answer. A controller is no
 broker: it shows the controllers and not the brokers.
@@ -7,6 +7,7 @@ broker: it shows the controllers and not the brokers.
 from functools import cache
 from typing import Final
 
+from ottla.broker.cluster import sasl_state
 from ottla.broker.cluster.api_versions import answer_api_versions, served
 from ottla.broker.cluster.authorized_operations import ALL_ON_CLUSTER, NOT_ASKED
 from ottla.broker.cluster.describe_cluster import BROKERS, CONTROLLERS, unsupported_endpoint
@@ -19,6 +20,8 @@ from ottla.wire.messages import (
     ApiVersionsResponse,
     DescribeClusterRequest,
     DescribeClusterResponse,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
 )
 
 _FIRST_WITH_ENDPOINT_TYPES: Final = 1
@@ -40,6 +43,18 @@ def handle_api_versions(
 @cache
 def _served_by_controllers() -> list[ApiVersionsResponse.ApiVersion]:
     return served(SERVED)
+
+
+def handle_sasl_handshake(
+    server: ControllerServer, context: RequestContext, request: SaslHandshakeRequest, respond: Respond
+) -> None:
+    sasl_state.handle_sasl_handshake(context, request, respond)
+
+
+def handle_sasl_authenticate(
+    server: ControllerServer, context: RequestContext, request: SaslAuthenticateRequest, respond: Respond
+) -> None:
+    sasl_state.handle_sasl_authenticate(context, request, respond)
 
 
 def handle_describe_cluster(

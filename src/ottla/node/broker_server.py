@@ -194,4 +194,4 @@ def _address_of(image: MetadataImage, listener: str, node_id: int) -> NodeAddres
     """Where a broker listens for the others, as the metadata has it."""
     broker = image.brokers.by_id.get(node_id)
     endpoint = broker.endpoint(listener) if broker is not None else None
-    return NodeAddress(endpoint.host, endpoint.port) if endpoint is not None else None
+    return NodeAddress(endpoint.host, endpoint.port, listener) if endpoint is not None else None

@@ -6,7 +6,7 @@ from ottla.base.ports import HostNames
 from ottla.config.parse import ConfigError, Problem, Values
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SERVED_PROTOCOLS = ("PLAINTEXT",)
+SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 EVERY_INTERFACE = ("0.0.0.0", "::")
 
 
@@ -23,6 +23,10 @@ class Listener:
     def __str__(self) -> str:
         host = f"[{self.host}]" if self.is_ipv6 else self.host
         return f"{self.name}://{host}:{self.port}"
+
+    @property
+    def has_sasl(self) -> bool:
+        return self.protocol.startswith("SASL_")
 
     @property
     def is_ipv6(self) -> bool:
@@ -43,18 +47,24 @@ class Endpoint:
     protocol: str
 
 
+def protocol_of(values: Values, name: str) -> str:
+    """The security protocol of a listener, of this node or another. Raises `ConfigError` if nothing says it."""
+    protocols = _protocol_map(values)
+    protocol = protocols.get(name) or (name if name in SECURITY_PROTOCOLS else None)
+    if protocol is None and name in values.list("controller.listener.names"):
+        protocol = "PLAINTEXT"
+    if protocol is None:
+        raise _wrong("listener.security.protocol.map", ",".join(protocols), f"complete: it has no {name}")
+    return protocol
+
+
 def parse_listeners(values: Values) -> list[Listener]:
     """The listeners that the settings ask for. Raises `ConfigError` with the setting that is wrong."""
     controllers = set(values.list("controller.listener.names"))
-    protocols = _protocol_map(values)
     listeners: list[Listener] = []
     for text in values.list("listeners"):
         name, host, port = _parse("listeners", text)
-        protocol = protocols.get(name) or (name if name in SECURITY_PROTOCOLS else None)
-        if protocol is None and name in controllers:
-            protocol = "PLAINTEXT"
-        if protocol is None:
-            raise _wrong("listener.security.protocol.map", ",".join(protocols), f"complete: it has no {name}")
+        protocol = protocol_of(values, name)
         if protocol not in SERVED_PROTOCOLS:
             served = " or ".join(SERVED_PROTOCOLS)
             raise _wrong("listeners", text, f"of a security protocol that this version serves ({served})")

@@ -104,7 +104,8 @@ def _static_voters(config: NodeConfig, me: Voter) -> VoterSet | None:
     voters = []
     for text in texts:
         node_id, _, address = text.partition("@")
-        endpoints = (VoterEndpoint(listener, *_address(address)),)
+        known_at = _address(address)
+        endpoints = (VoterEndpoint(listener, known_at.host, known_at.port),)
         is_me = config.is_controller and int(node_id) == me.key.id
         voters.append(Voter(ReplicaKey(int(node_id)), me.endpoints if is_me else endpoints))
     return VoterSet(voters)

@@ -40,6 +40,7 @@ from ottla.node.connection_limits import connection_limits, protected_listeners
 from ottla.node.controller_registration import ControllerRegistration
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata_quorum import open_metadata
+from ottla.node.node_sasl import NodeSasl
 from ottla.node.quotas import hold_quotas
 from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
@@ -98,6 +99,7 @@ class Node:
         self._metadata: MetadataLog[Controller] | None = None
         self._connections: NodeConnections | None = None
         self._tethers: BrokerTethers | None = None
+        self._sasl = NodeSasl(world, config)
         self._endpoints: list[Endpoint] = []
         self._bound_ports: list[int] = []
 
@@ -116,9 +118,13 @@ class Node:
             self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
         self._bind()
-        self._connections = NodeConnections(self._world, str(config.node_id), self._connection_settings())
+        self._sasl.guard(self._server, config.values)
+        self._connections = NodeConnections(
+            self._world, str(config.node_id), self._connection_settings(), logins=self._sasl.logins(config.values)
+        )
         metadata = await wait_for(partial(self._workers.run, partial(self._open_metadata, storage)))
         self._metadata = metadata
+        self._sasl.on_loaded(metadata.image)
         controller = self._make_controller(metadata)
         self._server.handle = controllers_dispatcher(controller)
         self._server.start_accepting({listener.name for listener in config.listeners if listener.for_controllers})
@@ -201,7 +207,10 @@ class Node:
         bound = []
         for listener in self.config.listeners:
             try:
-                bound.append((listener, self._server.listen(listener.bind_host, listener.port, listener.name)))
+                address = self._server.listen(
+                    listener.bind_host, listener.port, listener.name, is_gated=listener.has_sasl
+                )
+                bound.append((listener, address))
             except OSError as problem:
                 raise OSError(problem.errno, f"cannot listen on {listener}: {problem.strerror}") from problem
         self._bound_ports = [address[1] for _, address in bound]
@@ -257,6 +266,8 @@ class Node:
         if any("max.connection" in key for key in changed):
             limits = connection_limits(values, self.config.listeners, self._world.host_names)
             self._server.set_connection_limits(limits)
+        assert self._connections is not None
+        self._sasl.on_settings(self._server, self._connections, values, changed)
 
     def _limits(self) -> Limits:
         values = self.config.values

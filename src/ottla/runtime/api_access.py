@@ -106,6 +106,8 @@ ACCESS: Final[dict[ApiKey, Access]] = {
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: _OF_NODES,
     # The cluster
     ApiKey.API_VERSIONS: _OPEN,
+    ApiKey.SASL_HANDSHAKE: _OPEN,
+    ApiKey.SASL_AUTHENTICATE: _OPEN,
     ApiKey.METADATA: Access((_DESCRIBE_TOPIC,)),
     ApiKey.DESCRIBE_CLUSTER: _OPEN,
     ApiKey.DESCRIBE_QUORUM: Access((_DESCRIBE,)),

@@ -35,7 +35,8 @@ class ClientConnection:
 
     A handler that needs time before the requests behind its own may be handled pauses the connection, and resumes it.
     If its request fails meanwhile, the connection is resumed for it. `repeated` is left by a handler that knows how to
-    answer requests like its own without their being decoded. `line` is None where there is no connection: the
+    answer requests like its own without their being decoded. `is_token_authenticated`: by a delegation token (KIP-48),
+    with which no other token may be asked for. `line` is None where there is no connection: the
     node itself writes.
     """
 
@@ -50,6 +51,7 @@ class ClientConnection:
     line: Line | None = None
     paused_by: Attributed | None = None
     repeated: Repeated | None = None
+    is_token_authenticated: bool = False
 
     def pause(self) -> None:
         self.is_paused = True

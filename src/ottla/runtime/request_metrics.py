@@ -14,6 +14,14 @@ from ottla.runtime.connection_rates import ConnectionRates
 _PER_OCTAVE = 8
 _OCTAVES = 34  # from a microsecond to some four hours
 _WINDOW_S = 60.0
+AUTHENTICATION_OUTCOMES = (
+    "successful_authentication",
+    "failed_authentication",
+    "successful_reauthentication",
+    "failed_reauthentication",
+    "expired_connections_killed",
+)
+"""What Kafka's metrics of listeners with SASL are called."""
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 
 
@@ -105,6 +113,8 @@ class RequestMetrics:
         self.connections_created: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
+        self.authentications: Counter[tuple[str, str]] = Counter()
+        """By listener and outcome (`AUTHENTICATION_OUTCOMES`)."""
         self._now_s = now_s
 
     def on_connection(self, listener: str, change: int) -> None:
@@ -131,6 +141,9 @@ class RequestMetrics:
     def now_ms(self) -> int:
         """As the server counts it."""
         return int(self._now_s() * 1000)
+
+    def on_authentication(self, listener: str, outcome: str) -> None:
+        self.authentications[listener, outcome] += 1
 
     def quantiles(self) -> dict[int, dict[float, float]]:
         now_s = self._now_s()

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Workers
 from ottla.runtime.admission import Admission, ConnectionLimits
@@ -20,11 +20,15 @@ from ottla.runtime.pending_request import PendingRequest
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
 from ottla.wire.apis import all_apis
 
+if TYPE_CHECKING:
+    from ottla.runtime.authentication.authenticator import Authenticator
+
 _log = logging.getLogger(__name__)
 _SCRATCH_BYTES = 1 << 20
 _ACCEPTS_PER_TURN = 64
 _RETRY_ACCEPT_S = 0.1
 _MOST_WAITING = 1000
+_MOST_OF_A_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Traffic(Protocol):
     def on_response(self, api_key: int, api_version: int, size: int, received_s: float, now_s: float) -> None: ...
     def on_refused(self, reason: str) -> None: ...
     def on_fault(self, where: str) -> None: ...
+    def on_authentication(self, listener: str, outcome: str) -> None: ...
 
 
 class NoTraffic:
@@ -61,6 +66,9 @@ class NoTraffic:
         """See `Traffic`."""
 
     def on_fault(self, where: str) -> None:
+        """See `Traffic`."""
+
+    def on_authentication(self, listener: str, outcome: str) -> None:
         """See `Traffic`."""
 
 
@@ -113,6 +121,7 @@ class Server:
         self.timers = timers
         self._traffic = traffic or NoTraffic()
         self._admission = admission or Admission(ConnectionLimits())
+        self._authenticators: dict[str, Authenticator | None] = {}
         self._listening: list[_Listening] = []
         self._waiting: list[_Listening] = []
         self._to_send: list[Connection] = []
@@ -127,11 +136,14 @@ class Server:
 
     # Listening
 
-    def listen(self, host: str, port: int, listener: str) -> tuple[str, int]:
+    def listen(self, host: str, port: int, listener: str, *, is_gated: bool = False) -> tuple[str, int]:
         """Binds; raises `OSError` when the address is taken. Port 0 picks a free one.
 
-        Clients that connect wait until `start_accepting`.
+        Clients that connect wait until `start_accepting`. With `is_gated` they have to authenticate: nobody is let in
+        before `set_authenticator` was called for the listener.
         """
+        if is_gated:
+            self._authenticators[listener] = None
         bound = self.network.listen(
             host,
             port,
@@ -198,6 +210,11 @@ class Server:
         for listening in waiting:
             listening.listener.watch(listening)
 
+    def set_authenticator(self, listener: str, authenticator: "Authenticator") -> None:
+        """What a listener asks of clients that come from now on."""
+        assert listener in self._authenticators, f"{listener} is a listener that asks nobody for a name"
+        self._authenticators[listener] = authenticator
+
     def _accept(self, transport: Transport, listener: str) -> None:
         host = transport.peer_host
         wait_ms = self._admission.wait_before_refusal(listener, host, int(self.now_s() * 1000))
@@ -209,9 +226,17 @@ class Server:
             transport.close()
             self._traffic.on_refused("max.connections.per.ip")
             return
+        make: Callable[[Server, Transport, ClientConnection], Connection] = Connection
+        if listener in self._authenticators:
+            authenticator = self._authenticators[listener]
+            if authenticator is None:
+                transport.close()
+                self._traffic.on_refused("not ready to authenticate")
+                return
+            make = authenticator.new_connection
         self._next_id += 1
         self._admission.entered(listener, host)
-        self.connections[Connection(self, transport, ClientConnection(self._next_id, listener, host))] = None
+        self.connections[make(self, transport, ClientConnection(self._next_id, listener, host))] = None
         self._traffic.on_connection(listener, 1)
         if self._admission.is_crowded:
             self._close_longest_idle()
@@ -284,6 +309,22 @@ class Server:
     def refused(self, client: ClientConnection, problem: Exception) -> None:
         self._traffic.on_refused(type(problem).__name__)
         _log.info("closed the connection of %s: %s", client.client_host, problem)
+
+    def count_authentication(self, listener: str, outcome: str) -> None:
+        self._traffic.on_authentication(listener, outcome)
+
+    def refused_authentication(self, client: ClientConnection, reason: str, *, is_again: bool) -> None:
+        """`reason` may hold what the client sent: it is shown so that it cannot look like a line of ours."""
+        self._traffic.on_authentication(
+            client.listener, "failed_reauthentication" if is_again else "failed_authentication"
+        )
+        _log.info(
+            "failed %sauthentication of %s (%s): %s",
+            "re-" if is_again else "",
+            client.client_host,
+            client.listener,
+            reason.encode("unicode_escape").decode()[:_MOST_OF_A_REASON],
+        )
 
     def on_fault(self, where: RequestContext | ClientConnection, problem: Exception) -> None:
         """An exception that nobody expected, in work for one request or one connection. The node goes on."""

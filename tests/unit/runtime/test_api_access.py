@@ -8,6 +8,7 @@ from ottla.runtime.api_access import ACCESS, Quota, listeners_of
 from ottla.wire.acls import AclOperation, AclResource
 from ottla.wire.apis import ApiKey, api
 
+_FOR_ALL = {ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 BY_LISTENER = {"broker": ROUTES, "controller": SERVED}
 
 
@@ -24,7 +25,7 @@ def test_there_is_no_row_for_what_nobody_serves() -> None:
 
 @pytest.mark.parametrize("key", ACCESS, ids=lambda key: key.name)
 def test_only_greetings_need_nothing(key: ApiKey) -> None:
-    assert bool(ACCESS[key].needs) == (key not in {ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER})
+    assert bool(ACCESS[key].needs) == (key not in _FOR_ALL)
 
 
 @pytest.mark.parametrize("key", ACCESS, ids=lambda key: key.name)

@@ -49,7 +49,7 @@ SETTINGS = (
          "Idle time after which a connection is closed.", acted_on=True),
     Int("connection.failed.authentication.delay.ms", 100, at_least(0), LOW,
         "Wait before a connection that failed to authenticate is closed, which slows guessing; less than "
-        "`connections.max.idle.ms`."),
+        "`connections.max.idle.ms`.", acted_on=True),
 
     # Fetching
     Int("fetch.max.bytes", 57_671_680, at_least(1024), MEDIUM,

@@ -10,6 +10,7 @@ from ottla.config.setting import (
 from ottla.config.tables import client_sasl
 
 _NOT_OF_A_BROKER = {"sasl.mechanism", "sasl.oauthbearer.header.urlencode"}
+_ACTED_ON = {"sasl.jaas.config"}
 
 
 def _of_a_broker(row: Setting) -> Setting:
@@ -18,25 +19,26 @@ def _of_a_broker(row: Setting) -> Setting:
     return row._replace(
         importance=MEDIUM if refresh or kerberos else row.importance,
         bound=None if refresh else row.bound,
+        acted_on=row.name in _ACTED_ON,
         dynamic=PER_BROKER if refresh or kerberos or row.name == "sasl.jaas.config" else READ_ONLY,
     )
 
 
 SETTINGS = (
     List("sasl.enabled.mechanisms", ("GSSAPI",), Items(), MEDIUM,
-         "Mechanisms with which clients may prove who they are.", PER_BROKER),
+         "Mechanisms with which clients may prove who they are.", PER_BROKER, acted_on=True),
     Text("sasl.mechanism.inter.broker.protocol", "GSSAPI", ANY, MEDIUM,
-         "Mechanism between brokers.", PER_BROKER),
+         "Mechanism between brokers.", PER_BROKER, acted_on=True),
     Text("sasl.mechanism.controller.protocol", "GSSAPI", ANY, HIGH,
-         "Mechanism towards controllers."),
+         "Mechanism towards controllers.", acted_on=True),
     Class("sasl.server.callback.handler.class", None, ANY, MEDIUM,
-          "Class that answers the server side of a mechanism; given for a listener and mechanism."),
+          "Class that answers the server side of a mechanism; given for a listener and mechanism.", acted_on=True),
     Int("sasl.server.max.receive.size", 524_288, ANY, MEDIUM,
-        "Largest message that is read before a client has authenticated."),
+        "Largest message that is read before a client has authenticated.", acted_on=True),
     List("sasl.kerberos.principal.to.local.rules", ("DEFAULT",), Items(), MEDIUM,
          "Rules that turn a Kerberos principal into a short name; the first that matches counts.", PER_BROKER),
     Long("connections.max.reauth.ms", 0, ANY, MEDIUM,
-         "Longest time before a client must authenticate again (KIP-368); 0 is never."),
+         "Longest time before a client must authenticate again (KIP-368); 0 is never.", acted_on=True),
 
     # Delegation tokens
     Secret("delegation.token.secret.key", MEDIUM,

@@ -19,7 +19,7 @@ from ottla.node.metrics.group_metrics import add_groups
 from ottla.node.metrics.quota_metrics import add_connection_rates, client_quotas
 from ottla.node.metrics.transaction_metrics import add_transactions
 from ottla.runtime.exposition import Exposition, Sample, label_text
-from ottla.runtime.request_metrics import RequestMetrics
+from ottla.runtime.request_metrics import AUTHENTICATION_OUTCOMES, RequestMetrics
 from ottla.wire.apis import api
 
 RUNNING = 3
@@ -140,6 +140,16 @@ def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
     )
     if requests.connection_rates is not None:
         add_connection_rates(page, requests.connection_rates, requests.now_ms())
+    for outcome in AUTHENTICATION_OUTCOMES:
+        page.add(
+            f"kafka_server_socket_server_metrics_{outcome}_total",
+            "counter",
+            [
+                ({"listener": listener}, count)
+                for (listener, happened), count in sorted(requests.authentications.items())
+                if happened == outcome
+            ],
+        )
     page.add(
         "ottla_connections_refused_total",
         "counter",

@@ -1,11 +1,15 @@
 """One connection to another node: requests out, responses in, in order.
 
-Theory of operation. A connection goes through four states, and never back:
+Theory of operation. A connection goes through these states, and back only from OPEN to LOGIN:
 
     DIALLING    what is asked waits
     GREETING    ApiVersions is asked; what is asked waits
+    LOGIN       this node says who it is, where the other asks for that; what is asked waits
     OPEN        requests leave as they are asked, in the newest version that both nodes know
     CLOSED      what waited or was in flight has failed, with NETWORK_EXCEPTION
+
+A session that the other node lets last for a while only is begun anew before it ends (KIP-368): the connection goes
+back to LOGIN, where responses to what was asked before still come first.
 
 A request is given up when its time has passed: `failed` hears REQUEST_TIMED_OUT, and its response is dropped if it
 still comes. Responses come in order, so one that is missing for the connection's own `request_timeout_ms` means that
@@ -15,7 +19,8 @@ none will come: then the connection is closed.
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.base.errors import LocalProtocolError, ProtocolError
 from ottla.base.ports import Buffer, Dialling, Timer, Transport
@@ -28,9 +33,13 @@ from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.message import Message
 
+if TYPE_CHECKING:
+    from ottla.runtime.peers.node_login import NewLogin, NodeLogin
+
 _MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
 _TRUSTED_RESPONSE_BYTES: Final = 64 << 20
 _MOST_PARTS: Final = 64
+_PART_OF_SESSION: Final = 0.85
 _SLACK_S: Final = 0.0005
 _NEVER: Final = float("inf")
 
@@ -38,6 +47,7 @@ _NEVER: Final = float("inf")
 class State(Enum):
     DIALLING = "dialling"
     GREETING = "greeting"
+    LOGIN = "login"
     OPEN = "open"
     CLOSED = "closed"
 
@@ -45,6 +55,8 @@ class State(Enum):
 class NodeAddress(NamedTuple):
     host: str
     port: int
+    listener: str = ""
+    """The name of the listener that is there; empty for that of the controllers."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -98,14 +110,21 @@ class NodeConnection:
         settings: ConnectionSettings,
         scratch: memoryview,
         on_closed: Callable[["NodeConnection", str], None],
+        new_login: "NewLogin | None" = None,
     ) -> None:
         self.address = address
         self.state = State.DIALLING
         self.was_open = False
+        self.login_problem = ""
+        """Why the two nodes do not believe each other, if that is how the connection ended."""
         self._timers = world.timers
         self._settings = settings
         self._scratch = scratch
         self._on_closed = on_closed
+        self._client_id = client_id
+        self._new_login = new_login
+        self._login: NodeLogin | None = None
+        self._login_timer: Timer | None = None
         self._question = VersionQuestion(client_id)
         self._correlation: Correlation[Asked] = Correlation(client_id)
         self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame", _TRUSTED_RESPONSE_BYTES)
@@ -156,8 +175,9 @@ class NodeConnection:
     def _let_go(self) -> None:
         self.state = State.CLOSED
         self._setup_timer.cancel()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._login_timer):
+            if timer is not None:
+                timer.cancel()
         if self._dialling is not None:
             self._dialling.cancel()
             self._dialling = None
@@ -184,10 +204,41 @@ class NodeConnection:
             self._send([self._question.encoded()])
             return
         self._served = served
+        if self._new_login is not None:
+            self._begin_login(self._new_login)
+        else:
+            self._on_open()
+
+    def _on_open(self) -> None:
         self.state = State.OPEN
         self.was_open = True
         self._setup_timer.cancel()
         self._send_waiting()
+
+    # Saying who we are
+
+    def _begin_login(self, new_login: "NewLogin") -> None:
+        from ottla.runtime.peers.node_login import NodeLogin
+
+        self.state = State.LOGIN
+        self._login = NodeLogin(new_login(), self._client_id)
+        self._send([self._login.first()])
+
+    def _on_login(self, login: "NodeLogin", frame: Buffer) -> None:
+        more = login.on_frame(frame)
+        if more is not None:
+            self._send([more])
+            return
+        self._login = None
+        if login.session_lifetime_ms > 0 and self._new_login is not None:
+            again_s = login.session_lifetime_ms / 1000 * _PART_OF_SESSION
+            self._login_timer = self._timers.after(again_s, partial(self._login_again, self._new_login))
+        self._on_open()
+
+    def _login_again(self, new_login: "NewLogin") -> None:
+        if self.state is State.OPEN:
+            self._setup_timer = self._timers.after(self._settings.setup_timeout_ms / 1000, self._on_setup_timeout)
+            self._begin_login(new_login)
 
     # Requests out
 
@@ -272,6 +323,8 @@ class NodeConnection:
         except OSError as problem:
             self._lose(problem)
         except ProtocolError as problem:
+            if self.state is State.LOGIN:
+                self.login_problem = str(problem)
             self.close(f"{self.address} broke the protocol: {problem}")
         except Exception:
             # A bug in what a response set in motion. The frames behind it are lost, so nothing more can be read here.
@@ -285,7 +338,9 @@ class NodeConnection:
     def _on_frame(self, frame: memoryview) -> bool:
         if self.state is State.GREETING:
             self._on_greeting(frame)
-        elif self.state is State.OPEN:
+        elif self._login is not None and not len(self._correlation):
+            self._on_login(self._login, frame)
+        elif self.state is not State.CLOSED:
             asked, response = self._correlation.on_frame(frame)
             asked.answer(response)
         return self.state is not State.CLOSED

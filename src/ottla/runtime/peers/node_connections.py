@@ -6,7 +6,8 @@ of its own. Nothing is asked again here: a request whose connection breaks has f
 
 import logging
 from collections import deque
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.base.ports import Entropy
 from ottla.runtime.attribution import current, work_for
@@ -15,6 +16,9 @@ from ottla.runtime.peers.node_connection import Asked, ConnectionSettings, NodeA
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.runtime.peers.node_login import NewLogin
 
 _log = logging.getLogger(__name__)
 _SCRATCH_BYTES: Final = 64 << 10
@@ -43,18 +47,22 @@ class Pauses(NamedTuple):
 class _Reach:
     """What is known of one line: its connection, how often it failed in a row, and what waits for the next attempt."""
 
-    __slots__ = ("address", "connection", "failures", "paused_until_s", "waiting")
+    __slots__ = ("address", "connection", "failures", "login_problem", "paused_until_s", "waiting")
 
     def __init__(self, address: NodeAddress) -> None:
         self.address = address
         self.connection: NodeConnection | None = None
         self.failures = 0
+        self.login_problem = ""
         self.paused_until_s = 0.0
         self.waiting: deque[Asked] = deque()
 
 
 class NodeConnections:
-    """See the module. `client_id` is what the other nodes see of this one, with the line's purpose after it."""
+    """See the module. `client_id` is what the other nodes see of this one, with the line's purpose after it.
+
+    `logins` are for listeners by name at which nodes have to say who they are; the controllers' has the empty name.
+    """
 
     def __init__(
         self,
@@ -62,11 +70,13 @@ class NodeConnections:
         client_id: str,
         settings: ConnectionSettings | None = None,
         pauses: Pauses | None = None,
+        logins: "Mapping[str, NewLogin] | None" = None,
     ) -> None:
         self.settings = settings or ConnectionSettings()
         self._world = world
         self._client_id = client_id
         self._pauses = pauses or Pauses()
+        self.logins = logins or {}
         self._lines: dict[Line, _Reach] = {}
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self._is_closed = False
@@ -151,6 +161,7 @@ class NodeConnections:
                 self.settings,
                 self._scratch,
                 lambda closed, reason: self._on_closed(line, reach, closed, reason),
+                self.logins.get(reach.address.listener),
             )
         return reach.connection
 
@@ -162,6 +173,9 @@ class NodeConnections:
         pause_ms = self._pauses.after(reach.failures, self._world.entropy)
         reach.paused_until_s = self._world.timers.now_s() + pause_ms / 1000
         _log.debug("node %s (%s): %s", line.node_id, line.purpose, reason)
+        if connection.login_problem and connection.login_problem != reach.login_problem:
+            _log.warning("node %s (%s): %s", line.node_id, line.purpose, connection.login_problem)
+        reach.login_problem = connection.login_problem
 
     def _end(self, reach: _Reach, reason: str) -> None:
         connection, reach.connection = reach.connection, None

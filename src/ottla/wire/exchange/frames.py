@@ -69,6 +69,11 @@ class Frames:
         """How much memory a frame that is still arriving has."""
         return 0 if self._partial is None else len(self._partial)
 
+    def set_limit(self, max_bytes: int, limit_name: str) -> None:
+        """For the frames that are taken from now on; not within `take`, whose taker has to ask for no more first."""
+        self._max_bytes = max_bytes
+        self._limit_name = limit_name
+
     def take(self, received: memoryview, take_frame: TakeFrame) -> None:
         """Hands on the whole frames in `received`, and keeps what is left of it. Raises `FrameTooLarge`."""
         at, count, max_bytes = 0, len(received), self._max_bytes

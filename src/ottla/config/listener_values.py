@@ -1,0 +1,22 @@
+"""The settings as they count for one listener, and for one mechanism there (KIP-103, KIP-226).
+
+`listener.name.external.scram-sha-256.sasl.jaas.config` comes before `listener.name.external.sasl.jaas.config`, and that
+before `sasl.jaas.config`.
+"""
+
+from ottla.config.parse import LISTENER_PREFIX, Values
+from ottla.config.scopes import Scope, settings
+
+
+def listener_values(values: Values, listener: str, mechanism: str | None = None) -> Values:
+    """All settings, with what was given for this listener, and for this mechanism there, in place of the general."""
+    prefix = f"{LISTENER_PREFIX}{listener.lower()}."
+    prefixes = [prefix] if mechanism is None else [prefix, f"{prefix}{mechanism.lower()}."]
+    table = settings(Scope.BROKER)
+    given = dict(values.given)
+    for one in prefixes:
+        for key, value in values.given.items():
+            name = key.removeprefix(one)
+            if key.startswith(one) and name in table:
+                given[name] = value
+    return Values(given, table)

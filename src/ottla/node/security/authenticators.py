@@ -1,0 +1,104 @@
+"""A listener's mechanisms, from its settings: which are enabled, and what clients are checked against."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from ottla.base.ports import Entropy
+from ottla.config.listener_values import listener_values
+from ottla.config.parse import LISTENER_PREFIX, ConfigError, Problem, Values
+from ottla.node.listeners import Listener
+from ottla.node.security.credentials import Credentials
+from ottla.runtime.authentication.authenticator import Authenticator, NewMechanism
+from ottla.runtime.world import World
+from ottla.security.sasl.jaas import PLAIN_MODULE, SCRAM_MODULE, JaasEntry, WrongJaas, parse_login
+from ottla.security.sasl.mechanism import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
+from ottla.security.sasl.plain import Passwords, PlainServer
+from ottla.security.sasl.scram_server import ScramServer
+
+_ENABLED: Final = "sasl.enabled.mechanisms"
+_JAAS: Final = "sasl.jaas.config"
+_HANDLER: Final = "sasl.server.callback.handler.class"
+_SERVED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512)
+_MODULES: Final = {PLAIN: PLAIN_MODULE, SCRAM_SHA_256: SCRAM_MODULE, SCRAM_SHA_512: SCRAM_MODULE}
+_OWN_HANDLERS: Final = {
+    PLAIN: "org.apache.kafka.common.security.plain.internals.PlainServerCallbackHandler",
+    SCRAM_SHA_256: "org.apache.kafka.common.security.scram.internals.ScramServerCallbackHandler",
+    SCRAM_SHA_512: "org.apache.kafka.common.security.scram.internals.ScramServerCallbackHandler",
+}
+_NONCE_BYTES: Final = 24
+_SECRET_BYTES: Final = 32
+
+
+class Authenticators:
+    """Makes the authenticators of a node's listeners, and makes them anew when settings have changed."""
+
+    def __init__(self, world: World, credentials: Credentials) -> None:
+        self._world = world
+        self._credentials = credentials
+        self._secret = world.entropy.randbytes(_SECRET_BYTES)
+
+    def make_all(self, values: Values, listeners: Sequence[Listener]) -> dict[str, Authenticator]:
+        """By the names of the listeners that have SASL. Raises `ConfigError` that names what is wrong."""
+        return {listener.name: self._make(values, listener.name) for listener in listeners if listener.has_sasl}
+
+    def _make(self, values: Values, listener: str) -> Authenticator:
+        of_listener = listener_values(values, listener)
+        enabled = of_listener.list(_ENABLED)
+        if not enabled:
+            raise _wrong(_ENABLED, "", f"given: listener {listener} has SASL")
+        mechanisms = {name: self._mechanism(values, listener, name) for name in enabled}
+        return Authenticator(
+            mechanisms,
+            max_receive_bytes=of_listener.integer("sasl.server.max.receive.size"),
+            failure_delay_ms=of_listener.integer("connection.failed.authentication.delay.ms"),
+            max_reauth_ms={
+                name: listener_values(values, listener, name).integer("connections.max.reauth.ms") for name in enabled
+            },
+            now_ms=self._world.clock.now_ms,
+        )
+
+    def _mechanism(self, values: Values, listener: str, name: str) -> NewMechanism:
+        if name not in _SERVED:
+            raise _wrong(_ENABLED, name, f"a list of mechanisms that this version serves ({', '.join(_SERVED)})")
+        own = listener_values(values, listener, name)
+        handler = own[_HANDLER]
+        if handler not in (None, _OWN_HANDLERS[name]):
+            raise _wrong(_HANDLER, str(handler), f"left out for {name}: no class of Java's can be loaded")
+        login = server_login(values, listener, name)
+        if name == PLAIN:
+            if login is None:
+                key = f"{LISTENER_PREFIX}{listener.lower()}.{name.lower()}.{_JAAS}"
+                raise ConfigError((Problem(key, None, f"a login of {PLAIN_MODULE} with the users of PLAIN"),))
+            return partial(PlainServer, Passwords(login.users()))
+        return partial(_new_scram, name, self._credentials, self._world.entropy, self._secret)
+
+
+def server_login(values: Values, listener: str, mechanism: str) -> JaasEntry | None:
+    """A listener's login for a mechanism, which must be given for both, as in Kafka. Raises `ConfigError`."""
+    key = f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{_JAAS}"
+    if key not in values.given:
+        return None
+    login = values.secret(key)
+    assert login is not None
+    try:
+        entry = parse_login(login.secret)
+    except WrongJaas as problem:
+        raise _wrong(key, "[hidden]", f"one login: {problem}") from problem
+    if entry.module != _MODULES[mechanism]:
+        raise _wrong(key, "[hidden]", f"a login of {_MODULES[mechanism]}")
+    return entry
+
+
+def _new_scram(mechanism: str, credentials: Credentials, entropy: Entropy, secret: bytes) -> ScramServer:
+    return ScramServer(mechanism, credentials.of_scram(mechanism), new_nonce(entropy), secret)
+
+
+def new_nonce(entropy: Entropy) -> str:
+    """Printable, without a comma."""
+    return b64encode(entropy.randbytes(_NONCE_BYTES)).decode()
+
+
+def _wrong(key: str, text: str, bound: str) -> ConfigError:
+    return ConfigError((Problem(key, text, bound),))

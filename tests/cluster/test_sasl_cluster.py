@@ -1,0 +1,102 @@
+"""Nodes that say who they are to each other: brokers and controllers over listeners with SASL."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from processes_of_a_cluster import WAIT_S, ClusterOfProcesses
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+LOGIN = 'required username="admin" password="admin-secret"'
+USERS = 'user_admin="admin-secret" user_alice="alice-secret"'
+
+
+def settings(between_brokers: str, more: dict[str, str] | None = None) -> dict[str, str]:
+    """Every listener has SASL, that of the controllers with PLAIN."""
+    return {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "sasl.mechanism.inter.broker.protocol": between_brokers,
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": f"{PLAIN} {LOGIN} {USERS};",
+        "listener.name.plaintext.plain.sasl.jaas.config": f"{PLAIN} {LOGIN} {USERS};",
+        "listener.name.plaintext.scram-sha-512.sasl.jaas.config": f"{SCRAM} {LOGIN};",
+        **(more or {}),
+    }
+
+
+def client(cluster: ClusterOfProcesses, **more: object) -> dict[str, object]:
+    return {
+        "bootstrap.servers": cluster.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": "alice-secret",
+        "log_level": 0,
+        "reconnect.backoff.max.ms": 200,
+        **more,
+    }
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    ends_s = time.monotonic() + WAIT_S
+    while not holds():
+        assert time.monotonic() < ends_s, "it did not come about"
+        time.sleep(0.1)
+
+
+@pytest.fixture(params=["PLAIN", "SCRAM-SHA-512"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ClusterOfProcesses]:
+    # Sessions of a second: nodes begin them anew again and again while records go through.
+    more = {"connections.max.reauth.ms": "1000"}
+    with ClusterOfProcesses(tmp_path, settings=settings(request.param, more)) as running:
+        if request.param == "SCRAM-SHA-512":
+            credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+            upsertion = UserScramCredentialUpsertion("admin", credential, b"admin-secret")
+            admin = AdminClient(client(running))
+            for altered in admin.alter_user_scram_credentials([upsertion]).values():
+                altered.result(timeout=WAIT_S)
+        yield running
+
+
+def test_brokers_replicate_and_ask_the_controllers_over_sasl(cluster: ClusterOfProcesses) -> None:
+    admin = AdminClient(client(cluster))
+    for created in admin.create_topics([NewTopic("t", 3, 3)]).values():
+        created.result(timeout=WAIT_S)
+
+    def is_replicated() -> bool:
+        partitions = admin.list_topics("t", timeout=WAIT_S).topics["t"].partitions.values()
+        return len(partitions) == 3 and all(len(partition.isrs) == 3 for partition in partitions)
+
+    wait_until(is_replicated)
+    producer = Producer(client(cluster, acks="all"))
+    failed: list[object] = []
+    # For longer than two sessions, so that followers fetch, and clients produce, in several.
+    ends_s = time.monotonic() + 2.5
+    count = 0
+    while time.monotonic() < ends_s:
+        producer.produce("t", str(count).encode(), on_delivery=lambda problem, _: problem and failed.append(problem))
+        count += 1
+        producer.flush(WAIT_S)
+    assert failed == []
+    assert is_replicated()
+    consumer = Consumer(client(cluster, **{"group.id": "g", "auto.offset.reset": "earliest"}))
+    consumer.subscribe(["t"])
+    seen: list[int] = []
+    ends_s = time.monotonic() + WAIT_S
+    while len(seen) < count and time.monotonic() < ends_s:
+        message = consumer.poll(1)
+        if message is not None and message.error() is None:
+            seen.append(int(message.value()))
+    consumer.close()
+    assert sorted(seen) == list(range(count))
