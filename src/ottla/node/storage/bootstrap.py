@@ -11,4 +11,4 @@ BOOTSTRAP = "bootstrap.checkpoint"
 def read_bootstrap(disk: Disk, metadata_directory: str) -> list[Message]:
     """Without the file, the latest features."""
     path = f"{metadata_directory}/{BOOTSTRAP}"
-    return read_snapshot(disk, path).records if disk.exists(path) else bootstrap_records()
+    return list(read_snapshot(disk, path).records) if disk.exists(path) else bootstrap_records()

@@ -115,8 +115,7 @@ class MetadataLog(Generic[ControllerT]):
             )
         if store.newest_snapshot:
             self._snapshotter.last_timestamp_ms = store.newest_snapshot.last_contained_log_timestamp
-            for record in store.newest_snapshot.records:
-                self.image.replay(record)
+            self.image.replay_all(store.newest_snapshot.records)
             store.newest_snapshot = None  # the image has it now
 
     @property
@@ -311,8 +310,7 @@ class MetadataLog(Generic[ControllerT]):
             LogEnd(snapshot.epoch, snapshot.end_offset), read.kraft_version, read.voters or self.raft.voters
         )
         image = MetadataImage()
-        for record in read.records:
-            image.replay(record)
+        image.replay_all(read.records)
         delta = delta_between(self.image, image)
         self.image.become(image)
         self.committed_offset = snapshot.end_offset

@@ -54,11 +54,32 @@ BOOTSTRAP_ID = SnapshotId(0, 0)
 """The snapshot that formatting leaves where the first voters are data: it holds them, and nothing else (KIP-853)."""
 
 
+class SnapshotRecords:
+    """The metadata records of a snapshot, decoded batch by batch each time they are gone through.
+
+    All of them at once would need several times the memory of the image that they make.
+    """
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+
+    def __iter__(self) -> Iterator[Message]:
+        """Raises `CorruptFile` for a record that cannot be read."""
+        try:
+            with opened(self._disk, self._path) as file:
+                for _, header, data in scan_batches(file, 0, file.size()):
+                    if not header.is_control:
+                        yield from read_batch(data, 0, header).records
+        except ProtocolError as problem:
+            raise CorruptFile(f"{self._path}: {problem}") from problem
+
+
 class Snapshot(NamedTuple):
     last_contained_log_timestamp: int
     kraft_version: int
     voters: VoterSet | None
-    records: list[Message]
+    records: Iterable[Message]
 
 
 def snapshot_batches(
@@ -99,18 +120,18 @@ def write_batches(disk: Disk, path: str, batches: Iterable[bytearray], *, part: 
 
 
 def read_snapshot(disk: Disk, path: str) -> Snapshot:
-    """All of a snapshot. Raises `CorruptFile` for one that is cut short, damaged or something else."""
+    """What a snapshot says, with its records yet to be gone through: the file must stay until then.
+
+    Raises `CorruptFile` for one that is cut short, damaged or something else.
+    """
     timestamp, kraft_version, voters = None, STATIC_VOTERS, None
-    records: list[Message] = []
     is_complete = False
     try:
         with opened(disk, path) as file:
             for position, header, data in scan_batches(file, 0, file.size()):
                 if is_complete or not checksum_matches(data, 0, header):
                     raise CorruptFile(f"{path}: the batch at position {position} is damaged, or follows the end")
-                batch = read_batch(data, 0, header)
-                records += batch.records
-                for message in batch.control:
+                for message in read_batch(data, 0, header).control if header.is_control else ():
                     match message:
                         case SnapshotHeaderRecord():
                             timestamp = message.last_contained_log_timestamp
@@ -124,7 +145,7 @@ def read_snapshot(disk: Disk, path: str) -> Snapshot:
         raise CorruptFile(f"{path}: {problem}") from problem
     if timestamp is None or not is_complete:
         raise CorruptFile(f"{path}: a snapshot without its {'footer' if timestamp is not None else 'header'}")
-    return Snapshot(timestamp, kraft_version, voters, records)
+    return Snapshot(timestamp, kraft_version, voters, SnapshotRecords(disk, path))
 
 
 def last_contained_log_timestamp(disk: Disk, path: str) -> int:

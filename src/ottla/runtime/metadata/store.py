@@ -247,6 +247,7 @@ class MetadataStore:
                 return None
             file.sync()
         read = read_snapshot(self._disk, path + PART)
+        read = read._replace(records=list(read.records))  # decoded here, and not on the loop
         self._disk.rename(path + PART, path)
         self._disk.sync_dir(self.directory)
         return read

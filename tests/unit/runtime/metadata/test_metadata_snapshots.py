@@ -61,7 +61,7 @@ def test_a_snapshot_reads_back_with_its_voters() -> None:
     )
     write_batches(disk, "/data/snapshot", batches)
     snapshot = read_snapshot(disk, "/data/snapshot")
-    assert snapshot.records == [record.message for record in records]
+    assert list(snapshot.records) == [record.message for record in records]
     assert (snapshot.last_contained_log_timestamp, snapshot.kraft_version) == (4, 1)
     assert snapshot.voters == VoterSet([ME])
 

@@ -10,7 +10,8 @@ A metadata transaction (KIP-868) is a group of records too large for one batch: 
 end waits, and happens at the end or, aborted, never. A snapshot is never taken inside one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from ottla.machines.decision import VersionedRecord
 from ottla.machines.metadata.image import features
@@ -25,6 +26,9 @@ from ottla.machines.metadata.image.security_records import SecurityImage
 from ottla.machines.metadata.image.topics_image import TopicsImage
 from ottla.wire.message import Message
 from ottla.wire.messages import RemoveTopicRecord
+
+_RECORDS_OF_A_DELTA: Final = 1000
+"""A delta costs as much as replaying a record; one of everything would be as large as the image."""
 
 
 class MetadataImage:
@@ -70,6 +74,14 @@ class MetadataImage:
             self._transaction.append(record)
         else:
             self._apply(record, MetadataDelta() if delta is None else delta)
+
+    def replay_all(self, records: Iterable[Message]) -> None:
+        """Applies those of a snapshot, where nobody asks what each of them changed."""
+        delta = MetadataDelta()
+        for number, record in enumerate(records):
+            if number % _RECORDS_OF_A_DELTA == 0:
+                delta = MetadataDelta()
+            self.replay(record, delta)
 
     def snapshot_records(self) -> Iterator[VersionedRecord]:
         """The whole image again, in versions that the cluster's metadata.version allows."""

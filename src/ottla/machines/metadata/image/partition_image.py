@@ -6,8 +6,7 @@ Two epochs count its changes: `leader_epoch` goes up with every record that name
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.directory_ids import MIGRATING
@@ -27,8 +26,7 @@ Share = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 """Gives back an equal tuple that others hold already: ten thousand partitions have few different replica lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionImage:
+class PartitionImage(NamedTuple):
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
@@ -113,16 +111,17 @@ def partition_image(record: PartitionRecord, share: Share = tuple) -> PartitionI
         record.partition_epoch,
         record.leader_recovery_state,
         share(_directories(record.directories, len(replicas))),
-        share(tuple(record.removing_replicas)),
-        share(tuple(record.adding_replicas)),
-        share(tuple(record.eligible_leader_replicas or ())),
-        share(tuple(record.last_known_elr or ())),
+        # Nearly always empty, and this is done for every partition when a node starts.
+        share(tuple(record.removing_replicas)) if record.removing_replicas else (),
+        share(tuple(record.adding_replicas)) if record.adding_replicas else (),
+        share(tuple(record.eligible_leader_replicas)) if record.eligible_leader_replicas else (),
+        share(tuple(record.last_known_elr)) if record.last_known_elr else (),
     )
 
 
 def _directories(directories: Sequence[Uuid], replica_count: int) -> tuple[Uuid, ...]:
     """One id a replica; records older than KIP-858 have none."""
-    if all(directory == MIGRATING for directory in directories):
+    if not directories or (MIGRATING in directories and set(directories) == {MIGRATING}):
         return (MIGRATING,) * replica_count
     if len(directories) != replica_count:
         raise CorruptMetadataError(f"{replica_count} replicas in {len(directories)} log directories")
