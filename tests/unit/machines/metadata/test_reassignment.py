@@ -40,6 +40,13 @@ def test_dropping_a_replica_is_done_at_once_and_starts_a_leader_epoch() -> None:
     assert (partition(node).replicas, partition(node).isr, partition(node).leader_epoch) == ((1,), (1,), 1)
 
 
+def test_replicas_that_are_taken_away_are_not_eligible_to_lead() -> None:
+    node = orders(1, 2, 3, min_insync_replicas="2")
+    node.ask(reassign(("orders", 0, (1,))))
+    left = partition(node)
+    assert (left.replicas, left.isr, left.eligible_leader_replicas) == ((1,), (1,), ())
+
+
 def test_the_number_of_replicas_changes_only_where_it_may() -> None:
     node = orders(1, 2)
     reply = node.ask(reassign(("orders", 0, (1,)), allow_change=False))

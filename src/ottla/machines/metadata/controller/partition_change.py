@@ -100,7 +100,8 @@ class PartitionChange:
         if len(self.isr) >= self.min_insync_replicas:
             self.elr = ()
             return
-        candidates = {*self.elr, *self.partition.isr} - {self.unclean_shutdown}
+        # A replica that a reassignment has taken away is nobody to elect.
+        candidates = ({*self.elr, *self.partition.isr} - {self.unclean_shutdown}) & set(self.replicas)
         self.elr = tuple(sorted(candidates - set(self.isr)))
 
     def _elect(self, record: PartitionChangeRecord) -> bool:
