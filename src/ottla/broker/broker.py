@@ -59,10 +59,12 @@ class Broker:
         settings: SettingsOfTopics | None = None,
         directory_ids: dict[str, Uuid] | None = None,
         node_settings: NodeSettings | None = None,
+        has_authorizer: bool = False,
     ) -> None:
         self.identity = NodeIdentity(node_id, cluster_id, directory_ids=directory_ids or {})
         self.node_settings = node_settings or NodeSettings(node_id, config)
         self.metadata = ClusterMetadata(image, settings or SettingsOfTopics(config))
+        self.has_authorizer = has_authorizer
         self.world = world
         self.clock = world.clock
         self.controller = controller

@@ -8,7 +8,7 @@ Handlers are imported when the first request for their API comes, so that a node
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ottla.broker.broker import Broker
 from ottla.broker.data.batch_checks import keep_records
@@ -19,6 +19,9 @@ from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, division_
 from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.message import Message
+
+if TYPE_CHECKING:  # a node without an authorizer does not load it
+    from ottla.broker.access.gate import Gate
 
 BrokerHandler: TypeAlias = Callable[..., None]
 """A function `(services…, context, request, respond)`: see `services`."""
@@ -96,7 +99,10 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.LIST_CONFIG_RESOURCES: Route("admin.settings.config_resources", "handle_list_config_resources"),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Route("admin.quotas", "handle_describe_client_quotas"),
     ApiKey.ALTER_CLIENT_QUOTAS: _FORWARDED,
-    # Users
+    # Users, and what they may do
+    ApiKey.DESCRIBE_ACLS: Route("admin.acls", "handle_describe_acls"),
+    ApiKey.CREATE_ACLS: _FORWARDED,
+    ApiKey.DELETE_ACLS: _FORWARDED,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Route("admin.scram", "handle_describe_user_scram_credentials"),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _FORWARDED,
 }
@@ -107,9 +113,9 @@ def served_versions(key: ApiKey) -> range:
     return api(key).stable_versions
 
 
-def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> Handler:
+def dispatcher(broker: Broker, find_controllers: FindHandler | None = None, gate: "Gate | None" = None) -> Handler:
     """The function that a server calls with every request. `find_controllers` knows the handlers of the listeners of
-    controllers, on a node that has some.
+    controllers, on a node that has some. `gate` looks after what clients may do, where not everyone may do everything.
     """
     of_controllers = frozenset(broker.config.list("controller.listener.names") if find_controllers else ())
     handlers: dict[tuple[str, int, int], Handler] = {}
@@ -130,6 +136,8 @@ def dispatcher(broker: Broker, find_controllers: FindHandler | None = None) -> H
                 handler = find_controllers(context.api_key, context.api_version)
             else:
                 handler = bind(find_handler(context.api_key, context.api_version), broker)
+                if gate is not None:
+                    handler = gate.around(context.api_key, handler)
             handlers[key] = handler
         if in_making and wait_for_logs(broker.partitions, context, message, respond, handler):
             return

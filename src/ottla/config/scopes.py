@@ -19,8 +19,8 @@ class Scope(Enum):
     ADMIN = "admin"
 
 
-OWN: Final = "ottla."
-"""What the names of settings begin with that Apache Kafka does not have."""
+OWN: Final = ("ottla.", "super.users", "allow.everyone.if.no.acl.found")
+"""What the names of settings begin with that Apache Kafka's tables do not have: ours, and those of its authorizer."""
 
 Table = MappingProxyType[str, Setting]
 
@@ -43,6 +43,7 @@ SECTIONS: Final = MappingProxyType(
             "broker_metrics",
             "broker_ssl",
             "broker_sasl",
+            "broker_access",
             "broker_ottla",
         ),
         Scope.TOPIC: ("topic",),

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ottla.controller.controller_server import Asked, ControllerServer
-from ottla.runtime.channels import Caller, Failed, Then
+from ottla.runtime.channels import THIS_NODE, Caller, Failed, Then
 from ottla.runtime.large_requests.divided import handle_in_parts
 from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, division_of
 from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
@@ -50,6 +50,9 @@ ANSWERS: Final[dict[ApiKey, Route]] = {
     ApiKey.ALTER_CLIENT_QUOTAS: Route("alter_client_quotas", "alter_client_quotas"),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _DECIDED,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Route("described", "describe_user_scram_credentials"),
+    ApiKey.CREATE_ACLS: Route("acl_requests", "alter_acls"),
+    ApiKey.DELETE_ACLS: Route("acl_requests", "alter_acls"),
+    ApiKey.DESCRIBE_ACLS: Route("acl_requests", "describe_acls"),
     ApiKey.UPDATE_FEATURES: _DECIDED,
     ApiKey.UNREGISTER_BROKER: _DECIDED,
     ApiKey.DESCRIBE_QUORUM: Route("describe_quorum", "describe_quorum"),
@@ -113,17 +116,43 @@ def find_handler(server: ControllerServer, api_key: int, version: int) -> Handle
     if api_key not in SERVED or version not in api(api_key).stable_versions:
         raise RefusedRequest(f"version {version} of the API with key {api_key} is not served to controllers' clients")
     if api_key in OF_CONNECTIONS:
-        return partial(_load(OF_CONNECTIONS[ApiKey(api_key)]), server)
-    return partial(_answer, server, find_answer(api_key))
+        handler: Handler = partial(_load(OF_CONNECTIONS[ApiKey(api_key)]), server)
+        return handler if server.gate is None else partial(_check, server, handler)
+    return partial(_answer, server)
 
 
 def _load(route: Route) -> Any:
     return getattr(import_module(f"ottla.controller.{route.module}"), route.function)
 
 
-def _answer(
-    server: ControllerServer, answer: Answer, context: RequestContext, request: Message, respond: Respond
+def answer(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+    """Answers what its caller may ask. What this process asks of itself is the node's own affair."""
+    find = find_answer(asked.request._schema.api_key)
+    if server.gate is None or asked.caller is THIS_NODE:
+        find(server, asked, then, failed)
+        return
+    from ottla.controller.access import CHECKS
+
+    def go_on(request: Any, then: Then) -> None:
+        find(server, asked._replace(request=request), then, failed)
+
+    caller = asked.caller
+    server.gate.check(CHECKS, (caller.principal, caller.host), asked.request, asked.version, then, go_on)
+
+
+def _check(
+    server: ControllerServer, handler: Handler, context: RequestContext, request: Message, respond: Respond
 ) -> None:
+    """Hands a connection's request to its handler, if its client may ask it."""
+    from ottla.controller.access import CHECKS
+
+    assert server.gate is not None
+    client = context.connection
+    go_on = partial(handler, context)
+    server.gate.check(CHECKS, (client.principal, client.client_host), request, context.api_version, respond, go_on)
+
+
+def _answer(server: ControllerServer, context: RequestContext, request: Message, respond: Respond) -> None:
     version = context.api_version
 
     def failed(error: ErrorCode) -> None:

@@ -19,6 +19,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
+    from ottla.broker.access.gate import Gate
     from ottla.machines.metadata.controller.controller import Controller
 
 ReplyT = TypeVar("ReplyT")
@@ -74,6 +75,7 @@ class ControllerServer:
         quorum: QuorumView,
         world: World,
         replica: QuorumReplicaLog | None = None,
+        gate: "Gate | None" = None,
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -84,6 +86,8 @@ class ControllerServer:
         self.world = world
         self.replica = replica
         """What other replicas of the metadata log are answered by; None where there can be none."""
+        self.gate = gate
+        """Looks after what clients may do, where not everyone may do everything."""
         self.clock = world.clock
         self.timers = world.timers
         self.workers = world.workers
@@ -95,9 +99,9 @@ class ControllerServer:
 
     def ask(self, request: Message, version: int, caller: Caller, then: Then, failed: Failed) -> None:
         """Answers by the same table as the listeners of controllers."""
-        from ottla.controller.controller_apis import find_answer
+        from ottla.controller.controller_apis import answer
 
-        find_answer(request._schema.api_key)(self, Asked(request, version, caller), then, failed)
+        answer(self, Asked(request, version, caller), then, failed)
 
 
 def _windows_of(values: Values) -> Windows:

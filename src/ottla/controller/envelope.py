@@ -4,7 +4,7 @@ The request inside is answered by the same table as every other, on behalf of th
 envelope, and that this controller is not the active one, is said on the envelope: the broker looks for the active one
 and sends again. Every other refusal is the client's reply.
 
-Left out: that the envelope's sender is a broker. It comes with the other rights of principals.
+Who sends an envelope speaks for others, and so needs CLUSTER_ACTION (`controller.access`).
 """
 
 from ipaddress import ip_address
@@ -13,7 +13,7 @@ from typing import Final
 
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
-from ottla.controller.controller_apis import find_answer
+from ottla.controller.controller_apis import answer
 from ottla.controller.controller_server import Asked, ControllerServer
 from ottla.runtime.channels import Caller
 from ottla.runtime.request import RequestContext, Respond
@@ -43,6 +43,8 @@ FORWARDABLE: Final = frozenset(
         ApiKey.ADD_RAFT_VOTER,
         ApiKey.REMOVE_RAFT_VOTER,
         ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
     }
 )
 """What a broker may pass on, as Kafka 4.3.1 has it; nodes ask the rest for themselves."""
@@ -81,7 +83,7 @@ def handle_envelope(
         else:
             then(refusal)
 
-    find_answer(header.request_api_key)(server, Asked(request, version, caller), then, failed)
+    answer(server, Asked(request, version, caller), then, failed)
 
 
 def _opened(data: Buffer) -> Request:

@@ -109,6 +109,7 @@ class BrokerServer:
             leaders=RemoteLeaders(connections, find_broker),
             directory_ids={path: self._storage.directory_ids[path] for path in self._logs.online},
             node_settings=controller.node_settings,
+            has_authorizer=controller.gate is not None,
         )
         broker.node_settings.apply(metadata.image.configs)
         broker.metadata.quorum = controller.quorum

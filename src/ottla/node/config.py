@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ottla.config.parse import ConfigError, Problem, Values, Warned, parse
 from ottla.config.scopes import Scope
+from ottla.node.authorization import check_authorizer
 from ottla.node.group_limits import check_group_limits
 from ottla.node.listeners import Listener, given_addresses, parse_listeners
 
@@ -36,6 +37,7 @@ def read_config(properties: Mapping[str, str]) -> NodeConfig:
     _check_listeners(values, listeners, is_broker=is_broker, is_controller=is_controller)
     given_addresses(values, listeners)
     check_group_limits(values)
+    check_authorizer(values)
     _check_quorum(values, node_id, is_controller=is_controller)
     log_dirs = tuple(values.list("log.dirs") if values["log.dirs"] else values.list("log.dir"))
     return NodeConfig(

@@ -34,6 +34,7 @@ from ottla.controller.controller_server import ControllerServer
 from ottla.controller.timed_decisions import TimedDecisions
 from ottla.log.directory import lock_directory
 from ottla.machines.metadata.controller.controller import Controller
+from ottla.node.authorization import follow_rules, make_gate
 from ottla.node.broker_server import BrokerServer
 from ottla.node.config import NodeConfig
 from ottla.node.connection_limits import connection_limits, protected_listeners
@@ -129,12 +130,14 @@ class Node:
         self._server.handle = controllers_dispatcher(controller)
         self._server.start_accepting({listener.name for listener in config.listeners if listener.for_controllers})
         await wait_until(metadata.start)
+        if controller.gate is not None:
+            follow_rules(controller.gate.authorizer, metadata, lambda: self.broker)
         channel = self._make_channel(metadata, controller)
         if self._broker_server is not None:
             broker = await self._broker_server.start(
                 metadata, controller, channel, self._connections, self._endpoints_of_broker()
             )
-            self._server.handle = dispatcher(broker, partial(find_handler, controller))
+            self._server.handle = dispatcher(broker, partial(find_handler, controller), controller.gate)
         else:
             self._follow_settings(metadata, controller.node_settings)
         hold_quotas(self._server, self._world, config.values, metadata, self.broker)
@@ -244,6 +247,7 @@ class Node:
             quorum=RaftQuorum(metadata.raft),
             world=self._world,
             replica=metadata,
+            gate=make_gate(self._world, metadata.image, node_settings),
         )
 
     def _follow_settings(self, metadata: MetadataLog[Controller], node_settings: NodeSettings) -> None:

@@ -131,6 +131,10 @@ ACCESS: Final[dict[ApiKey, Access]] = {
     # Users
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Access((_DESCRIBE,)),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Access((_ALTER,)),
+    # Rules of access
+    ApiKey.DESCRIBE_ACLS: Access((_DESCRIBE,)),
+    ApiKey.CREATE_ACLS: Access((_ALTER,)),
+    ApiKey.DELETE_ACLS: Access((_ALTER,)),
     # What nodes of the cluster ask
     ApiKey.BROKER_REGISTRATION: _OF_NODES,
     ApiKey.BROKER_HEARTBEAT: _OF_NODES,

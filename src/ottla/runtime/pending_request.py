@@ -50,6 +50,7 @@ class PendingRequest(RequestContext):
         self.connection = connection.session.client
         self.received_s = received_s
         self.size = size
+        self.may_use = None
         self.parts: Parts | None = None
         self._connection = connection
         self._is_known = message is not None

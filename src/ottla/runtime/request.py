@@ -84,7 +84,8 @@ class RequestContext:
     """Everything about a request but its message. `received_s` is a reading of the loop's clock, `size` the bytes that
     the request had.
 
-    Nobody changes one. It is not frozen because there is one for every request, and frozen ones are slow to make.
+    Nobody changes one, but for the check that its client may ask this (`may_use`). It is not frozen because there is
+    one for every request, and frozen ones are slow to make.
     """
 
     api_key: int
@@ -94,6 +95,10 @@ class RequestContext:
     connection: ClientConnection
     received_s: float
     size: int = 0
+    may_use: Callable[[str], bool] | None = None
+    """Whether the client may use a topic in the way that the request is about, where the topics are not in the request:
+    those of a fetch session, or those that a pattern finds. None: all of them.
+    """
 
     @property
     def worked_s(self) -> float:

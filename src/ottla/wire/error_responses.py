@@ -79,6 +79,8 @@ _ENTRIES: Final[dict[ApiKey, tuple[Entries, ...]]] = {
         Entries("responses", "topic_names", {"name": _ITSELF}),
     ),
     ApiKey.DELETE_RECORDS: (_BY_TOPIC,),
+    ApiKey.CREATE_ACLS: (Entries("results", "creations", {}),),
+    ApiKey.DELETE_ACLS: (Entries("filter_results", "filters", {}),),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: (
         Entries("topics", "topics", _same("topic"), Entries("partitions", "partitions", _same("partition"))),
     ),
@@ -101,6 +103,8 @@ _ENTRIES: Final[dict[ApiKey, tuple[Entries, ...]]] = {
         ),
     ),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (Entries("responses", "resources", _RESOURCES),),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (Entries("responses", "topics", _same("name"), _PARTITIONS),),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (Entries("results", "users", {"user": "name"}),),
     ApiKey.ALTER_CLIENT_QUOTAS: (Entries("entries", "entries", _same("entity")),),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (
         Entries("results", "deletions", {"user": "name"}),

@@ -74,6 +74,8 @@ def test_every_version_is_answered_on_the_listener_and_through_a_channel(key, no
         request = request_type(key)()
         if hasattr(request, "timeout_ms"):
             request.timeout_ms = 1000
+        if key is ApiKey.DESCRIBE_ACLS:  # An empty one is of no known kind, and hung up on.
+            request.resource_type_filter = request.operation = request.permission_type = 1
         assert isinstance(node.send(request, version), response_type(key))
         replies = []
         node.broker.controller.ask(request, version, THIS_NODE, replies.append, replies.append)
@@ -82,7 +84,7 @@ def test_every_version_is_answered_on_the_listener_and_through_a_channel(key, no
 
 def test_what_kafkas_controllers_serve_is_served_but_for_security():
     of_controllers = {key for key, api in all_apis().items() if "controller" in api.listeners}
-    of_security = {key for key in of_controllers if re.search("SASL|ACLS|DELEGATION_TOKEN", ApiKey(key).name)}
+    of_security = {key for key in of_controllers if re.search("SASL|DELEGATION_TOKEN", ApiKey(key).name)}
     assert set(SERVED) == of_controllers - of_security
 
 

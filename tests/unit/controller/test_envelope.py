@@ -64,7 +64,7 @@ def test_it_is_carried_out_on_the_clients_behalf(node, monkeypatch):
         callers.append(asked.caller)
         then(CreateTopicsResponse())
 
-    monkeypatch.setattr("ottla.controller.envelope.find_answer", lambda _key: answer)
+    monkeypatch.setattr("ottla.controller.envelope.answer", answer)
     send(node, create())
     send(node, create(), host=ip_address("::1").packed)
     assert callers == [("User:ann", "10.1.2.3", "the client"), ("User:ann", "::1", "the client")]

@@ -60,7 +60,7 @@ class Coordinators:
         """The cluster has changed, and the broker has taken it up."""
         if delta.topics_deleted:
             self._forget_topics([topic.name for topic in delta.topics_deleted.values()])
-        if delta.topics_deleted or delta.topics_created or delta.partitions:
+        if delta.topics_deleted or delta.topics_created or delta.partitions or delta.acls:
             self._tell_groups_of_topics(delta)
         if delta.features or delta.configs:
             self.transactions.refresh_settings()
@@ -73,7 +73,8 @@ class Coordinators:
         by_id = self._partitions.metadata.image.topics.by_id
         names = {by_id[topic_id].name for topic_id, _ in delta.partitions}
         names |= {topic.name for topic in delta.topics_deleted.values()}
-        came_or_went = bool(delta.topics_deleted or delta.topics_created)
+        # Rules of access decide what a member's pattern finds, as do the topics that there are.
+        came_or_went = bool(delta.topics_deleted or delta.topics_created or delta.acls)
         for led in self.groups.active:
             led.machine.on_topics_changed(names, came_or_went=came_or_went)
 

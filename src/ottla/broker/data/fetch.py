@@ -61,7 +61,7 @@ def handle_fetch(
         begin = partial(_begin, partitions, fetch_sessions, node_settings, quotas, context, request, respond)
         context.go_through(look_in_steps(partitions, context.api_version, request, begin))
     else:
-        if quotas is None:
+        if quotas is None and context.may_use is None:
             reply = read_ordinary(partitions, context.api_version, request, _max_bytes(request, node_settings))
             if reply is not None:
                 respond(reply)
@@ -151,6 +151,7 @@ class Fetch(Operation):
             replica_epoch=replica_epoch,
             rack=request.rack_id,
             selector=selector_of(partitions, context.connection.listener, request.rack_id),
+            may_read=context.may_use,
         )
         self._rounds = 0
         self._places: dict[Partition, Wanted] = {}
@@ -261,6 +262,8 @@ class Fetch(Operation):
         if len(self._wanted) != 1 or self._is_follower or self._reader.chooses_replicas:
             return False
         wanted = self._wanted[0][1]
+        if not self._reader.may_read(wanted):
+            return False
         place = self._partitions.get((wanted.topic, wanted.index))  # type: ignore[arg-type]  # no partition has no name
         if place is None or (place.topic_id != wanted.topic_id and wanted.topic_id != ZERO_UUID):
             return False

@@ -3,6 +3,7 @@
 The order of the checks is Kafka's, so that a client that has several things wrong is told the same one.
 """
 
+from collections.abc import Callable
 from struct import Struct
 
 from ottla.base.ids import ZERO_UUID
@@ -34,6 +35,8 @@ class FetchReader:
 
     `selector` chooses replicas for consumers that say where they are (KIP-392); `rack` is where this one is.
 
+    `may_read` says of a topic whether this client may; without it, it may read all.
+
     `may_wait`: whether `read` may wait for the disk, or raises `ColdRead`. `notes_follower`: whether what is asked for
     tells what its follower has. That is so once: a request that has waited is of the past when it is read again.
     """
@@ -41,6 +44,7 @@ class FetchReader:
     __slots__ = (
         "_isolation_level",
         "_leaves_out_known",
+        "_may_read",
         "_partitions",
         "_rack",
         "_replica_epoch",
@@ -63,6 +67,7 @@ class FetchReader:
         replica_epoch: int = -1,
         rack: str = "",
         selector: ReplicaSelector | None = None,
+        may_read: Callable[[str], bool] | None = None,
     ) -> None:
         self._partitions = partitions
         self._version = version
@@ -75,12 +80,17 @@ class FetchReader:
         """Whether this client may read from the partition here."""
         self._isolation_level = isolation_level
         self._leaves_out_known = leaves_out_known
+        self._may_read = may_read
         self.may_wait = True
         self.notes_follower = replica_id >= 0
 
     @property
     def chooses_replicas(self) -> bool:
         return self._selector is not None
+
+    def may_read(self, wanted: Wanted) -> bool:
+        """Whether the client may read the topic, as far as that is known before it is found."""
+        return self._may_read is None or wanted.topic is None or self._may_read(wanted.topic)
 
     def end_of(self, partition: Partition) -> int:
         """The offset before which this client may read."""
@@ -95,6 +105,8 @@ class FetchReader:
             wanted.topic = partitions.metadata.topic_name(wanted.topic_id)
             if wanted.topic is None:
                 return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+        if not self.may_read(wanted):
+            return self._error(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         partition = partitions.get((wanted.topic, wanted.index))
         if partition is None:
             return self._error(wanted, partitions.find_error(wanted.topic, wanted.index))

@@ -24,7 +24,7 @@ def handle_consumer_group_heartbeat(
     if not is_enabled(metadata, node_settings):
         respond(_refused(Refused(ErrorCode.UNSUPPORTED_VERSION, "consumer groups are not enabled in this cluster")))
         return
-    client = Client(context.client_id or "", f"/{context.connection.client_host}")
+    client = Client(context.client_id or "", f"/{context.connection.client_host}", context.may_use)
     groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.members.consumer_heartbeat(request, client, now_ms),

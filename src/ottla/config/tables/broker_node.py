@@ -60,8 +60,9 @@ SETTINGS = (
     Class("create.topic.policy.class.name", None, ANY, LOW,
           "Class that may refuse the creation of topics (CreateTopicPolicy)."),
     Text("authorizer.class.name", "", ANY, LOW,
-         "Class that decides who may do what; empty, everyone may do everything. `StandardAuthorizer` keeps its rules "
-         "in the cluster's metadata."),
+         "Class that decides who may do what; empty, everyone may do everything. "
+         "`org.apache.kafka.metadata.authorizer.StandardAuthorizer`, the only one there is, keeps its rules in the "
+         "cluster's metadata.", acted_on=True),
     List("config.providers", (), Items(), LOW,
          "Names of providers that stand behind `${provider:path:key}` references; each is set up by its own "
          "`config.providers.<name>.*` keys.", CLUSTER_WIDE),

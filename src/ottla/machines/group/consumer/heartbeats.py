@@ -1,5 +1,6 @@
 """What a heartbeat says: whether it makes sense, whether it is of a member in its right epoch, and what it changes."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,8 +15,11 @@ Reply = ConsumerGroupHeartbeatResponse
 
 
 class Client(NamedTuple):
+    """Who sends a heartbeat. `may_describe` says which topics an expression may find for it; without it, all."""
+
     client_id: str
     client_host: str
+    may_describe: Callable[[str], bool] | None = None
 
 
 class Refused(NamedTuple):

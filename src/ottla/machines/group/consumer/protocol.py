@@ -65,7 +65,9 @@ class ConsumerProtocol:
         if isinstance(found, Refused):
             return found
         try:
-            turn = Turn(group, found, updated_by(found.member, request, client), self._rules, now_ms)
+            turn = Turn(
+                group, found, updated_by(found.member, request, client), self._rules, now_ms, client.may_describe
+            )
         except InvalidPattern as problem:
             regex = request.subscribed_topic_regex
             what = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {problem}."

@@ -1,6 +1,6 @@
 """What the members of a group read, as one of them is about to change; and the records that follow from it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ottla.base.ids import Uuid
@@ -82,11 +82,18 @@ class Resolution(NamedTuple):
 
 
 def resolve(
-    group: ConsumerGroup, subscriptions: Iterable[Subscription], image: MetadataImage, now_ms: int, *, again: bool
+    group: ConsumerGroup,
+    subscriptions: Iterable[Subscription],
+    image: MetadataImage,
+    now_ms: int,
+    *,
+    again: bool,
+    may_describe: Callable[[str], bool] | None = None,
 ) -> Resolution:
     """Resolves the expressions in these that are new to the group, and with `again` all of them.
 
-    Raises `InvalidPattern`. An expression that no member has any more is forgotten.
+    Topics that the member may not describe which makes the group look are not found. Raises `InvalidPattern`. An
+    expression that no member has any more is forgotten.
     """
     wanted = dict.fromkeys(regex for _, regex in subscriptions if regex)
     regexes: dict[str, ResolvedRegex] = {}
@@ -99,6 +106,8 @@ def resolve(
             continue
         pattern = ClientPattern(regex)
         topics = frozenset(name for name in image.topics.by_name if pattern.matches(name))
+        if may_describe is not None:
+            topics = frozenset(filter(may_describe, topics))
         if known is not None and known.topics == topics:
             regexes[regex] = known
             continue

@@ -8,7 +8,7 @@
 A turn gathers records; they are written if the caller hands them over.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ottla.base.ids import Uuid
@@ -64,7 +64,13 @@ class Turn:
     """`updated` is the member after what it has said. `epoch` is the group's, after the first step."""
 
     def __init__(
-        self, group: ConsumerGroup, found: Found, updated: ConsumerMember, rules: ConsumerRules, now_ms: int
+        self,
+        group: ConsumerGroup,
+        found: Found,
+        updated: ConsumerMember,
+        rules: ConsumerRules,
+        now_ms: int,
+        may_describe: Callable[[str], bool] | None = None,
     ) -> None:
         """Takes the first step. Raises `InvalidPattern`."""
         self._records: list[CoordinatorRecord] = []
@@ -73,6 +79,7 @@ class Turn:
         self.updated = updated
         self._rules = rules
         self._now_ms = now_ms
+        self._may_describe = may_describe
         self._target_ids = {} if found.replaces is None else {updated.member_id: found.replaces}
         self._is_new = found.replaces is None and updated.member_id not in group.members
         self.epoch = group.epoch
@@ -94,7 +101,14 @@ class Turn:
         group_id, image = group.group_id, self._rules.image
         known = group.members.get(self._found.replaces or updated.member_id)
         subscriptions = group.subscriptions_after([known] if known is not None else [], updated)
-        resolution = resolve(group, subscriptions, image, self._now_ms, again=group.are_regexes_stale)
+        resolution = resolve(
+            group,
+            subscriptions,
+            image,
+            self._now_ms,
+            again=group.are_regexes_stale,
+            may_describe=self._may_describe,
+        )
         self._subscriptions = Subscriptions(group, subscriptions, resolution.regexes, image)
         self._replace_member()
         if updated != old or self._is_new:

@@ -1,0 +1,108 @@
+"""Checks that many APIs share: of the whole request, and of its entries one by one.
+
+Entries that are refused are taken out of the request. The rest goes on to the handler, and the refused ones are added
+to its reply. If none is left there is nothing to ask the handler.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.broker.access.rights import Check, Question, Rights
+from ottla.runtime.request import Respond
+from ottla.wire.acls import AclOperation
+from ottla.wire.error_responses import refusal_response
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import like
+
+
+def open_to_all(_rights: Rights, question: Question) -> None:
+    """Nothing is needed, or what is needed is looked at by the controller that the request is passed on to."""
+    question.pass_on()
+
+
+def on_cluster(*operations: AclOperation) -> Check:
+    """One of these operations on the cluster, or the whole request is refused."""
+
+    def check(rights: Rights, question: Question) -> None:
+        *others, last = operations
+        if any(rights.allow_cluster(one, tell=False) for one in others) or rights.allow_cluster(last):
+            question.pass_on()
+        else:
+            question.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+    return check
+
+
+def on_group(operation: AclOperation, field: str = "group_id") -> Check:
+    """The operation on the one group of the request."""
+
+    def check(rights: Rights, question: Question) -> None:
+        if rights.allow_group(operation, getattr(question.request, field)):
+            question.pass_on()
+        else:
+            question.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+    return check
+
+
+def each(asked: str, answers: str, is_allowed: Callable[[Rights, Any], bool], error: ErrorCode) -> Check:
+    """Each entry of the list `asked` is checked; the list `answers` of the reply has the refused ones too."""
+
+    def check(rights: Rights, question: Question) -> None:
+        check_each(question, asked, answers, lambda entry: is_allowed(rights, entry), error)
+
+    return check
+
+
+def each_topic(
+    operation: AclOperation, asked: str = "topics", answers: str = "topics", name: Callable[[Any], str] | None = None
+) -> Check:
+    """The operation on each topic."""
+    name_of = name or (lambda entry: entry.name)
+    return each(
+        asked,
+        answers,
+        lambda rights, entry: rights.allow_topic(operation, name_of(entry)),
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    )
+
+
+def check_each(
+    question: Question, asked: str, answers: str, is_allowed: Callable[[Any], bool], error: ErrorCode
+) -> None:
+    allowed, refused = divide(getattr(question.request, asked) or (), is_allowed)
+    if not refused:
+        question.pass_on()
+        return
+    told = refusal_response(with_entries(question.request, asked, refused), question.version, error)
+    if not allowed:
+        question.respond(told)
+        return
+    rest = with_entries(question.request, asked, allowed)
+    question.go_on(rest, joined(question.respond, answers, getattr(told, answers)))
+
+
+def divide(entries: Any, is_allowed: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
+    allowed: list[Any] = []
+    refused: list[Any] = []
+    for entry in entries:
+        (allowed if is_allowed(entry) else refused).append(entry)
+    return allowed, refused
+
+
+def with_entries(request: Any, asked: str, entries: list[Any]) -> Any:
+    """The request with other entries in its list."""
+    changed = like(request)
+    setattr(changed, asked, entries)
+    return changed
+
+
+def joined(respond: Respond, answers: str, refused: list[Any]) -> Respond:
+    """Gives the reply out with the refused entries at the end of a list of it."""
+
+    def reply(response: Any) -> None:
+        if response is not None:
+            setattr(response, answers, [*getattr(response, answers), *refused])
+        respond(response)
+
+    return reply

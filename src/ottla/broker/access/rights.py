@@ -1,0 +1,97 @@
+"""What one client may do, while one request of its is checked."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from ottla.base.ids import Uuid
+from ottla.broker.access.denials import Denials
+from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.runtime.request import RequestContext, Respond
+from ottla.security.acls.authorizer import Authorizer
+from ottla.wire.acls import CLUSTER_NAME, AclOperation, AclResource
+from ottla.wire.error_responses import refusal_response
+from ottla.wire.errors import ErrorCode
+
+GoOn: TypeAlias = Callable[[Any, Respond], None]
+Check: TypeAlias = "Callable[[Rights, Question], None]"
+
+
+class Question(NamedTuple):
+    """A request that is to be checked. `go_on` hands it to what answers it, with where the answer is to go.
+
+    `context` is None where there is no connection to speak of: at a controller.
+    """
+
+    request: Any
+    version: int
+    respond: Respond
+    go_on: GoOn
+    context: RequestContext | None = None
+
+    def pass_on(self) -> None:
+        self.go_on(self.request, self.respond)
+
+    def refuse(self, error: ErrorCode) -> None:
+        """The whole request is refused."""
+        self.respond(refusal_response(self.request, self.version, error))
+
+
+class Rights:
+    """`tell` says whether a refusal is an event for the audit log, or only something that a client is not shown."""
+
+    __slots__ = ("_api", "_authorizer", "_denials", "_host", "_principal", "image", "node_settings")
+
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        denials: Denials,
+        image: MetadataImage,
+        node_settings: NodeSettings,
+        principal: str,
+        host: str,
+        api: str,
+    ) -> None:
+        self._authorizer = authorizer
+        self._denials = denials
+        self.image = image
+        self.node_settings = node_settings
+        self._principal = principal
+        self._host = host
+        self._api = api
+
+    def allow(self, operation: AclOperation, resource: AclResource, name: str, *, tell: bool = True) -> bool:
+        if self._authorizer.allows(self._principal, self._host, operation, resource, name):
+            return True
+        if tell:
+            self._denials.note(self._principal, self._host, operation, resource, name, self._api)
+        return False
+
+    def allow_topic(self, operation: AclOperation, name: str, *, tell: bool = True) -> bool:
+        return self.allow(operation, AclResource.TOPIC, name, tell=tell)
+
+    def allow_group(self, operation: AclOperation, name: str, *, tell: bool = True) -> bool:
+        return self.allow(operation, AclResource.GROUP, name, tell=tell)
+
+    def allow_transaction(self, operation: AclOperation, name: str, *, tell: bool = True) -> bool:
+        return self.allow(operation, AclResource.TRANSACTIONAL_ID, name, tell=tell)
+
+    def allow_cluster(self, operation: AclOperation, *, tell: bool = True) -> bool:
+        return self.allow(operation, AclResource.CLUSTER, CLUSTER_NAME, tell=tell)
+
+    def allow_any_topic(self, operation: AclOperation) -> bool:
+        return self._authorizer.allows_any(self._principal, self._host, operation, AclResource.TOPIC)
+
+    def operations(self, resource: AclResource, name: str) -> int:
+        """As a bit field (KIP-430)."""
+        return self._authorizer.authorized_operations(self._principal, self._host, resource, name)
+
+    def cluster_operations(self) -> int:
+        """Nothing, to a client that may not even see the cluster."""
+        if not self.allow_cluster(AclOperation.DESCRIBE, tell=False):
+            return 0
+        return self.operations(AclResource.CLUSTER, CLUSTER_NAME)
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        topic = self.image.topics.by_id.get(topic_id)
+        return topic.name if topic is not None else None

@@ -1,0 +1,61 @@
+"""Every API and version, with each right: our node refuses, hides and tells what Apache Kafka 4.3.1 does.
+
+The table was made by asking Apache Kafka the same with the same rules, and `tests/interop` asks it again.
+"""
+
+from typing import Any
+
+import pytest
+from access_requests import ON_BROKERS, ON_CONTROLLERS
+from access_table import PRINCIPAL, Right, creations, made_table, read_facts
+from guarded_nodes import GuardedNode
+from prepared import prepare
+
+from ottla.broker.dispatch import ROUTES
+from ottla.controller import controller_apis
+from ottla.wire.apis import ApiKey
+
+FACTS = read_facts()
+NOT_IN_THE_TABLE = {
+    # Of the connection itself, before anybody is known.
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SASL_AUTHENTICATE,
+    # Would be taken for the registration of this controller.
+    ApiKey.CONTROLLER_REGISTRATION,
+}
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, Any]:
+    """The table again, of a node of ours."""
+    node = GuardedNode()
+    ids = prepare(node.ask)
+
+    def set_rules(rules: tuple[Right, ...]) -> None:
+        node.delete_rules()
+        node.create_rules(creations(rules))
+
+    def send(request: Any, version: int, to_controller: bool) -> Any:
+        return node.ask(request, version, to_controller=to_controller, principal=PRINCIPAL)
+
+    table = made_table(set_rules, send, ids)
+    node.whole.stop()
+    return table
+
+
+@pytest.mark.parametrize("title", FACTS)
+def test_who_may_ask_it(ours: dict[str, Any], title: str) -> None:
+    differing = {
+        rules: {"Kafka": FACTS[title][rules], "ours": outcomes}
+        for rules, outcomes in ours[title].items()
+        if outcomes != FACTS[title][rules]
+    }
+    assert not differing
+
+
+def test_every_api_is_in_the_table() -> None:
+    of_brokers = {key for key, _ in ON_BROKERS.values()} | NOT_IN_THE_TABLE
+    of_controllers = {key for key, _ in ON_CONTROLLERS.values()} | NOT_IN_THE_TABLE | {ApiKey.API_VERSIONS}
+    assert set(ROUTES) - of_brokers == set()
+    not_asked = {ApiKey.ALTER_CONFIGS, ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS}
+    assert set(controller_apis.SERVED) - of_controllers == not_asked
