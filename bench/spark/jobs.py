@@ -21,6 +21,9 @@ SETTINGS = {
     "spark.driver.memory": "1g",
 }
 
+PATIENCE_S = 600.0
+"""For one job: a benchmark that hangs must end."""
+
 
 class Jobs:
     def __init__(self, source: str, settings: dict[str, str]) -> None:
@@ -50,7 +53,7 @@ class Jobs:
                 .trigger(availableNow=True)
                 .start()
             )
-            query.awaitTermination()
+            _run_out(query)
             seconds, cpu_s = perf_counter() - began_s, _cpu_seconds() - cpu_s
             progress = [one for one in query.recentProgress if one["numInputRows"]]
         steady = progress[1:] or progress
@@ -68,8 +71,10 @@ class Jobs:
         with _Checkpoint() as checkpoint:
             query = reader.load().writeStream.format("noop").option("checkpointLocation", checkpoint).start()
             seen: dict[int, float] = {}
+            deadline_s = perf_counter() + PATIENCE_S
             while len(seen) < count:
-                sleep(0.05)
+                if query.awaitTermination(0.05) or perf_counter() > deadline_s:
+                    raise TimeoutError(f"{len(seen)} of {count} micro-batches in {PATIENCE_S:g} s")
                 for one in query.recentProgress:
                     if one["numInputRows"]:
                         seen[one["batchId"]] = one["durationMs"]["triggerExecution"] / 1000
@@ -85,7 +90,7 @@ class Jobs:
             for _ in range(count + 1):
                 began_s = perf_counter()
                 writer = reader.load().writeStream.format("noop").option("checkpointLocation", checkpoint)
-                writer.trigger(availableNow=True).start().awaitTermination()
+                _run_out(writer.trigger(availableNow=True).start())
                 times.append(perf_counter() - began_s)
         times = sorted(times[1:])  # the first has read all
         return {"seconds": times[len(times) // 2]}
@@ -108,7 +113,7 @@ class Jobs:
             writer = reader.load().select("key", "value").writeStream.format(to).options(**options)
             writer = writer.option("kafka.bootstrap.servers", servers)
             query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-            query.awaitTermination()
+            _run_out(query)
             return {"seconds": perf_counter() - began_s, "cpu_s": _cpu_seconds() - cpu_s}
 
     def idle(self, servers: str, topic: str, seconds: float) -> dict[str, Any]:
@@ -154,6 +159,13 @@ def _nothing() -> Any:
             return Writer()
 
     return Nothing
+
+
+def _run_out(query: Any) -> None:
+    """Waits for the end of a query with Trigger.AvailableNow. Raises what it failed with, or that it takes too long."""
+    if not query.awaitTermination(PATIENCE_S):
+        query.stop()
+        raise TimeoutError(f"the query did not end within {PATIENCE_S:g} s")
 
 
 class _Checkpoint:

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
+PATIENCE_S = 600.0
+"""For one query: a benchmark that hangs must end."""
+
 
 class Cost(NamedTuple):
     seconds: float
@@ -22,7 +25,9 @@ def run_to_the_end(result: DataFrame, mode: str, take: Callable[[DataFrame, int]
         writer = writer.format("noop") if take is None else writer.foreachBatch(take)
         began_s, cpu_s = time.perf_counter(), tree_cpu_s()
         query = writer.trigger(availableNow=True).start()
-        query.awaitTermination()
+        if not query.awaitTermination(PATIENCE_S):
+            query.stop()
+            raise TimeoutError(f"the query did not end within {PATIENCE_S:g} s")
         return Cost(time.perf_counter() - began_s, tree_cpu_s() - cpu_s)
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -16,11 +17,12 @@ import sparks_own  # noqa: E402
 class Session:
     def __init__(self, name: str, command: list[str], environment: dict[str, str]) -> None:
         self.name = name
+        self._errors = TemporaryFile("w+", errors="replace")  # noqa: SIM115 - open as long as the session
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             env=environment,
             text=True,
         )
@@ -36,11 +38,15 @@ class Session:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(60)
+        self._errors.close()
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, f"the session of {self.name} has ended"
+        if not line:
+            self._errors.seek(0)
+            said = [one for one in self._errors.read().splitlines() if not one.startswith("\tat ")]
+            raise RuntimeError(f"the session of {self.name} has ended:\n" + "\n".join(said[-20:]))
         answer: dict[str, Any] = json.loads(line)
         return answer
 
