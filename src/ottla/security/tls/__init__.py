@@ -6,6 +6,12 @@
     issuing               certificates for trying things out; needs `cryptography`
     cipher_suites         the names of cipher suites: Java's, and OpenSSL's for the same
     key_files             a private key as a file for as long as OpenSSL reads it
+    transport             a connection's bytes over TLS, above any other transport
+    handshake             what comes before: bounded, and never waiting
+    dialling              connecting to somebody by TLS
+    der                   as much of certificates as is needed to name their subjects
+    distinguished_names   the name of a certificate's subject, as Java writes it
+    principal_mapping     from that name to a principal's (`ssl.principal.mapping.rules`)
 
 OpenSSL is loaded by whoever makes a context, and not before. Import from the modules.
 """

@@ -1,4 +1,4 @@
-"""Who a certificate names, and which principal that is. `tests/interop/test_certificate_names.py` holds it to Java's."""
+"""Who a certificate names, and which principal that is; tests/interop/test_certificate_names.py asks Java."""
 
 import ssl
 
@@ -40,7 +40,7 @@ def test_alternative_names_are_compared_as_they_are_encoded() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\x30", b"\x30\x05abc", b"\x30\x80", b"\x30\x02\x05\x00", bytes(40)])
 def test_what_is_no_certificate_has_no_subject(data: bytes) -> None:
-    with pytest.raises(ValueError, match="element|length|certificate"):
+    with pytest.raises(ValueError, match=r"element|length|certificate"):
         subject_of(data)
 
 
@@ -58,5 +58,5 @@ def test_without_a_rule_that_matches_there_is_no_principal() -> None:
 
 @pytest.mark.parametrize("text", ["RULE:^CN=(.*)$/$1", "RULE:^CN=(/$1/", "RULE:a/$1/", "ANYTHING", "RULE:a/b/X"])
 def test_rules_that_cannot_be_read_are_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="ssl.principal.mapping.rules="):
+    with pytest.raises(ConfigError, match=r"ssl\.principal\.mapping\.rules="):
         PrincipalMapping(text)
