@@ -258,6 +258,8 @@ class Transport(Protocol):
     """
 
     peer_host: str
+    peer_principal: str | None
+    """Who the other side has proved to be while it connected (`User:CN=…`); None if that takes more than connecting."""
     can_send_files: bool
     """Whether `send_file` and `cold_send` may be called. If not, files are read, and sent as bytes."""
 

@@ -15,26 +15,33 @@ Controllers that are not active hold their connections too: the active one may d
 successor knows by then is fenced with its first decision.
 """
 
+from collections.abc import Mapping
 from errno import ECONNREFUSED
 from typing import Final
 
-from ottla.base.ports import Dialling, Timer, Transport
+from ottla.base.ports import Dialer, Dialling, Timer, Transport
 from ottla.controller.controller_server import ControllerServer
-from ottla.machines.metadata.image.brokers_image import BrokerRegistration
+from ottla.machines.metadata.image.brokers_image import BrokerRegistration, Endpoint
 from ottla.wire.errors import ErrorCode
 
 _LOOK_S: Final = 0.5
 _AGAIN_S: Final = 0.1
 _UNREACHED_AGAIN_S: Final = 5.0
 _SCRATCH_BYTES: Final = 64
+_TLS: Final = (1, 3)
+"""The numbers of SSL and SASL_SSL."""
 
 
 class BrokerTethers:
-    """Of one controller. Brokers come and go with the committed image, which is looked at twice a second."""
+    """Of one controller. Brokers come and go with the committed image, which is looked at twice a second.
 
-    def __init__(self, server: ControllerServer, listener: str) -> None:
+    `dialers` are for listeners by name that speak TLS.
+    """
+
+    def __init__(self, server: ControllerServer, listener: str, dialers: Mapping[str, Dialer] | None = None) -> None:
         self._server = server
         self._listener = listener
+        self._dialers = dialers or {}
         self._tethers: dict[int, _Tether] = {}
         self._is_closed = False
 
@@ -58,17 +65,25 @@ class BrokerTethers:
                 self._tethers.pop(broker_id).close()
         for broker in brokers.values():
             if not broker.fenced and broker.id not in self._tethers and broker.id != self._server.node_id:
-                self._tethers[broker.id] = _Tether(self._server, broker, self._listener)
+                endpoint = broker.endpoint(self._listener) or broker.endpoints[0]
+                dialer = self._dialers.get(endpoint.listener)
+                if dialer is None and endpoint.security_protocol in _TLS:
+                    continue  # This controller cannot speak to it, and has the broker's heartbeats alone.
+                dialer = dialer or self._server.world.network
+                self._tethers[broker.id] = _Tether(self._server, broker, endpoint, dialer)
 
 
 class _Tether:
     """The connection to one broker, in one life of it."""
 
-    def __init__(self, server: ControllerServer, broker: BrokerRegistration, listener: str) -> None:
+    def __init__(
+        self, server: ControllerServer, broker: BrokerRegistration, endpoint: Endpoint, dialer: Dialer
+    ) -> None:
+        self._dialer = dialer
         self.epoch = broker.epoch
         self._broker_id = broker.id
         self._server = server
-        self._endpoint = broker.endpoint(listener) or broker.endpoints[0]
+        self._endpoint = endpoint
         self._was_held = False
         self._is_closed = False
         self._dialling: Dialling | None = None
@@ -87,7 +102,7 @@ class _Tether:
 
     def _dial(self) -> None:
         self._timer = None
-        self._dialling = self._server.world.network.dial(
+        self._dialling = self._dialer.dial(
             self._endpoint.host,
             self._endpoint.port,
             receive_buffer_bytes=-1,

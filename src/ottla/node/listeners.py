@@ -6,7 +6,7 @@ from ottla.base.ports import HostNames
 from ottla.config.parse import ConfigError, Problem, Values
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
+TLS_PROTOCOLS = ("SSL", "SASL_SSL")
 EVERY_INTERFACE = ("0.0.0.0", "::")
 
 
@@ -65,9 +65,6 @@ def parse_listeners(values: Values) -> list[Listener]:
     for text in values.list("listeners"):
         name, host, port = _parse("listeners", text)
         protocol = protocol_of(values, name)
-        if protocol not in SERVED_PROTOCOLS:
-            served = " or ".join(SERVED_PROTOCOLS)
-            raise _wrong("listeners", text, f"of a security protocol that this version serves ({served})")
         listeners.append(Listener(name, host, port, protocol, name in controllers))
     names = [listener.name for listener in listeners]
     if len(set(names)) < len(names):

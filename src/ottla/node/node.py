@@ -42,6 +42,7 @@ from ottla.node.controller_registration import ControllerRegistration
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata_quorum import open_metadata
 from ottla.node.node_sasl import NodeSasl
+from ottla.node.node_tls import NodeTls
 from ottla.node.quotas import hold_quotas
 from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
@@ -99,6 +100,7 @@ class Node:
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
         self._connections: NodeConnections | None = None
+        self._tls: NodeTls | None = None
         self._tethers: BrokerTethers | None = None
         self._sasl = NodeSasl(world, config)
         self._endpoints: list[Endpoint] = []
@@ -118,10 +120,21 @@ class Node:
         if not config.is_broker or config.metadata_log_dir not in config.log_dirs:
             self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
+        self._tls = NodeTls(
+            self._world,
+            config.values,
+            {listener.name: listener.protocol for listener in config.listeners},
+            config.inter_broker_listener,
+        )
         self._bind()
         self._sasl.guard(self._server, config.values)
+        dialers = self._tls.dialers()
         self._connections = NodeConnections(
-            self._world, str(config.node_id), self._connection_settings(), logins=self._sasl.logins(config.values)
+            self._world,
+            str(config.node_id),
+            self._connection_settings(),
+            logins=self._sasl.logins(config.values),
+            dialers=dialers,
         )
         metadata = await wait_for(partial(self._workers.run, partial(self._open_metadata, storage)))
         self._metadata = metadata
@@ -148,9 +161,10 @@ class Node:
         if self._broker_server is not None:
             self._broker_server.start_background()
         self._timers.every(_METADATA_MAINTENANCE_S, metadata.maintain)
+        self._tls.start()
         if config.is_controller:
             TimedDecisions(controller).start()
-            self._tethers = BrokerTethers(controller, config.inter_broker_listener)
+            self._tethers = BrokerTethers(controller, config.inter_broker_listener, dialers)
             self._tethers.start()
             endpoints = self._endpoints_of_controller()
             ControllerRegistration(self._world, config.node_id, endpoints, metadata, channel).start()
@@ -207,11 +221,16 @@ class Node:
 
     def _bind(self) -> None:
         assert self._server is not None
+        assert self._tls is not None
         bound = []
         for listener in self.config.listeners:
             try:
                 address = self._server.listen(
-                    listener.bind_host, listener.port, listener.name, is_gated=listener.has_sasl
+                    listener.bind_host,
+                    listener.port,
+                    listener.name,
+                    is_gated=listener.has_sasl,
+                    secure=self._tls.secure(listener.name, self._server.turned_away),
                 )
                 bound.append((listener, address))
             except OSError as problem:
@@ -267,6 +286,8 @@ class Node:
 
     def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
         assert self._server is not None
+        assert self._tls is not None
+        self._tls.on_settings(values, changed)
         if any("max.connection" in key for key in changed):
             limits = connection_limits(values, self.config.listeners, self._world.host_names)
             self._server.set_connection_limits(limits)

@@ -11,10 +11,11 @@ Connections
     pending_request    a request until its one reply
     outbox             bytes and files on their way out
     network, tcp       turns over sockets; plain TCP; tcp_dialling connecting to others
+    tls                TLS at the listeners: a room of its own
     large_requests     requests of very many entries: a room of its own
     selector           waiting without going to sleep at every short pause; processors how many there are
     api_access         what a request of each API needs, and counts against
-    request_metrics    counts and times
+    request_metrics    counts and times; sparing_log lines that anybody can cause, a few at a time
     channels           asking the controller and other brokers; peers their connections: a room of its own
 
 The world

@@ -18,7 +18,9 @@ from ottla.runtime.large_requests.slow_lane import SlowLane
 from ottla.runtime.metering import Metering
 from ottla.runtime.pending_request import PendingRequest
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
+from ottla.runtime.sparing_log import SparingLog
 from ottla.wire.apis import all_apis
+from ottla.wire.exchange.frames import LooksLikeTls
 
 if TYPE_CHECKING:
     from ottla.runtime.authentication.authenticator import Authenticator
@@ -131,26 +133,37 @@ class Server:
         """Whether more requests are waiting for their replies than `queued.max.request.bytes` allows."""
         self._held: dict[Transport, Timer] = {}
         self._next_id = 0
+        self._sparing_log = SparingLog(_log, timers.now_s)
         idle_s = self.limits.max_idle_ms / 1000
         self._sweep = timers.every(min(idle_s / 4, 60), self._close_idle) if idle_s > 0 else None
 
     # Listening
 
-    def listen(self, host: str, port: int, listener: str, *, is_gated: bool = False) -> tuple[str, int]:
-        """Binds; raises `OSError` when the address is taken. Port 0 picks a free one.
+    def listen(
+        self,
+        host: str,
+        port: int,
+        listener: str,
+        *,
+        is_gated: bool = False,
+        secure: Callable[[Listener], Listener] | None = None,
+    ) -> tuple[str, int]:
+        """Binds; raises `OSError` when the address is taken. Port 0 picks a free one. `secure` may put TLS above it.
 
         Clients that connect wait until `start_accepting`. With `is_gated` they have to authenticate: nobody is let in
         before `set_authenticator` was called for the listener.
         """
         if is_gated:
             self._authenticators[listener] = None
-        bound = self.network.listen(
+        bound: Listener = self.network.listen(
             host,
             port,
             backlog=self.limits.listen_backlog,
             receive_buffer_bytes=self.limits.receive_buffer_bytes,
             send_buffer_bytes=self.limits.send_buffer_bytes,
         )
+        if secure is not None:
+            bound = secure(bound)
         self._listening.append(_Listening(self, bound, listener))
         return bound.address
 
@@ -236,7 +249,10 @@ class Server:
             make = authenticator.new_connection
         self._next_id += 1
         self._admission.entered(listener, host)
-        self.connections[make(self, transport, ClientConnection(self._next_id, listener, host))] = None
+        client = ClientConnection(self._next_id, listener, host)
+        if transport.peer_principal is not None:
+            client.principal = transport.peer_principal
+        self.connections[make(self, transport, client)] = None
         self._traffic.on_connection(listener, 1)
         if self._admission.is_crowded:
             self._close_longest_idle()
@@ -306,8 +322,17 @@ class Server:
             except Exception as problem:
                 connection.break_off(problem)
 
+    def turned_away(self, reason: str) -> None:
+        """A client has gone before it was a connection."""
+        self._traffic.on_refused(reason)
+
     def refused(self, client: ClientConnection, problem: Exception) -> None:
         self._traffic.on_refused(type(problem).__name__)
+        if isinstance(problem, LooksLikeTls):
+            self._sparing_log.warning(
+                "closed the connection of %s (%s): %s", client.client_host, client.listener, problem
+            )
+            return
         _log.info("closed the connection of %s: %s", client.client_host, problem)
 
     def count_authentication(self, listener: str, outcome: str) -> None:

@@ -53,6 +53,7 @@ class TcpTransport:
     __slots__ = ("_fd", "_network", "_socket", "peer_host", "receive_into", "send")
 
     can_send_files = True
+    peer_principal: str | None = None
 
     def __init__(self, network: "LoopNetwork", sock: socket.socket, peer_host: str) -> None:
         self._network = network

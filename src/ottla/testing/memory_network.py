@@ -50,6 +50,7 @@ class MemoryTransport:
     """The node's end of a connection."""
 
     can_send_files = False
+    peer_principal: str | None = None
 
     def __init__(self, network: "MemoryNetwork", peer_host: str, inward: _Pipe, outward: _Pipe) -> None:
         self.peer_host = peer_host

@@ -63,6 +63,7 @@ class ScriptedTransport:
     """A client's end of a connection to a scripted broker."""
 
     can_send_files = False
+    peer_principal: str | None = None
 
     def __init__(self, brokers: "ScriptedBrokers", node_id: int) -> None:
         self.peer_host = f"broker-{node_id}"

@@ -72,7 +72,6 @@ def test_the_two_families_of_addresses_may_share_a_port():
         ("PLAINTEXT://localhost:65536", {}, "listeners", "NAME://HOST:PORT"),
         ("://localhost:9092", {}, "listeners", "NAME://HOST:PORT"),
         ("FRONT://:9092", {}, "listener.security.protocol.map", "it has no FRONT"),
-        ("SSL://:9092", {}, "listeners", "of a security protocol that this version serves (PLAINTEXT)"),
         ("PLAINTEXT://:1,PLAINTEXT://:2", {}, "listeners", "names of their own"),
         ("PLAINTEXT://a:1,CONTROLLER://b:1", {"controller_listener_names": "CONTROLLER"}, "listeners", "ports of"),
         (

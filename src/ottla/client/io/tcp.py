@@ -33,6 +33,7 @@ class TcpTransport:
     __slots__ = ("_fd", "_poller", "_socket", "_watched", "peer_host", "receive_into", "send")
 
     can_send_files = False
+    peer_principal: str | None = None
 
     def __init__(self, poller: Poller, sock: socket.socket, peer_host: str) -> None:
         self._poller = poller

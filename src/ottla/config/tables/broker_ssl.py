@@ -12,8 +12,16 @@ _STILL_LOW = {
 }
 
 
+# Names of Java's classes and algorithms, which nothing here can be told to use.
+_JAVAS = {
+    "ssl.provider", "ssl.keymanager.algorithm", "ssl.trustmanager.algorithm", "ssl.secure.random.implementation",
+    "ssl.engine.factory.class",
+}
+
+
 def _of_a_broker(row: Setting) -> Setting:
-    return row._replace(importance=LOW if row.name in _STILL_LOW else MEDIUM, dynamic=PER_BROKER)
+    importance = LOW if row.name in _STILL_LOW else MEDIUM
+    return row._replace(importance=importance, dynamic=PER_BROKER, acted_on=row.name not in _JAVAS)
 
 
 SETTINGS = (
@@ -22,16 +30,20 @@ SETTINGS = (
          "Security protocol between brokers, when `inter.broker.listener.name` does not name a listener.",
          acted_on=True),
     Text("ssl.client.auth", "none", OneOf(("required", "requested", "none")), MEDIUM,
-         "Whether clients must show a certificate, may show one, or are not asked.", PER_BROKER),
+         "Whether clients must show a certificate, may show one, or are not asked.", PER_BROKER,
+         acted_on=True),
     Text("ssl.principal.mapping.rules", "DEFAULT", ANY, LOW,
-         "Rules that turn a certificate's distinguished name into a principal's name; the first that matches counts."),
+         "Rules that turn a certificate's distinguished name into a principal's name; the first that matches counts.",
+         acted_on=True),
     Class("principal.builder.class",
           "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", ANY, MEDIUM,
           "Class that makes the principal of a connection.", PER_BROKER),
     Flag("ssl.allow.dn.changes", False, ANY, LOW,
-         "Whether a new certificate for a listener may name another subject than the one before (KIP-978)."),
+         "Whether a new certificate for a listener may name another subject than the one before (KIP-978).",
+         acted_on=True),
     Flag("ssl.allow.san.changes", False, ANY, LOW,
-         "Whether a new certificate for a listener may leave out alternative names of the one before (KIP-978)."),
+         "Whether a new certificate for a listener may leave out alternative names of the one before (KIP-978).",
+         acted_on=True),
     *(row for row in client_ssl.SETTINGS if row.name == "security.providers"),
     *(_of_a_broker(row) for row in client_ssl.SETTINGS if row.name.startswith("ssl.")),
 )

@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.base.errors import LocalProtocolError, ProtocolError
-from ottla.base.ports import Buffer, Dialling, Timer, Transport
+from ottla.base.ports import Buffer, Dialer, Dialling, Timer, Transport
 from ottla.runtime.attribution import Attributed, work_for
 from ottla.runtime.channels import Failed, Then
 from ottla.runtime.peers.served_versions import ServedVersions, VersionQuestion, version_for
@@ -105,6 +105,7 @@ class NodeConnection:
     def __init__(
         self,
         world: World,
+        dialer: Dialer,
         address: NodeAddress,
         client_id: str,
         settings: ConnectionSettings,
@@ -135,7 +136,7 @@ class NodeConnection:
         self._setup_timer = world.timers.after(settings.setup_timeout_ms / 1000, self._on_setup_timeout)
         self._timer: Timer | None = None
         self._timer_due_s = _NEVER
-        self._dialling: Dialling | None = world.network.dial(
+        self._dialling: Dialling | None = dialer.dial(
             address.host,
             address.port,
             receive_buffer_bytes=settings.receive_buffer_bytes,

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ottla.base.ports import Entropy
+from ottla.base.ports import Dialer, Entropy
 from ottla.runtime.attribution import current, work_for
 from ottla.runtime.channels import Failed, Then
 from ottla.runtime.peers.node_connection import Asked, ConnectionSettings, NodeAddress, NodeConnection, State
@@ -61,7 +61,8 @@ class _Reach:
 class NodeConnections:
     """See the module. `client_id` is what the other nodes see of this one, with the line's purpose after it.
 
-    `logins` are for listeners by name at which nodes have to say who they are; the controllers' has the empty name.
+    `logins` are for listeners by name at which nodes have to say who they are, `dialers` for those that are not reached
+    by plain TCP; the controllers' has the empty name.
     """
 
     def __init__(
@@ -71,12 +72,14 @@ class NodeConnections:
         settings: ConnectionSettings | None = None,
         pauses: Pauses | None = None,
         logins: "Mapping[str, NewLogin] | None" = None,
+        dialers: Mapping[str, Dialer] | None = None,
     ) -> None:
         self.settings = settings or ConnectionSettings()
         self._world = world
         self._client_id = client_id
         self._pauses = pauses or Pauses()
         self.logins = logins or {}
+        self._dialers = dialers or {}
         self._lines: dict[Line, _Reach] = {}
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self._is_closed = False
@@ -156,6 +159,7 @@ class NodeConnections:
         if reach.connection is None:
             reach.connection = NodeConnection(
                 self._world,
+                self._dialers.get(reach.address.listener, self._world.network),
                 reach.address,
                 f"{self._client_id}-{line.purpose}",
                 self.settings,

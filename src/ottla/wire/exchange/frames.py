@@ -20,6 +20,7 @@ _unpack_size = Struct(">i").unpack_from
 _SIZE = 4
 _FIRST_BUFFER = 16 << 10
 _GROWTH = 7
+_TLS_HANDSHAKE = 0x1603
 
 TakeFrame = Callable[[memoryview], bool]
 """Is given a frame without its size, as a view that the next bytes may overwrite. Returns whether it takes more."""
@@ -27,6 +28,10 @@ TakeFrame = Callable[[memoryview], bool]
 
 class FrameTooLarge(RemoteProtocolError):
     """The size in front of a frame is negative, or beyond what is allowed."""
+
+
+class LooksLikeTls(FrameTooLarge):
+    """What would be a size is the beginning of a TLS handshake."""
 
 
 class Frames:
@@ -133,6 +138,8 @@ class Frames:
         return size
 
     def _too_large(self, size: int) -> FrameTooLarge:
+        if size >> 16 == _TLS_HANDSHAKE:
+            return LooksLikeTls("the other side speaks TLS, and this is a listener for plain text (security.protocol)")
         return FrameTooLarge(f"a frame of {size} bytes is not within {self._limit_name}={self._max_bytes}")
 
     def _begin(self, rest: memoryview) -> None:

@@ -21,6 +21,7 @@ WINDOW_BYTES: Final = 256 << 10
 
 class ConnectionEnd:
     can_send_files = False
+    peer_principal: str | None = None
 
     def __init__(self, network: "HostNetwork", peer_host: str) -> None:
         self.peer_host = peer_host

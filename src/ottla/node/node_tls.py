@@ -1,0 +1,145 @@
+"""TLS on a node: which listeners have it, what they show and whom they trust, and when that changes.
+
+New certificates count from the next connection on, and no connection is dropped for them. They come by settings that
+are given at run time, or in the files: those are looked at every few seconds, on a disk thread. What cannot be used is
+told in a log line, and the listener goes on with what it has.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ottla.base.ports import Dialer, Listener, Network
+from ottla.config.parse import ConfigError, Values
+from ottla.config.values import Value
+from ottla.node.listener_settings import ListenerValues
+from ottla.node.listeners import TLS_PROTOCOLS, protocol_of
+from ottla.runtime.world import World
+
+if TYPE_CHECKING:
+    from ottla.runtime.tls.handshake_lane import HandshakeLane
+    from ottla.runtime.tls.trust import ListenerTrust
+    from ottla.security.tls.stores import Material
+
+_log = logging.getLogger(__name__)
+CONTROLLERS: Final = ""
+"""The name of the controllers' listener where nodes connect to it: see `NodeAddress.listener`."""
+_LOOK_S: Final = 5.0
+
+
+class NodeTls:
+    """Nothing is loaded unless a listener speaks TLS. Making one raises `ConfigError`."""
+
+    def __init__(self, world: World, values: Values, served: Mapping[str, str], inter_broker_listener: str) -> None:
+        """`served` are the security protocols of this node's listeners by name."""
+        self._world = world
+        self._protocols = dict(served)
+        self._dialled: dict[str, str] = {}
+        if controllers := values.list("controller.listener.names"):
+            self._dialled[CONTROLLERS] = controllers[0].upper()
+        if inter_broker_listener:
+            self._dialled[inter_broker_listener] = inter_broker_listener
+        for name in self._dialled.values():
+            if name not in self._protocols:
+                self._protocols[name] = protocol_of(values, name)
+        self._trust: dict[str, ListenerTrust] = {}
+        self._lane: HandshakeLane | None = None
+        self._told: dict[str, str] = {}
+        for name, protocol in self._protocols.items():
+            if protocol in TLS_PROTOCOLS:
+                is_dialled = name in self._dialled.values()
+                self._trust[name] = _trust(self._values_of(values, name), name in served, is_dialled)
+
+    def start(self) -> None:
+        """Looks at the files from now on."""
+        if self._trust:
+            self._world.timers.every(_LOOK_S, self._look)
+
+    def _values_of(self, values: Values, name: str) -> Mapping[str, Value]:
+        of_listener = ListenerValues(values, name)
+        if self._protocols[name] == "SASL_SSL" and not of_listener.own("ssl.client.auth"):
+            # Who speaks is what SASL says: certificates count only if they are asked for at this very listener.
+            return {**of_listener, "ssl.client.auth": "none"}
+        return dict(of_listener)
+
+    # Connections in and out
+
+    def secure(self, name: str, refused: Callable[[str], None]) -> Callable[[Listener], Listener] | None:
+        """What puts TLS above the listener of this name; None if it has none."""
+        trust = self._trust.get(name)
+        if trust is None:
+            return None
+        from ottla.runtime.tls.handshake_lane import HandshakeLane
+        from ottla.runtime.tls.tls_listener import TlsListener
+
+        world = self._world
+        lane = self._lane = self._lane or HandshakeLane(world.network, world.timers.now_s)
+
+        def secured(inner: Listener) -> Listener:
+            names_principals = self._protocols[name] == "SSL"
+            return TlsListener(
+                inner, name, trust, lane, world.network, world.timers, refused, names_principals=names_principals
+            )
+
+        return secured
+
+    def dialers(self) -> dict[str, Dialer]:
+        """For listeners of other nodes that speak TLS, by the name that `NodeAddress` has for them."""
+        found: dict[str, Dialer] = {}
+        for known_as, name in self._dialled.items():
+            if trust := self._trust.get(name):
+                found[known_as] = _dialer(self._world.network, trust)
+        return found
+
+    # Changes
+
+    def on_settings(self, values: Values, changed: frozenset[str]) -> None:
+        if any("ssl." in key for key in changed):
+            for name in self._trust:
+                self._read_again(name, self._values_of(values, name))
+
+    def _look(self) -> None:
+        for name, trust in self._trust.items():
+            self._read_again(name, trust.values)
+
+    def _read_again(self, name: str, values: Mapping[str, Value]) -> None:
+        from ottla.security.tls.stores import read_material
+
+        self._world.workers.run(
+            partial(read_material, values),
+            partial(self._on_material, name, values),
+            partial(self._on_problem, name),
+            key=("tls", name),
+        )
+
+    def _on_material(self, name: str, values: Mapping[str, Value], material: "Material") -> None:
+        trust = self._trust[name]
+        if material == trust.material and values == trust.values:
+            self._told.pop(name, None)
+            return
+        try:
+            trust.update(values, material)
+        except ConfigError as problem:
+            self._on_problem(name, problem)
+            return
+        self._told.pop(name, None)
+        _log.info("%s has new certificates or TLS settings, for connections from now on", name)
+
+    def _on_problem(self, name: str, problem: Exception) -> None:
+        """Told once, until it is another or over."""
+        if self._told.get(name) != str(problem):
+            self._told[name] = str(problem)
+            _log.warning("%s goes on with the certificates that it has: %s", name, problem)
+
+
+def _trust(values: Mapping[str, Value], is_served: bool, is_dialled: bool) -> "ListenerTrust":
+    from ottla.runtime.tls.trust import ListenerTrust
+
+    return ListenerTrust(values, is_served=is_served, is_dialled=is_dialled)
+
+
+def _dialer(network: Network, trust: "ListenerTrust") -> Dialer:
+    from ottla.security.tls.dialling import TlsDialer
+
+    return TlsDialer(network, lambda: trust.client, network.at_end_of_turn, trust.suites)
