@@ -30,6 +30,7 @@ class TlsTransport:
     __slots__ = ("_fd", "_poller", "_ssl", "_watched", "_where", "peer_host")
 
     can_send_files = False
+    peer_principal: str | None = None
 
     def __init__(self, poller: Poller, secured: ssl.SSLSocket, peer_host: str, where: str) -> None:
         self._poller = poller
