@@ -120,12 +120,7 @@ class Node:
         if not config.is_broker or config.metadata_log_dir not in config.log_dirs:
             self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
-        self._tls = NodeTls(
-            self._world,
-            config.values,
-            {listener.name: listener.protocol for listener in config.listeners},
-            config.inter_broker_listener,
-        )
+        self._tls = NodeTls(self._world, config)
         self._bind()
         self._sasl.guard(self._server, config.values)
         dialers = self._tls.dialers()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ottla.base.ports import Dialer, Listener, Network
 from ottla.config.parse import ConfigError, Values
 from ottla.config.values import Value
+from ottla.node.config import NodeConfig
 from ottla.node.listener_settings import ListenerValues
 from ottla.node.listeners import TLS_PROTOCOLS, protocol_of
 from ottla.runtime.world import World
@@ -31,8 +32,9 @@ _LOOK_S: Final = 5.0
 class NodeTls:
     """Nothing is loaded unless a listener speaks TLS. Making one raises `ConfigError`."""
 
-    def __init__(self, world: World, values: Values, served: Mapping[str, str], inter_broker_listener: str) -> None:
-        """`served` are the security protocols of this node's listeners by name."""
+    def __init__(self, world: World, config: NodeConfig) -> None:
+        values, inter_broker_listener = config.values, config.inter_broker_listener
+        served = {listener.name: listener.protocol for listener in config.listeners}
         self._world = world
         self._protocols = dict(served)
         self._dialled: dict[str, str] = {}
