@@ -6,6 +6,7 @@ from ottla.base.ports import HostNames
 from ottla.config.parse import LISTENER_PREFIX, Values
 from ottla.node.listeners import Listener
 from ottla.runtime.admission import ConnectionLimits
+from ottla.runtime.server import Limits
 
 _log = logging.getLogger(__name__)
 
@@ -22,6 +23,18 @@ def connection_limits(values: Values, listeners: list[Listener], host_names: Hos
         max_of_ip=_overrides(values.text(_OVERRIDES), host_names),
         max_rate=values.integer(_MAX_RATE),
         max_rate_of_listener=_of_listeners(values, listeners, _MAX_RATE),
+    )
+
+
+def server_limits(values: Values) -> Limits:
+    """What holds for every connection, as long as the node runs."""
+    return Limits(
+        max_request_bytes=values.integer("socket.request.max.bytes"),
+        max_idle_ms=values.integer("connections.max.idle.ms"),
+        max_queued_bytes=values.integer("queued.max.request.bytes"),
+        send_buffer_bytes=values.integer("socket.send.buffer.bytes"),
+        receive_buffer_bytes=values.integer("socket.receive.buffer.bytes"),
+        listen_backlog=values.integer("socket.listen.backlog.size"),
     )
 
 

@@ -37,7 +37,7 @@ from ottla.machines.metadata.controller.controller import Controller
 from ottla.node.authorization import follow_rules, make_gate
 from ottla.node.broker_server import BrokerServer
 from ottla.node.config import NodeConfig
-from ottla.node.connection_limits import connection_limits, protected_listeners
+from ottla.node.connection_limits import connection_limits, protected_listeners, server_limits
 from ottla.node.controller_registration import ControllerRegistration
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.metadata_quorum import open_metadata
@@ -56,7 +56,7 @@ from ottla.runtime.peers.remote_controller import RemoteController
 from ottla.runtime.procedure import wait_for, wait_until
 from ottla.runtime.request import Handler
 from ottla.runtime.request_metrics import RequestMetrics
-from ottla.runtime.server import Limits, Server
+from ottla.runtime.server import Server
 from ottla.runtime.world import World
 
 _log = logging.getLogger(__name__)
@@ -206,7 +206,7 @@ class Node:
             self._workers,
             _not_ready,
             handle_unsupported,
-            self._limits(),
+            server_limits(config.values),
             self._requests,
             admission,
         )
@@ -288,17 +288,6 @@ class Node:
             self._server.set_connection_limits(limits)
         assert self._connections is not None
         self._sasl.on_settings(self._server, self._connections, values, changed)
-
-    def _limits(self) -> Limits:
-        values = self.config.values
-        return Limits(
-            max_request_bytes=values.integer("socket.request.max.bytes"),
-            max_idle_ms=values.integer("connections.max.idle.ms"),
-            max_queued_bytes=values.integer("queued.max.request.bytes"),
-            send_buffer_bytes=values.integer("socket.send.buffer.bytes"),
-            receive_buffer_bytes=values.integer("socket.receive.buffer.bytes"),
-            listen_backlog=values.integer("socket.listen.backlog.size"),
-        )
 
     def summary(self) -> dict[str, str]:
         """What a person wants to know once the node is up."""
