@@ -84,7 +84,8 @@ class Snapshotter:
     def _take(self) -> None:
         """Writes a snapshot of the image, which is everything committed, unless there is one or it must wait.
 
-        The records are gathered here, because the image goes on changing; they are encoded and written on a worker.
+        The image goes on changing, so a copy of it is what a worker makes records of, encodes and writes, one batch at
+        a time: a copy of a million partitions takes a tenth of a second, their records seconds and ten times the memory.
         """
         image, end_offset = self._log.image, self._log.committed_offset
         if self.is_writing or image.in_transaction:
@@ -96,7 +97,7 @@ class Snapshotter:
         self.is_writing = True
         kraft_version, voters = self._log.raft.history.before(end_offset)
         batches = snapshot_batches(
-            list(image.snapshot_records()),
+            image.copy().snapshot_records(),
             self._clock.now_ms(),
             epoch=snapshot.epoch,
             last_contained_log_timestamp=self.last_timestamp_ms,

@@ -215,6 +215,21 @@ def test_a_node_without_descriptors_removes_old_snapshots_later() -> None:
     assert len(checkpoints(node)) < len(before)
 
 
+def test_a_snapshot_says_nothing_of_what_comes_while_it_is_written() -> None:
+    node = Node(snapshots=SnapshotConfig(max_interval_ms=1))
+    node.create("orders")
+    node.clock.advance(1)
+    node.workers.hold()
+    node.log.maintain()
+    for record in topic_records("payments"):  # as if it were committed before the worker has begun
+        node.log.image.replay(record.message)
+    node.workers.let_go()
+    (name,) = checkpoints(node)
+    image = MetadataImage()
+    image.replay_all(read_snapshot(node.disk, f"{DIRECTORY}/{name}").records)
+    assert list(image.topics.by_name) == ["orders"]
+
+
 def test_a_stop_waits_for_a_snapshot_under_way() -> None:
     node = Node(snapshots=SnapshotConfig(max_interval_ms=1))
     node.create("orders")
