@@ -32,7 +32,9 @@ def quoted(text: str) -> str:
 
 
 @contextmanager
-def a_sasl_node(more: Mapping[str, str] | None = None) -> Iterator[SaslNode]:
+def a_sasl_node(
+    more: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[SaslNode]:
     port = free_port()
     users = " ".join(f"user_{name}={quoted(password)}" for name, password in PLAIN_USERS.items())
     settings = {
@@ -41,7 +43,7 @@ def a_sasl_node(more: Mapping[str, str] | None = None) -> Iterator[SaslNode]:
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{_PLAIN} required {users};",
         **(more or {}),
     }
-    with RunningNode(config=settings) as node:
+    with RunningNode(config=settings, environment=environment) as node:
         yield SaslNode(node, f"127.0.0.1:{port}")
 
 

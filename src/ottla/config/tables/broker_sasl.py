@@ -10,7 +10,21 @@ from ottla.config.setting import (
 from ottla.config.tables import client_sasl
 
 _NOT_OF_A_BROKER = {"sasl.mechanism", "sasl.oauthbearer.header.urlencode"}
-_ACTED_ON = {"sasl.jaas.config"}
+_ACTED_ON = {
+    "sasl.jaas.config",
+    "sasl.login.connect.timeout.ms",
+    "sasl.login.read.timeout.ms",
+    "sasl.oauthbearer.jwt.validator.class",
+    "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.expected.audience",
+    "sasl.oauthbearer.expected.issuer",
+    "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.scope.claim.name",
+    "sasl.oauthbearer.sub.claim.name",
+}
 
 
 def _of_a_broker(row: Setting) -> Setting:

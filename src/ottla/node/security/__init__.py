@@ -2,6 +2,8 @@
 
     credentials         SCRAM credentials, as the metadata has them now
     node_logins         how this node says who it is to others
+    token_checks        which tokens of OAUTHBEARER a listener believes
+    provider_keys       the public keys of a token provider, kept fresh
     authenticators      a listener's mechanisms, from its settings
 
 Import from the modules: a node without such listeners loads none of it.

@@ -3,7 +3,7 @@
 from base64 import b64encode
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ottla.base.ports import Entropy
 from ottla.config.listener_values import listener_values
@@ -12,16 +12,24 @@ from ottla.node.listeners import Listener
 from ottla.node.security.credentials import Credentials
 from ottla.runtime.authentication.authenticator import Authenticator, NewMechanism
 from ottla.runtime.world import World
-from ottla.security.sasl.jaas import PLAIN_MODULE, SCRAM_MODULE, JaasEntry, WrongJaas, parse_login
-from ottla.security.sasl.mechanism import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
+from ottla.security.sasl.jaas import OAUTHBEARER_MODULE, PLAIN_MODULE, SCRAM_MODULE, JaasEntry, WrongJaas, parse_login
+from ottla.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
 from ottla.security.sasl.plain import Passwords, PlainServer
 from ottla.security.sasl.scram_server import ScramServer
+
+if TYPE_CHECKING:
+    from ottla.node.security.token_checks import TokenChecks
 
 _ENABLED: Final = "sasl.enabled.mechanisms"
 _JAAS: Final = "sasl.jaas.config"
 _HANDLER: Final = "sasl.server.callback.handler.class"
-_SERVED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512)
-_MODULES: Final = {PLAIN: PLAIN_MODULE, SCRAM_SHA_256: SCRAM_MODULE, SCRAM_SHA_512: SCRAM_MODULE}
+_SERVED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
+_MODULES: Final = {
+    PLAIN: PLAIN_MODULE,
+    SCRAM_SHA_256: SCRAM_MODULE,
+    SCRAM_SHA_512: SCRAM_MODULE,
+    OAUTHBEARER: OAUTHBEARER_MODULE,
+}
 _OWN_HANDLERS: Final = {
     PLAIN: "org.apache.kafka.common.security.plain.internals.PlainServerCallbackHandler",
     SCRAM_SHA_256: "org.apache.kafka.common.security.scram.internals.ScramServerCallbackHandler",
@@ -37,6 +45,7 @@ class Authenticators:
     def __init__(self, world: World, credentials: Credentials) -> None:
         self._world = world
         self._credentials = credentials
+        self._token_checks: TokenChecks | None = None
         self._secret = world.entropy.randbytes(_SECRET_BYTES)
 
     def make_all(self, values: Values, listeners: Sequence[Listener]) -> dict[str, Authenticator]:
@@ -63,6 +72,11 @@ class Authenticators:
         if name not in _SERVED:
             raise _wrong(_ENABLED, name, f"a list of mechanisms that this version serves ({', '.join(_SERVED)})")
         own = listener_values(values, listener, name)
+        if name == OAUTHBEARER:
+            from ottla.node.security.token_checks import TokenChecks
+
+            self._token_checks = self._token_checks or TokenChecks(self._world)
+            return self._token_checks.make(own, listener, server_login(values, listener, name))
         handler = own[_HANDLER]
         if handler not in (None, _OWN_HANDLERS[name]):
             raise _wrong(_HANDLER, str(handler), f"left out for {name}: no class of Java's can be loaded")

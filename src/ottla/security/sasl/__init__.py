@@ -8,7 +8,8 @@
     scram_client    a client that proves its password, and that the server knows it
     scram_server    a server that has nothing a thief could log in with
     allowed_urls    which URLs and files the settings of OAUTHBEARER may name
-    oauthbearer_messages, oauthbearer_client    a token that was given to the client elsewhere (RFC 7628)
+    jwks, jwt       a token provider's public keys; what a broker believes of a token
+    oauthbearer_*   its messages, a client's end and a server's: a token from elsewhere (RFC 7628)
 
 Nothing here knows the time or makes chance of its own: nonces are given. Import from the modules: a node that has no
 listener with SASL loads none of them.
