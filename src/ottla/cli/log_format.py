@@ -9,6 +9,19 @@ from typing import TextIO
 FORMATS = ("text", "json")
 
 
+class _TextLines(logging.Formatter):
+    """A message stays on its line: names come from clients, and must not look like lines of ours."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        if not record.message.isprintable():
+            record.message = "".join(one if one.isprintable() else _escaped(one) for one in record.message)
+        return super().formatMessage(record)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
 class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -32,5 +45,5 @@ def set_up_logging(format: str, level: str = "info", stream: TextIO | None = Non
     if format == "json":
         handler.setFormatter(_JsonLines())
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S"))
+        handler.setFormatter(_TextLines("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

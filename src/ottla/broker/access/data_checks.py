@@ -1,6 +1,5 @@
 """Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords."""
 
-from functools import cache
 from typing import Any, Final
 
 from ottla.broker.access.check_shapes import check_each, divide, each_topic, joined, with_entries
@@ -94,10 +93,9 @@ def fetch(rights: Rights, question: Question) -> None:
             context.may_use = _nothing
         question.pass_on()
         return
-    may_read = cache(lambda name: rights.allow_topic(AclOperation.READ, name))
     has_session = request.session_id != _NO_SESSION or request.session_epoch != _FINAL_EPOCH
-    if has_session or not all(_is_readable(rights, topic, version, may_read) for topic in request.topics):
-        context.may_use = may_read
+    if has_session or not _are_readable(rights, request.topics, by_id=version >= _FETCH_BY_ID):
+        context.may_use = lambda name: rights.allow_topic(AclOperation.READ, name)
     question.pass_on()
 
 
@@ -105,9 +103,12 @@ def _nothing(_name: str) -> bool:
     return False
 
 
-def _is_readable(rights: Rights, topic: Any, version: int, may_read: Any) -> bool:
-    name = rights.topic_name(topic.topic_id) if version >= _FETCH_BY_ID else topic.topic
-    return name is None or may_read(name)
+def _are_readable(rights: Rights, topics: list[Any], *, by_id: bool) -> bool:
+    for topic in topics:
+        name = rights.topic_name(topic.topic_id) if by_id else topic.topic
+        if name is not None and not rights.allow_topic(AclOperation.READ, name, tell=False):
+            return False
+    return True
 
 
 def offset_for_leader_epoch(rights: Rights, question: Question) -> None:

@@ -23,32 +23,23 @@ class Gate:
         self, authorizer: Authorizer, denials: Denials, image: MetadataImage, node_settings: NodeSettings
     ) -> None:
         self.authorizer = authorizer
-        self._denials = denials
-        self._image = image
-        self._node_settings = node_settings
-
-    def rights(self, principal: str, host: str, api_key: int) -> Rights:
-        return Rights(
-            self.authorizer,
-            self._denials,
-            self._image,
-            self._node_settings,
-            principal,
-            host,
-            ApiKey(api_key).name,
-        )
+        self.denials = denials
+        self.image = image
+        self.node_settings = node_settings
 
     def around(self, api_key: int, handler: Handler) -> Handler:
         """The handler of a broker's API, called with what its client may ask of it."""
         from ottla.broker.access.checks import CHECKS
 
-        check = CHECKS.get(api_key, _refuse)
-        return partial(self._handle, check, handler)
+        check: Check = CHECKS.get(api_key, _refuse)
+        api = ApiKey(api_key).name
 
-    def _handle(self, check: Check, handler: Handler, context: RequestContext, request: Any, respond: Respond) -> None:
-        client = context.connection
-        rights = self.rights(client.principal, client.client_host, context.api_key)
-        check(rights, Question(request, context.api_version, respond, partial(handler, context), context))
+        def handle(context: RequestContext, request: Any, respond: Respond) -> None:
+            client = context.connection
+            rights = Rights(self, client.principal, client.client_host, api)
+            check(rights, Question(request, context.api_version, respond, partial(handler, context), context))
+
+        return handle
 
     def check(
         self,
@@ -62,7 +53,7 @@ class Gate:
         """The same for a request without a connection of its own."""
         api_key = request._schema.api_key
         check = checks.get(api_key, _refuse)
-        check(self.rights(*who, api_key), Question(request, version, respond, go_on))
+        check(Rights(self, *who, ApiKey(api_key).name), Question(request, version, respond, go_on))
 
 
 def _refuse(_rights: Rights, question: Question) -> None:

@@ -1,7 +1,7 @@
 """What one client may do, while one request of its is checked."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ottla.base.ids import Uuid
 from ottla.broker.access.denials import Denials
@@ -37,34 +37,42 @@ class Question(NamedTuple):
         self.respond(refusal_response(self.request, self.version, error))
 
 
+class Guard(Protocol):
+    """What decides, and what is known of the cluster: the gate."""
+
+    authorizer: Authorizer
+    denials: Denials
+    image: MetadataImage
+    node_settings: NodeSettings
+
+
 class Rights:
-    """`tell` says whether a refusal is an event for the audit log, or only something that a client is not shown."""
+    """`tell` says whether a refusal is an event for the audit log, or only something that a client is not shown.
 
-    __slots__ = ("_api", "_authorizer", "_denials", "_host", "_principal", "image", "node_settings")
+    One is made for every request, and so costs little.
+    """
 
-    def __init__(
-        self,
-        authorizer: Authorizer,
-        denials: Denials,
-        image: MetadataImage,
-        node_settings: NodeSettings,
-        principal: str,
-        host: str,
-        api: str,
-    ) -> None:
-        self._authorizer = authorizer
-        self._denials = denials
-        self.image = image
-        self.node_settings = node_settings
+    __slots__ = ("_api", "_guard", "_host", "_principal")
+
+    def __init__(self, guard: Guard, principal: str, host: str, api: str) -> None:
+        self._guard = guard
         self._principal = principal
         self._host = host
         self._api = api
 
+    @property
+    def image(self) -> MetadataImage:
+        return self._guard.image
+
+    @property
+    def node_settings(self) -> NodeSettings:
+        return self._guard.node_settings
+
     def allow(self, operation: AclOperation, resource: AclResource, name: str, *, tell: bool = True) -> bool:
-        if self._authorizer.allows(self._principal, self._host, operation, resource, name):
+        if self._guard.authorizer.allows(self._principal, self._host, operation, resource, name):
             return True
         if tell:
-            self._denials.note(self._principal, self._host, operation, resource, name, self._api)
+            self._guard.denials.note(self._principal, self._host, operation, resource, name, self._api)
         return False
 
     def allow_topic(self, operation: AclOperation, name: str, *, tell: bool = True) -> bool:
@@ -80,11 +88,11 @@ class Rights:
         return self.allow(operation, AclResource.CLUSTER, CLUSTER_NAME, tell=tell)
 
     def allow_any_topic(self, operation: AclOperation) -> bool:
-        return self._authorizer.allows_any(self._principal, self._host, operation, AclResource.TOPIC)
+        return self._guard.authorizer.allows_any(self._principal, self._host, operation, AclResource.TOPIC)
 
     def operations(self, resource: AclResource, name: str) -> int:
         """As a bit field (KIP-430)."""
-        return self._authorizer.authorized_operations(self._principal, self._host, resource, name)
+        return self._guard.authorizer.authorized_operations(self._principal, self._host, resource, name)
 
     def cluster_operations(self) -> int:
         """Nothing, to a client that may not even see the cluster."""
@@ -93,5 +101,5 @@ class Rights:
         return self.operations(AclResource.CLUSTER, CLUSTER_NAME)
 
     def topic_name(self, topic_id: Uuid) -> str | None:
-        topic = self.image.topics.by_id.get(topic_id)
+        topic = self._guard.image.topics.by_id.get(topic_id)
         return topic.name if topic is not None else None
