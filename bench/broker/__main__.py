@@ -23,8 +23,21 @@ from report import Row, print_rows, summed_up
 from response_times import measure_latency
 from stalls import measure_stalls
 from throughput import measure_fetch, measure_produce, warm_up
+from tls import measure_tls
 
-PARTS = ["produce", "fetch", "many", "latency", "clients", "starting", "connections", "partitions", "stalls", "cores"]
+PARTS = [
+    "produce",
+    "fetch",
+    "many",
+    "latency",
+    "clients",
+    "starting",
+    "connections",
+    "partitions",
+    "stalls",
+    "cores",
+    "tls",
+]
 ON_WARM_NODES = {"produce", "fetch", "many", "latency", "clients"}
 
 
@@ -56,6 +69,8 @@ def main() -> int:
         show("stalls", measure_stalls(options.nodes))
     if "cores" in options.only:
         show("cores", measure_cores(options.nodes, options.rounds, options.warm_up_s))
+    if "tls" in options.only:
+        show("tls", measure_tls(options.nodes, options.rounds, options.warm_up_s))
     return summed_up(rows)
 
 
