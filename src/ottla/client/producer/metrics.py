@@ -14,10 +14,13 @@ class SendMetrics:
         "_latency_s",
         "_longest_latency_s",
         "_longest_queue_s",
+        "_longest_throttle_ms",
         "_queue_s",
         "_raw_bytes",
         "_records",
         "_requests",
+        "_throttle_ms",
+        "_throttle_times",
         "errors",
         "retries",
         "splits",
@@ -26,6 +29,7 @@ class SendMetrics:
     def __init__(self) -> None:
         self._requests = self._batches = self._records = self._bytes = self._raw_bytes = self._largest_batch = 0
         self._answers = self.errors = self.retries = self.splits = 0
+        self._throttle_ms = self._throttle_times = self._longest_throttle_ms = 0
         self._queue_s = self._longest_queue_s = self._latency_s = self._longest_latency_s = 0.0
 
     def on_request(self, batches: list[ProducerBatch], now_s: float) -> None:
@@ -47,6 +51,12 @@ class SendMetrics:
         self._answers += 1
         self._latency_s += took_s
         self._longest_latency_s = max(self._longest_latency_s, took_s)
+
+    def on_throttle_time(self, throttle_ms: int) -> None:
+        """A reply told how long the broker makes us wait (KIP-219); mostly 0."""
+        self._throttle_times += 1
+        self._throttle_ms += throttle_ms
+        self._longest_throttle_ms = max(self._longest_throttle_ms, throttle_ms)
 
     def on_retried(self, batch: ProducerBatch) -> None:
         self.retries += batch.record_count
@@ -72,6 +82,8 @@ class SendMetrics:
             "compression-rate-avg": _part(self._bytes, self._raw_bytes),
             "record-queue-time-avg": _part(self._queue_s * 1000, self._batches),
             "record-queue-time-max": self._longest_queue_s * 1000,
+            "produce-throttle-time-avg": _part(self._throttle_ms, self._throttle_times),
+            "produce-throttle-time-max": self._longest_throttle_ms,
             "request-latency-avg": _part(self._latency_s * 1000, self._answers),
             "request-latency-max": self._longest_latency_s * 1000,
         }

@@ -281,6 +281,7 @@ class Sender:
                 self._accumulator.make_ready(batch.queue)
 
     def _on_response(self, attempt: ProduceAttempt, response: Any) -> None:
+        self.metrics.on_throttle_time(response.throttle_time_ms)
         unanswered = dict.fromkeys(attempt.batches)
         for batch, answer in attempt.answers(response):
             del unanswered[batch]

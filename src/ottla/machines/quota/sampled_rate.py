@@ -79,5 +79,5 @@ class SampledRate:
         missing = number - 1 - elapsed_ms // size_ms
         if missing > 0:
             elapsed_ms += missing * size_ms
-        elapsed_ms = max(elapsed_ms, size_ms)
+        elapsed_ms = max(elapsed_ms, 1)
         return Measured(total / (elapsed_ms / 1000), elapsed_ms)
