@@ -105,13 +105,13 @@ def see(node: RunningNode | ApacheKafka) -> Throttled:
 
 
 def test_clients_are_throttled_alike(nodes: list[RunningNode | ApacheKafka]) -> None:
-    """Within what a second more or less makes of a rate over ten."""
+    """Within what a second more or less, and the 5 % that we hold clients to less, make of a rate over ten."""
     ours, kafkas = map(see, nodes)
     for mine, javas in zip(ours.produced, kafkas.produced, strict=True):
-        assert mine == pytest.approx(javas, abs=1200)
+        assert mine == pytest.approx(javas, abs=2000)
     assert [size > 0 for _, size in ours.fetched] == [size > 0 for _, size in kafkas.fetched] == [True, False, False]
     for (mine, _), (javas, _) in zip(ours.fetched, kafkas.fetched, strict=True):
-        assert mine == pytest.approx(javas, abs=1200)
+        assert mine == pytest.approx(javas, abs=2500)
     assert ours.created == kafkas.created == [[ErrorCode.NONE], [ErrorCode.NONE], [ErrorCode.THROTTLING_QUOTA_EXCEEDED]]
     assert ours.created_wait_ms == pytest.approx(kafkas.created_wait_ms, abs=1500)
 

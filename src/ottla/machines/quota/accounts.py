@@ -3,6 +3,10 @@
 There is an account for the sharers of each limit, made when one of them first uses something. An account that nobody
 uses for an hour is forgotten, and with very many accounts the one that was used longest ago: a client that names itself
 anew with every request must not fill the memory.
+
+A client that waits as Apache Kafka computes its wait gets a tenth more than its limit: the wait ends before what was
+used too much has left the windows (110 % on average, and 115 % in the first ten seconds, with requests of 50 kB). So
+rates are held against a little less than the limit, and what clients get is within a tenth of it over ten seconds.
 """
 
 from collections import OrderedDict
@@ -13,6 +17,7 @@ from ottla.machines.quota.sampled_rate import SampledRate, Windows
 
 IDLE_MS: Final = 3_600_000
 MOST_ACCOUNTS: Final = 10_000
+_HELD_SHARE: Final = 0.95
 
 
 class Account:
@@ -45,7 +50,7 @@ class Accounts:
         """So much was used. Returns how long to wait, in milliseconds."""
         account = self._account(limit, now_ms)
         account.rate.record(value, now_ms)
-        throttle_ms = account.rate.measure(now_ms).throttle_ms(limit.per_second)
+        throttle_ms = account.rate.measure(now_ms).throttle_ms(limit.per_second * _HELD_SHARE)
         if self._longest_throttle_ms is not None:
             throttle_ms = min(throttle_ms, self._longest_throttle_ms)
         return throttle_ms
@@ -67,7 +72,7 @@ class Accounts:
 
     def most_at_once(self, limit: Limit) -> float:
         """What may be used at once after a time of rest without having to wait."""
-        return limit.per_second * (self.windows.number - 1) * self.windows.size_ms / 1000
+        return limit.per_second * _HELD_SHARE * (self.windows.number - 1) * self.windows.size_ms / 1000
 
     def expire(self, now_ms: int) -> None:
         """Forgets the accounts that nobody has used for long."""
