@@ -3,7 +3,7 @@
 import time
 
 from clusters import NODE_IDS, Cluster, until
-from load import LARGE
+from load import LARGE, LARGE_RECORDS
 from report import Row, compared
 from wire_client import WireClient, produce_request
 
@@ -51,8 +51,19 @@ def measure_reassignment(clusters: list[Cluster], rounds: int) -> list[Row]:
                 admin.alter_partition_reassignments(wanted).raise_first()
                 until(lambda admin=admin: not admin.list_partition_reassignments(), f"{topic} is moved", 0.02)
                 found[cluster.name].append(MEGABYTES / (time.monotonic() - began_s))
+            _check(cluster, topic, other)
             cluster.delete_topic(topic)
     return [compared("reassignment to another node", found, lambda rate: f"{rate:.0f} MB/s", at_least=COPY_TARGET)]
+
+
+def _check(cluster: Cluster, topic: str, leader: int) -> None:
+    """That all of it is there now."""
+    until(lambda: cluster.leaders_that_answer(topic) == [leader, leader], f"node {leader} leads {topic}")
+    with WireClient(cluster.addresses[leader]) as client:
+        there = sum(client.end_offset(topic, index) for index in (0, 1))
+    batches = 2 * (MEGABYTES // 2 * 1_000_000 // len(LARGE))
+    if there != batches * LARGE_RECORDS:
+        raise RuntimeError(f"{batches * LARGE_RECORDS} records were moved, and {there} are there")
 
 
 def _fill(cluster: Cluster, topic: str, partition: int, leader: int, megabytes: int = MEGABYTES) -> None:
