@@ -53,7 +53,7 @@ ANSWERS: Final[dict[ApiKey, Route]] = {
     ApiKey.CREATE_ACLS: Route("acl_requests", "alter_acls"),
     ApiKey.DELETE_ACLS: Route("acl_requests", "alter_acls"),
     ApiKey.DESCRIBE_ACLS: Route("acl_requests", "describe_acls"),
-    ApiKey.UPDATE_FEATURES: _DECIDED,
+    ApiKey.UPDATE_FEATURES: Route("update_features", "update_features"),
     ApiKey.UNREGISTER_BROKER: _DECIDED,
     ApiKey.DESCRIBE_QUORUM: Route("describe_quorum", "describe_quorum"),
     ApiKey.ADD_RAFT_VOTER: Route("voter_requests", "add_raft_voter"),

@@ -4,16 +4,29 @@ A request that times out may still be carried out: its client looks again before
 when it arrives is not even begun.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.machines.decision import Decision
+from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.controller.controller_context import Admit, without_limit
 from ottla.runtime.channels import Failed, Then
 from ottla.wire.errors import ErrorCode
 
 
-def decide(server: ControllerServer, asked: Asked, then: Then, failed: Failed, admit: Admit = without_limit) -> None:
-    """Decides by the table of `Controller.decide`. The requests that say how long they wait have a `timeout_ms`."""
+def decide(
+    server: ControllerServer,
+    asked: Asked,
+    then: Then,
+    failed: Failed,
+    admit: Admit = without_limit,
+    tell: Callable[[Controller], None] = lambda _controller: None,
+) -> None:
+    """Decides by the table of `Controller.decide`. The requests that say how long they wait have a `timeout_ms`.
+
+    `tell` tells the controller beforehand what it cannot know.
+    """
     request, version, _ = asked
     timeout_ms: int | None = getattr(request, "timeout_ms", None)
     if timeout_ms is not None and timeout_ms <= 0:
@@ -23,7 +36,12 @@ def decide(server: ControllerServer, asked: Asked, then: Then, failed: Failed, a
         waiting = _Waiting(then, failed)
         waiting.begin(server, timeout_ms)
         then, failed = waiting.then, waiting.failed
-    server.log.submit(lambda controller, now_ms: controller.decide(request, version, now_ms, admit), then, failed)
+
+    def decision(controller: Controller, now_ms: int) -> Decision[Any]:
+        tell(controller)
+        return controller.decide(request, version, now_ms, admit)
+
+    server.log.submit(decision, then, failed)
 
 
 class _Waiting:

@@ -69,6 +69,7 @@ def open_metadata(
             retry_ms=max(values.integer("controller.quorum.retry.backoff.ms"), 1),
             fetch_max_bytes=values.integer("controller.quorum.fetch.max.bytes"),
             fetch_snapshot_max_bytes=values.integer("controller.quorum.fetch.snapshot.max.bytes"),
+            place_period_ms=max(values.integer("controller.quorum.fetch.timeout.ms"), 1),
         ),
     )
     return MetadataLog(

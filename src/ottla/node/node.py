@@ -163,6 +163,9 @@ class Node:
             self._tethers.start()
             endpoints = self._endpoints_of_controller()
             ControllerRegistration(self._world, config.node_id, endpoints, metadata, channel).start()
+            assert metadata.voter_changes is not None
+            joins = bool(config.values["controller.quorum.auto.join.enable"])
+            metadata.voter_changes.keep_place(self._timers, joins=joins)
 
     @property
     def broker(self) -> Broker | None:

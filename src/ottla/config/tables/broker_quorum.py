@@ -14,7 +14,7 @@ SETTINGS = (
          "Controllers to ask first where the quorum is, as `host:port`; for clusters with a dynamic quorum (KIP-853).",
          acted_on=True),
     Flag("controller.quorum.auto.join.enable", False, ANY, LOW,
-         "Whether a controller that is not a voter asks to become one by itself (KIP-1186)."),
+         "Whether a controller that is not a voter asks to become one by itself (KIP-1186).", acted_on=True),
 
     # Raft
     Int("controller.quorum.election.timeout.ms", 1000, at_least(0), HIGH,

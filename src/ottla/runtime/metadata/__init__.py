@@ -8,7 +8,8 @@
     quorum_driver       performs what Raft orders
     quorum_network      what is sent to other replicas
     quorum_answers      what other replicas ask: votes, and who leads
-    voter_changes       adding and removing voters
+    voter_changes       adding and removing voters; raising kraft.version
+    voter_place         what a controller asks of the quorum for itself
     metadata_leader     what a leader gives to those that fetch
     metadata_follower   fetching from the leader
     controller_machine  what the driver needs of the machine that decides

@@ -221,10 +221,10 @@ class MetadataLog(Generic[ControllerT]):
             self.leader.on_appended()
 
     def _note_voters(self, base_offset: int, control: Sequence[KraftMessage]) -> None:
-        for change in voter_changes(base_offset, control):
-            self.quorum.add(
-                self.raft.on_voters(change.offset, kraft_version=change.kraft_version, voters=change.voters)
-            )
+        for offset, kraft_version, voters in voter_changes(base_offset, control):
+            self.quorum.add(self.raft.on_voters(offset, kraft_version=kraft_version, voters=voters))
+        if self.controller is not None:
+            self.controller.kraft_version = self.raft.kraft_version
 
     # Committing
 
@@ -257,9 +257,10 @@ class MetadataLog(Generic[ControllerT]):
         assert self._follower is not None, "a quorum of one looks for nobody"
         self._follower.find_leader()
 
-    def write_voters(self, voters: VoterSet, then: Callable[[], None], failed: Callable[[ErrorCode], None]) -> None:
-        """`then` is called when they are committed, by their own majority."""
-        control: list[KraftMessage] = [voters.to_record()]
+    def write_control(
+        self, control: list[KraftMessage], then: Callable[[], None], failed: Callable[[ErrorCode], None]
+    ) -> None:
+        """`then` is called when they are committed; voters by their own majority."""
         if not self.guarded(lambda: self.append(control_batch(control, self._clock.now_ms()), [], control)):
             failed(ErrorCode.KAFKA_STORAGE_ERROR)
             return

@@ -34,6 +34,8 @@ class QuorumConfig(NamedTuple):
     retry_ms: int = 20
     fetch_max_bytes: int = 1 << 20
     fetch_snapshot_max_bytes: int = 1 << 20
+    place_period_ms: int = 2000
+    """How often a controller looks whether it is known as it is: as long as its fetch timeout, as in Kafka."""
 
 
 class QuorumNetwork:
@@ -193,6 +195,14 @@ class QuorumNetwork:
             topics=[messages.FetchSnapshotRequest.TopicSnapshot(name=PARTITION.topic, partitions=[partition])],
         )
         self._ask(_FETCH, *to, request, then, failed)
+
+    def ask_leader(self, leader_id: int, voters: VoterSet, request: Message, then: Then, failed: Failed) -> bool:
+        """False if nobody knows where the leader listens."""
+        address = self.address_of(leader_id, voters)
+        if address is None:
+            return False
+        self._ask(_RAFT, leader_id, address, request, then, failed)
+        return True
 
     def ask_for_versions(self, voter: Voter, then: Then, failed: Failed) -> None:
         """What a controller that is to be a voter supports."""

@@ -88,22 +88,31 @@ def test_a_cluster_of_an_older_level_works_and_is_raised() -> None:
 @pytest.mark.parametrize(
     ("current", "level", "upgrade_type", "reason"),
     [
-        (0, 1, 1, "cannot raise it in a quorum that runs"),
+        (0, 1, 1, "Voter 3 has not told this controller its directory yet."),
         (1, 0, 2, "Can't downgrade the version of this feature."),
         (0, 2, 1, "Local controller 1 only supports versions 0-1"),
     ],
 )
-def test_the_raft_layers_feature_stays_as_it_was_formatted(
+def test_the_raft_layers_feature_stays_as_it_is_while_something_is_in_the_way(
     current: int, level: int, upgrade_type: int, reason: str, validate_only: bool
 ) -> None:
     node = one_node()
     node.controller.kraft_version = current
+    node.controller.context.kraft_upgrade_problem = "Voter 3 has not told this controller its directory yet."
     request = features(("kraft.version", level, upgrade_type))
     request.validate_only = validate_only
     decision = node.controller.decide(request, 2, 0)
     assert decision.records == []
     assert decision.reply.error_code == ErrorCode.INVALID_UPDATE_VERSION
     assert reason in decision.reply.error_message
+
+
+def test_the_raft_layers_feature_is_raised_by_the_raft_layer() -> None:
+    """The controller agrees, and has no record of its own for it."""
+    node = one_node()
+    node.controller.context.kraft_upgrade_problem = None
+    decision = node.controller.decide(features(("kraft.version", 1, 1)), 2, 0)
+    assert (decision.reply.error_code, decision.records) == (ErrorCode.NONE, [])
 
 
 @pytest.mark.parametrize("level", [0, 1])

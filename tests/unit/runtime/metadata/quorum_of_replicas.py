@@ -23,7 +23,15 @@ from ottla.testing.step_timers import Agenda, StepTimers
 from ottla.testing.step_workers import StepWorkers
 from ottla.testing.step_world import step_world
 from ottla.wire.apis import ApiKey
-from ottla.wire.messages import ApiVersionsResponse
+from ottla.wire.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    ApiVersionsResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
 
 SERVED = {
     ApiKey.API_VERSIONS: 4,
@@ -32,6 +40,9 @@ SERVED = {
     ApiKey.END_QUORUM_EPOCH: 1,
     ApiKey.FETCH: 18,
     ApiKey.FETCH_SNAPSHOT: 1,
+    ApiKey.ADD_RAFT_VOTER: 1,
+    ApiKey.REMOVE_RAFT_VOTER: 0,
+    ApiKey.UPDATE_RAFT_VOTER: 0,
 }
 
 
@@ -39,10 +50,14 @@ def voter(node_id: int) -> Voter:
     return Voter(ReplicaKey(node_id), (Endpoint("CONTROLLER", f"host{node_id}", 9093),))
 
 
+def directory_of(number: int) -> Uuid:
+    return Uuid(bytes([number]) * 16)
+
+
 class Replica:
     """One life of a replica. `disk` is what survives it."""
 
-    def __init__(self, scene: "Quorum", node_id: int, disk: MemoryDisk) -> None:
+    def __init__(self, scene: "Quorum", node_id: int, disk: MemoryDisk, directory: Uuid | None = None) -> None:
         self.node_id = node_id
         self.disk = disk
         self.events: list[object] = []
@@ -51,7 +66,7 @@ class Replica:
         self.timers = StepTimers(scene.clock, scene.agenda)
         workers = StepWorkers()
         world = step_world(disk, scene.clock, timers=self.timers, workers=workers, network=self.network, seed=node_id)
-        me = Voter(ReplicaKey(node_id, Uuid(bytes([node_id]) * 16)), voter(node_id).endpoints)
+        me = Voter(ReplicaKey(node_id, directory or directory_of(node_id)), voter(node_id).endpoints)
         self.connections = NodeConnections(world, str(node_id))
         self.log: MetadataLog[Controller] = MetadataLog(
             MetadataStore(disk, LOG_DIR, scene.clock, scene.store_config),
@@ -82,7 +97,8 @@ class Replica:
                     ApiVersionsResponse.ApiVersion(api_key=key, min_version=0, max_version=newest)
                     for key, newest in SERVED.items()
                 ]
-                respond(ApiVersionsResponse(api_keys=keys))
+                feature = ApiVersionsResponse.SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
+                respond(ApiVersionsResponse(api_keys=keys, supported_features=[feature]))
             case ApiKey.VOTE:
                 self.log.answers.vote(message, version, respond)
             case ApiKey.BEGIN_QUORUM_EPOCH:
@@ -93,6 +109,19 @@ class Replica:
                 self.log.leader.fetch(message, version, respond)
             case ApiKey.FETCH_SNAPSHOT:
                 self.log.leader.fetch_snapshot(message, version, respond)
+            case _:
+                self._change_voters(message, respond)
+
+    def _change_voters(self, message: Any, respond: Respond) -> None:
+        changes = self.log.voter_changes
+        assert changes is not None
+        match message:
+            case AddRaftVoterRequest():
+                changes.add(message, lambda error, _words: respond(AddRaftVoterResponse(error_code=error)))
+            case RemoveRaftVoterRequest():
+                changes.remove(message, lambda error, _words: respond(RemoveRaftVoterResponse(error_code=error)))
+            case UpdateRaftVoterRequest():
+                changes.update(message, lambda error, _words: respond(UpdateRaftVoterResponse(error_code=error)))
 
     def _unsupported(self, context: RequestContext, _respond: Respond) -> None:
         raise AssertionError(f"a request that is not known: {context}")
@@ -133,8 +162,8 @@ class Quorum:
         for node_id in range(1, voters + observers + 1):
             self.start(node_id)
 
-    def start(self, node_id: int, disk: MemoryDisk | None = None) -> Replica:
-        self.replicas[node_id] = Replica(self, node_id, disk or MemoryDisk())
+    def start(self, node_id: int, disk: MemoryDisk | None = None, directory: Uuid | None = None) -> Replica:
+        self.replicas[node_id] = Replica(self, node_id, disk or MemoryDisk(), directory)
         return self.replicas[node_id]
 
     def kill(self, node_id: int) -> MemoryDisk:

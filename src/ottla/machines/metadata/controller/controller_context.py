@@ -54,6 +54,8 @@ class ControllerContext:
     admit: Admit = without_limit
     """For the request that is being decided."""
     kraft_version: int = 0
+    kraft_upgrade_problem: str | None = "Nothing is known of the voters."
+    """Why kraft.version cannot be raised, as the Raft layer says; None if it can."""
     """The level of the Raft layer's own feature, which is in no record of the image. The driver keeps it."""
 
     @property

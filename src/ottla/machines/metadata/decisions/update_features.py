@@ -2,8 +2,8 @@
 
 All updates of a request are made, or none.
 
-Left out: raising `kraft.version`, which belongs to the Raft layer (KIP-853). A running quorum keeps the level that it
-was formatted with, and a request to change that is refused, rather than answered and not carried out.
+`kraft.version` belongs to the Raft layer (KIP-853), which says what is in the way of raising it and carries it out when
+the rest is decided. It is never lowered.
 """
 
 from enum import IntEnum
@@ -25,10 +25,6 @@ from ottla.wire.told import told
 
 NOT_SUPPORTED = Range(0, 0)
 _KRAFT_DOWNGRADE = "Can't downgrade the version of this feature."
-_KRAFT_UPGRADE = (
-    "This version of the controller cannot raise it in a quorum that runs; one that is formatted with --standalone has "
-    "it from the beginning."
-)
 LAST_VERSION_WITH_RESULTS = 1
 
 
@@ -55,7 +51,7 @@ def update_features(
             message = f"The update failed for all features since the following feature had an error: {problem}"
             error, words = told(ErrorCode.INVALID_UPDATE_VERSION, message)
             return Decision(UpdateFeaturesResponse(error_code=error, error_message=words))
-        if update.feature != KRAFT_VERSION:  # which is as it was
+        if update.feature != KRAFT_VERSION:
             record = FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level)
             records.append(VersionedRecord(record, 0))
     reply = UpdateFeaturesResponse(error_message=None)
@@ -96,7 +92,8 @@ def _problem(
     if feature == METADATA_VERSION:
         return _metadata_downgrade_problem(current, level, upgrade_type)
     if feature == KRAFT_VERSION:
-        return None if level == current else invalid + (_KRAFT_UPGRADE if level > current else _KRAFT_DOWNGRADE)
+        reason = context.kraft_upgrade_problem if level > current else _KRAFT_DOWNGRADE
+        return None if level == current or reason is None else invalid + reason
     if feature not in FEATURES:
         return invalid + f"Feature {feature} not found."
     needed = FEATURES[feature].needs_metadata_version
