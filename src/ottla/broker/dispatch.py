@@ -37,6 +37,7 @@ class Route(NamedTuple):
 
 
 _FORWARDED: Final = Route("cluster.forwarding", "handle_forwarded")
+_TOKEN: Final = Route("admin.delegation_tokens", "handle_alter_token")
 
 ROUTES: Final[dict[ApiKey, Route]] = {
     # Data
@@ -105,6 +106,10 @@ ROUTES: Final[dict[ApiKey, Route]] = {
     ApiKey.DELETE_ACLS: _FORWARDED,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Route("admin.scram", "handle_describe_user_scram_credentials"),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _FORWARDED,
+    ApiKey.CREATE_DELEGATION_TOKEN: _TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN: _TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Route("admin.delegation_tokens", "handle_describe_delegation_token"),
 }
 
 

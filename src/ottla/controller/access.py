@@ -11,6 +11,7 @@ from ottla.broker.access.check_shapes import divide, joined, on_cluster, open_to
 from ottla.broker.access.cluster_checks import describe_cluster
 from ottla.broker.access.rights import Check, Question, Rights
 from ottla.broker.access.setting_checks import check_resources
+from ottla.broker.access.token_checks import create_token
 from ottla.wire.acls import AclOperation
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
@@ -146,6 +147,9 @@ CHECKS: Final[dict[int, Check]] = {
     ApiKey.ALTER_CLIENT_QUOTAS: on_cluster(AclOperation.ALTER_CONFIGS),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _ALTER,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _DESCRIBE,
+    ApiKey.CREATE_DELEGATION_TOKEN: create_token,
+    ApiKey.RENEW_DELEGATION_TOKEN: open_to_all,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: open_to_all,
     ApiKey.UPDATE_FEATURES: _ALTER,
     ApiKey.UNREGISTER_BROKER: _ALTER,
     ApiKey.DESCRIBE_QUORUM: _DESCRIBE,

@@ -44,6 +44,9 @@ FORWARDABLE: Final = frozenset(
         ApiKey.REMOVE_RAFT_VOTER,
         ApiKey.ALLOCATE_PRODUCER_IDS,
         ApiKey.CREATE_ACLS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
         ApiKey.DELETE_ACLS,
     }
 )

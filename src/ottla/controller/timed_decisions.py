@@ -2,7 +2,8 @@
 
 Brokers that have fallen silent are fenced (`broker.session.timeout.ms`); leaders are put back where they are preferred
 (`auto.leader.rebalance.enable`, `leader.imbalance.check.interval.seconds`); partitions whose topic allows it get an
-unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes; and the log gets a no-op
+unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes; delegation tokens that
+have expired are removed (`delegation.token.expiry.check.interval.ms`); and the log gets a no-op
 record (`metadata.max.idle.interval.ms`, KIP-835), so that the replicas that follow an idle leader show that they keep
 up. A leader that nobody follows has nobody to show it, and does not wake its disk. On a node whose controller is not
 active nothing is decided.
@@ -48,6 +49,12 @@ class TimedDecisions:
             lambda: self._decide("unclean", lambda controller, now_ms: controller.elect_unclean_leaders(now_ms)),
         )
 
+        now_ms = self._server.clock.now_ms
+        if config["delegation.token.secret.key"] is not None:
+            every(
+                config.integer("delegation.token.expiry.check.interval.ms") / 1000,
+                lambda: self._decide("tokens", lambda controller, _: controller.remove_expired_tokens(now_ms())),
+            )
         idle_ms = config.integer("metadata.max.idle.interval.ms")
         if idle_ms:
             every(idle_ms / 1000, self._write_no_op)

@@ -37,7 +37,12 @@ class NodeSasl:
             from ottla.node.security.authenticators import Authenticators
             from ottla.node.security.credentials import Credentials
 
-            self._credentials = Credentials()
+            secret_key = values.secret("delegation.token.secret.key")
+            self._credentials = Credentials(
+                secret_key.secret if secret_key is not None else None,
+                self._world.clock.now_ms,
+                self._world.entropy.randbytes,
+            )
             self._authenticators = Authenticators(self._world, self._credentials)
         for name, authenticator in self._authenticators.make_all(values, self._config.listeners).items():
             server.set_authenticator(name, authenticator)

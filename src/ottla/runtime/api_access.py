@@ -108,6 +108,11 @@ ACCESS: Final[dict[ApiKey, Access]] = {
     ApiKey.API_VERSIONS: _OPEN,
     ApiKey.SASL_HANDSHAKE: _OPEN,
     ApiKey.SASL_AUTHENTICATE: _OPEN,
+    # One's own tokens need no right; another's CREATE_TOKENS or DESCRIBE_TOKENS on the user, or DESCRIBE on the token.
+    ApiKey.CREATE_DELEGATION_TOKEN: _OPEN,
+    ApiKey.RENEW_DELEGATION_TOKEN: _OPEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _OPEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: _OPEN,
     ApiKey.METADATA: Access((_DESCRIBE_TOPIC,)),
     ApiKey.DESCRIBE_CLUSTER: _OPEN,
     ApiKey.DESCRIBE_QUORUM: Access((_DESCRIBE,)),

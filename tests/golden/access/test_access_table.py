@@ -20,6 +20,11 @@ NOT_IN_THE_TABLE = {
     # Of the connection itself, before anybody is known.
     ApiKey.SASL_HANDSHAKE,
     ApiKey.SASL_AUTHENTICATE,
+    # Refused to a client without a name of its own, before any right is looked at.
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
     # Would be taken for the registration of this controller.
     ApiKey.CONTROLLER_REGISTRATION,
 }

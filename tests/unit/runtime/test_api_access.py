@@ -9,6 +9,7 @@ from ottla.wire.acls import AclOperation, AclResource
 from ottla.wire.apis import ApiKey, api
 
 _FOR_ALL = {ApiKey.API_VERSIONS, ApiKey.DESCRIBE_CLUSTER, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+_FOR_ALL |= {key for key in ApiKey if key.name.endswith("_DELEGATION_TOKEN")}  # of one's own
 BY_LISTENER = {"broker": ROUTES, "controller": SERVED}
 
 

@@ -11,5 +11,6 @@ A node without an authorizer does not load this room: its handlers are called as
 `group_checks`        groups and their offsets
 `transaction_checks`  transactional ids and producers
 `cluster_checks`      metadata, topics and what may be known of them
+`token_checks`        delegation tokens of others
 `setting_checks`      settings of topics, brokers and groups
 """

@@ -2,7 +2,14 @@
 
 from typing import Final
 
-from ottla.broker.access import cluster_checks, data_checks, group_checks, setting_checks, transaction_checks
+from ottla.broker.access import (
+    cluster_checks,
+    data_checks,
+    group_checks,
+    setting_checks,
+    token_checks,
+    transaction_checks,
+)
 from ottla.broker.access.check_shapes import on_cluster, open_to_all
 from ottla.broker.access.rights import Check
 from ottla.wire.acls import AclOperation
@@ -73,6 +80,10 @@ CHECKS: Final[dict[int, Check]] = {
     # Users and rules
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: on_cluster(AclOperation.DESCRIBE),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _BY_THE_CONTROLLER,
+    ApiKey.CREATE_DELEGATION_TOKEN: token_checks.create_token,
+    ApiKey.RENEW_DELEGATION_TOKEN: _BY_THE_CONTROLLER,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _BY_THE_CONTROLLER,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: token_checks.describe_tokens,
     ApiKey.DESCRIBE_ACLS: on_cluster(AclOperation.DESCRIBE),
     ApiKey.CREATE_ACLS: _BY_THE_CONTROLLER,
     ApiKey.DELETE_ACLS: _BY_THE_CONTROLLER,

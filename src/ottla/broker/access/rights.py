@@ -52,11 +52,11 @@ class Rights:
     One is made for every request, and so costs little.
     """
 
-    __slots__ = ("_api", "_guard", "_host", "_principal")
+    __slots__ = ("_api", "_guard", "_host", "principal")
 
     def __init__(self, guard: Guard, principal: str, host: str, api: str) -> None:
         self._guard = guard
-        self._principal = principal
+        self.principal = principal
         self._host = host
         self._api = api
 
@@ -69,10 +69,10 @@ class Rights:
         return self._guard.node_settings
 
     def allow(self, operation: AclOperation, resource: AclResource, name: str, *, tell: bool = True) -> bool:
-        if self._guard.authorizer.allows(self._principal, self._host, operation, resource, name):
+        if self._guard.authorizer.allows(self.principal, self._host, operation, resource, name):
             return True
         if tell:
-            self._guard.denials.note(self._principal, self._host, operation, resource, name, self._api)
+            self._guard.denials.note(self.principal, self._host, operation, resource, name, self._api)
         return False
 
     def allow_topic(self, operation: AclOperation, name: str, *, tell: bool = True) -> bool:
@@ -88,11 +88,11 @@ class Rights:
         return self.allow(operation, AclResource.CLUSTER, CLUSTER_NAME, tell=tell)
 
     def allow_any_topic(self, operation: AclOperation) -> bool:
-        return self._guard.authorizer.allows_any(self._principal, self._host, operation, AclResource.TOPIC)
+        return self._guard.authorizer.allows_any(self.principal, self._host, operation, AclResource.TOPIC)
 
     def operations(self, resource: AclResource, name: str) -> int:
         """As a bit field (KIP-430)."""
-        return self._guard.authorizer.authorized_operations(self._principal, self._host, resource, name)
+        return self._guard.authorizer.authorized_operations(self.principal, self._host, resource, name)
 
     def cluster_operations(self) -> int:
         """Nothing, to a client that may not even see the cluster."""

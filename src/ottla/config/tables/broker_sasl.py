@@ -56,13 +56,13 @@ SETTINGS = (
 
     # Delegation tokens
     Secret("delegation.token.secret.key", MEDIUM,
-           "Key that signs delegation tokens, the same on all nodes; without it there are none."),
+           "Key that signs delegation tokens, the same on all nodes; without it there are none.", acted_on=True),
     Long("delegation.token.expiry.time.ms", 86_400_000, at_least(1), MEDIUM,
-         "Life of a token until it must be renewed."),
+         "Life of a token until it must be renewed.", acted_on=True),
     Long("delegation.token.max.lifetime.ms", 604_800_000, at_least(1), MEDIUM,
-         "Life of a token after which it cannot be renewed any more."),
+         "Life of a token after which it cannot be renewed any more.", acted_on=True),
     Long("delegation.token.expiry.check.interval.ms", 3_600_000, at_least(1), LOW,
-         "Time between two looks for expired tokens."),
+         "Time between two looks for expired tokens.", acted_on=True),
 
     *(_of_a_broker(row) for row in client_sasl.SETTINGS if row.name not in _NOT_OF_A_BROKER),
 )

@@ -7,6 +7,7 @@
     scram_messages  the four messages of SCRAM, read and written
     scram_client    a client that proves its password, and that the server knows it
     scram_server    a server that has nothing a thief could log in with
+    token_hmac      what a delegation token is proved with
     allowed_urls    which URLs and files the settings of OAUTHBEARER may name
     jwks, jwt       a token provider's public keys; what a broker believes of a token
     oauthbearer_*   its messages, a client's end and a server's: a token from elsewhere (RFC 7628)

@@ -126,6 +126,20 @@ class Controller:
         """As `decide`, after names of hosts have been looked up."""
         return decisions.alter_quotas.alter_client_quotas(self.context, request, unknown_hosts)
 
+    def alter_token(
+        self,
+        request: m.CreateDelegationTokenRequest | m.RenewDelegationTokenRequest | m.ExpireDelegationTokenRequest,
+        requester: str,
+        now_ms: int,
+    ) -> Decision[Any]:
+        """As `decide`, for requests whose outcome depends on who asks (KIP-48)."""
+        family = decisions.alter_tokens
+        if isinstance(request, m.CreateDelegationTokenRequest):
+            return family.create_token(self.context, request, requester, now_ms)
+        if isinstance(request, m.RenewDelegationTokenRequest):
+            return family.renew_token(self.context, request, requester, now_ms)
+        return family.expire_token(self.context, request, requester, now_ms)
+
     # What time brings: the driver asks every now and then
 
     def fence_silent_broker(self, now_ms: int) -> Decision[bool]:
@@ -140,6 +154,10 @@ class Controller:
 
     def elect_unclean_leaders(self, now_ms: int) -> Decision[bool]:
         return decisions.elect_leaders.elect_unclean_leaders(self.context)
+
+    def remove_expired_tokens(self, now_ms: int) -> Decision[bool]:
+        """Some at a time, as `fence_silent_broker`."""
+        return decisions.alter_tokens.remove_expired_tokens(self.context, now_ms)
 
     def write_no_op(self, now_ms: int) -> Decision[bool]:
         """A record that changes nothing, so that the log moves (KIP-835)."""

@@ -105,6 +105,10 @@ def has_metadata_transactions(metadata_version: int) -> bool:
     return metadata_version >= 13
 
 
+def has_delegation_tokens(metadata_version: int) -> bool:
+    return metadata_version >= 14
+
+
 def has_controller_registration(metadata_version: int) -> bool:
     return metadata_version >= 15
 

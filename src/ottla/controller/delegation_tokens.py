@@ -1,0 +1,18 @@
+"""CreateDelegationToken 1-3, RenewDelegationToken 1-2, ExpireDelegationToken 1-2: decided for their client (KIP-48)."""
+
+from ottla.broker.admin.delegation_tokens import NOBODY
+from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.runtime.channels import Failed, Then
+from ottla.wire.error_responses import refusal_response
+from ottla.wire.errors import ErrorCode
+
+
+def alter_token(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+    """Who is not known has nothing to delegate. A client that came with a token was refused by its broker."""
+    request, version, caller = asked
+    if caller.principal == NOBODY:
+        then(refusal_response(request, version, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
+        return
+    # The hour, which clients and other nodes know too: decisions are given a time that says nothing of it.
+    now_ms = server.clock.now_ms()
+    server.log.submit(lambda controller, _: controller.alter_token(request, caller.principal, now_ms), then, failed)
