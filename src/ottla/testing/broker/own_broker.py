@@ -21,6 +21,7 @@ from typing import Final, Self
 
 from ottla.testing.broker.fault_control import FaultControl, FaultRefused
 from ottla.testing.broker.faults import Faults
+from ottla.testing.broker.secured_listener import SecuredListener
 from ottla.testing.broker.topics import create_topic, delete_topic
 from ottla.testing.node import RunningNode
 
@@ -30,16 +31,24 @@ _CONTROL_PORT: Final = re.compile(r"faults +http://127\.0\.0\.1:(\d+)")
 class Broker(Faults):
     """`settings` are a broker's, under Kafka's names. A `directory` that is given outlives the broker.
 
-    It is a cluster of one node. `bootstrap` may name several addresses once there are clusters of more.
+    `security` is the protocol that clients have to speak: SSL, SASL_PLAINTEXT or SASL_SSL. It is a cluster of one node. `bootstrap` may name several addresses once there are clusters of more.
     """
 
     def __init__(
-        self, settings: Mapping[str, object] | None = None, *, directory: Path | None = None, faults: bool = True
+        self,
+        settings: Mapping[str, object] | None = None,
+        *,
+        directory: Path | None = None,
+        faults: bool = True,
+        security: str | None = None,
     ) -> None:
         super().__init__()
         self._token = token_urlsafe(16)
         self._port_of_faults = 0
         self._has_faults = faults
+        self._secured = None if security is None else SecuredListener(security)
+        if self._secured is not None:
+            settings = {**self._secured.broker, **(settings or {})}
         self._node = RunningNode(directory, config=settings)
         if faults:
             self._node.options = ("--faults", "0")
@@ -61,7 +70,12 @@ class Broker(Faults):
     @property
     def bootstrap(self) -> str:
         """What clients call `bootstrap.servers`. It stays the same over restarts."""
-        return self._node.bootstrap
+        return self._node.bootstrap if self._secured is None else self._secured.bootstrap
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """What a client needs to connect, under Kafka's names; with `security`, certificates and a login, too."""
+        return {"bootstrap.servers": self.bootstrap} if self._secured is None else dict(self._secured.client)
 
     @property
     def log(self) -> Path:
