@@ -31,7 +31,8 @@ _CONTROL_PORT: Final = re.compile(r"faults +http://127\.0\.0\.1:(\d+)")
 class Broker(Faults):
     """`settings` are a broker's, under Kafka's names. A `directory` that is given outlives the broker.
 
-    `security` is the protocol that clients have to speak: SSL, SASL_PLAINTEXT or SASL_SSL. It is a cluster of one node. `bootstrap` may name several addresses once there are clusters of more.
+    `security` is the protocol that clients have to speak: SSL, SASL_PLAINTEXT or SASL_SSL. It is a cluster of one node.
+    `bootstrap` may name several addresses once there are clusters of more.
     """
 
     def __init__(
