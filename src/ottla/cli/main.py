@@ -12,6 +12,7 @@ COMMANDS: Final = {
         "ottla.cli.demo", "a live stream through a Spark pipeline that is killed half-way; `demo node`: a node alone"
     ),
     "storage": Tool("ottla.cli.storage", "format the directories of a node, or tell what they are"),
+    "certificates": Tool("ottla.cli.certificates", "make certificates for trying TLS out, and say how to use them"),
     "dump-log": Tool("ottla.cli.dump_log", "print what is in log segments, indexes, checkpoints and snapshots"),
     "doctor": Tool("ottla.cli.doctor.doctor", "look at what a node would start with, and say what to do about it"),
     "tail": Tool("ottla.cli.records.tail", "print the records of topics as they come"),
