@@ -33,6 +33,7 @@ def test_rows_are_written_and_read_in_batches_and_streams(
     checkpoint = str(tmp_path_factory.mktemp("checkpoint"))
     copying = (
         stream.load()
+        .select("key", "value")
         .writeStream.format("ottla")
         .options(**options(secured), topic="copies", checkpointLocation=checkpoint)
         .trigger(availableNow=True)
