@@ -46,10 +46,10 @@ class Shell:
             command = command.replace(f":{port}", f":{free}")
         if command.rstrip().endswith("&"):
             words = command.rstrip().removesuffix("&").split()
-            log = (self.directory / "node.log").open("ab")
-            self.background.append(
-                subprocess.Popen(words, cwd=self.directory, env=self.environment, stdout=log, stderr=log)
-            )
+            with (self.directory / "node.log").open("ab") as log:
+                self.background.append(
+                    subprocess.Popen(words, cwd=self.directory, env=self.environment, stdout=log, stderr=log)
+                )
             return ""
         shell = ["bash", "-euo", "pipefail", "-c", command]
         done = subprocess.run(
