@@ -105,7 +105,7 @@ def see(node: RunningNode | ApacheKafka) -> Throttled:
 
 
 def test_clients_are_throttled_alike(nodes: list[RunningNode | ApacheKafka]) -> None:
-    """Within what a second more or less, and the 5 % that we hold clients to less, make of a rate over ten."""
+    """Within what a second more or less, and the 8 % that we hold clients to less, make of a rate over ten."""
     ours, kafkas = map(see, nodes)
     for mine, javas in zip(ours.produced, kafkas.produced, strict=True):
         assert mine == pytest.approx(javas, abs=2000)

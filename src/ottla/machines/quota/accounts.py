@@ -17,7 +17,7 @@ from ottla.machines.quota.sampled_rate import SampledRate, Windows
 
 IDLE_MS: Final = 3_600_000
 MOST_ACCOUNTS: Final = 10_000
-_HELD_SHARE: Final = 0.95
+_HELD_SHARE: Final = 0.92
 
 
 class Account:
