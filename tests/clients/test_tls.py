@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 import trial_certificates as trial
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from eventually import eventually
 from tls_node import TlsNode, tls_node
@@ -217,6 +217,21 @@ def test_certificates_change_by_settings_without_a_dropped_connection(node: TlsN
     consumer.close()
 
 
+def test_settings_that_the_node_could_not_use_are_refused(node: TlsNode) -> None:
+    """By the node that is to use them, as in Kafka."""
+    node.write("nonsense.pem", b"nonsense")
+    node.write("node-9.pem", trial.authority().issue("node-9", trial.HERE).both)
+    for name, reason in (
+        ("missing.pem", "a file that can be read"),
+        ("nonsense.pem", "a private key in PEM"),
+        ("node-9.pem", "CN=node-9: it must be a certificate of CN=node-1, as before"),
+    ):
+        with pytest.raises(KafkaException) as refused:
+            alter(node, listener_name_tls_ssl_keystore_location=str(node.directory / name))
+        assert refused.value.args[0].code() == KafkaError.INVALID_REQUEST
+        assert reason in str(refused.value)
+
+
 def test_certificates_change_with_their_files(node: TlsNode) -> None:
     renewed = trial.authority().issue("node-1", trial.HERE)
     node.write("node.pem", renewed.both)
@@ -224,7 +239,8 @@ def test_certificates_change_with_their_files(node: TlsNode) -> None:
 
 
 def test_a_file_that_names_somebody_else_is_not_taken(node: TlsNode) -> None:
-    before = shown_by(node, node.tls)
+    before, stored = shown_by(node, node.tls), (node.directory / "node.pem").read_bytes()
     node.write("node.pem", trial.authority().issue("node-9", trial.HERE).both)
     eventually(lambda: "CN=node-9: it must be a certificate of CN=node-1, as before" in log_of(node), True)
     assert shown_by(node, node.tls) == before
+    node.write("node.pem", stored)

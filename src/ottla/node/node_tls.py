@@ -96,6 +96,14 @@ class NodeTls:
 
     # Changes
 
+    def check(self, values: Values, changed: frozenset[str]) -> None:
+        """Whether settings that somebody wants to give at run time can be used. Raises `ConfigError`."""
+        if any("ssl." in key for key in changed):
+            for name, trust in self._trust.items():
+                of_listener = self._values_of(values, name)
+                if of_listener != trust.values:
+                    trust.check(of_listener)
+
     def on_settings(self, values: Values, changed: frozenset[str]) -> None:
         if any("ssl." in key for key in changed):
             for name in self._trust:

@@ -35,6 +35,12 @@ class ListenerTrust:
         self.suites: frozenset[str] | None
         self._use(values, read_material(values))
 
+    def check(self, values: Mapping[str, Value]) -> None:
+        """Whether these settings, with the files as they are, could be used. Raises `ConfigError`."""
+        material = read_material(values)
+        self._check_same_subject(values, material)
+        ListenerTrust(values, is_served=self.is_served, is_dialled=self._is_dialled)
+
     def update(self, values: Mapping[str, Value], material: Material) -> None:
         """New settings, or new files. Raises `ConfigError`, and then everything is as it was (KIP-978)."""
         self._check_same_subject(values, material)

@@ -103,6 +103,7 @@ class TlsTransport:
         try:
             return self._receive_into(buffer)
         except ssl.SSLWantReadError:
+            self._send_own_answers()
             raise BlockingIOError from None
         except ssl.SSLError as problem:
             self._tell_alert()
@@ -130,8 +131,7 @@ class TlsTransport:
                         filled = self._fill(buffer, filled, size)
             if not filled:
                 raise ssl.SSLWantReadError
-        if self._outgoing.pending > _MOST_OWN_ANSWERS_BYTES:
-            raise ConnectionAbortedError("the other side asks TLS for answers and takes none")
+        self._send_own_answers()
         return filled
 
     def _fill(self, buffer: bytearray | memoryview, filled: int, size: int) -> int:
@@ -215,6 +215,22 @@ class TlsTransport:
             self._unsent = self._unsent[count:]
         self._unsent = None
         return self._unsent_plain_bytes
+
+    def _send_own_answers(self) -> None:
+        """What OpenSSL answers by itself: to key updates, for one. It leaves at once, or before the next bytes."""
+        if not self._outgoing.pending:
+            return
+        if self._unsent is None:
+            encrypted = self._outgoing.read()
+            try:
+                count = self._inner.send(encrypted)
+            except BlockingIOError:
+                count = 0
+            if count < len(encrypted):
+                self._unsent = memoryview(encrypted)[count:]
+                self._unsent_plain_bytes = 0
+        elif self._outgoing.pending > _MOST_OWN_ANSWERS_BYTES:
+            raise ConnectionAbortedError("the other side asks TLS for answers and takes none")
 
     def send_parts(self, parts: Sequence[Buffer], *, more: bool) -> int:
         if len(parts) == 1 or len(parts[0]) >= _SENT_AT_ONCE_BYTES:

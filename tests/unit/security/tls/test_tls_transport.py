@@ -132,6 +132,31 @@ def test_a_record_that_is_too_large_breaks_the_connection() -> None:
         server.receive_into(bytearray(1 << 20))
 
 
+def test_answers_that_the_other_side_asks_for_and_does_not_take_end_the_connection() -> None:
+    """A client can ask for new keys as often as it likes, and each time OpenSSL answers."""
+    _, client, server = connected(2_000)
+
+    def ask() -> None:
+        client._outgoing.write(bytes(1_000))  # what OpenSSL would have written by itself
+        server.send(b"x")
+        assert client.receive_into(bytearray(100)) == 1
+
+    def ask_often() -> None:
+        for _ in range(30):
+            ask()
+
+    with pytest.raises(ConnectionAbortedError, match="asks TLS for answers and takes none"):
+        ask_often()
+
+
+def test_an_answer_of_openssl_leaves_before_the_next_bytes() -> None:
+    wire, client, server = connected()
+    client._outgoing.write(b"answer")
+    server.send(b"x")
+    assert client.receive_into(bytearray(100)) == 1
+    assert bytes(wire.server.inward.data) == b"answer"
+
+
 def test_a_connection_is_not_negotiated_twice() -> None:
     """TLS 1.2 had it; a client that asks for it again and again would cost a key's work each time."""
     context = server_context({**trial.inline(trial.node(), None), "ssl.enabled.protocols": "TLSv1.2"})

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from ottla.broker.admin.settings.logger_changes import change_loggers
+from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.machines.metadata.decisions.alter_configs import ALTERABLE, Operation
 from ottla.machines.metadata.image.configs_image import ResourceType
@@ -31,6 +32,7 @@ Key: TypeAlias = tuple[int, str]
 
 def handle_incremental_alter_configs(
     identity: NodeIdentity,
+    node_settings: NodeSettings,
     controller: ControllerChannel,
     context: RequestContext,
     request: IncrementalAlterConfigsRequest,
@@ -41,21 +43,24 @@ def handle_incremental_alter_configs(
             return change_loggers(identity.node_id, resource, validate_only=request.validate_only)
         if resource.resource_type not in ALTERABLE:
             return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
-        given = [change.name for change in resource.configs if change.config_operation != Operation.DELETE]
-        return _check_broker(identity.node_id, resource, given)
+        changes = {
+            change.name: change.value if change.config_operation != Operation.DELETE else None
+            for change in resource.configs
+        }
+        return _check_broker(node_settings, resource, changes)
 
     _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(controller, context, respond)
 
 
 def handle_alter_configs(
-    identity: NodeIdentity,
+    node_settings: NodeSettings,
     controller: ControllerChannel,
     context: RequestContext,
     request: AlterConfigsRequest,
     respond: Respond,
 ) -> None:
     def check(resource: AlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
-        return _check_broker(identity.node_id, resource, [config.name for config in resource.configs])
+        return _check_broker(node_settings, resource, {config.name: config.value for config in resource.configs})
 
     _Alteration(request, AlterConfigsResponse, check).carry_out(controller, context, respond)
 
@@ -112,15 +117,16 @@ def _key(resource: Any) -> Key:
     return resource.resource_type, resource.resource_name
 
 
-def _check_broker(node_id: int, resource: Resource, given: list[str]) -> Refusal | None:
+def _check_broker(node_settings: NodeSettings, resource: Resource, changes: Mapping[str, str | None]) -> Refusal | None:
     """No name is all brokers, which any of them may speak for. A key store belongs to one listener of one broker."""
-    name = resource.resource_name
+    name, node_id = resource.resource_name, node_settings.node_id
     if resource.resource_type != ResourceType.BROKER:
         return None
     if name and name != str(node_id):
         return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}; settings of {name!r} go there.")
-    for_listeners = [key for key in given if key.startswith("ssl.")]
+    for_listeners = [key for key, text in changes.items() if key.startswith("ssl.") and text is not None]
     if for_listeners:
         keys = ", ".join(for_listeners)
         return Refusal(ErrorCode.INVALID_REQUEST, f"To be given to a listener, as listener.name.<name>.<key>: {keys}")
-    return None
+    problem = node_settings.problem_with(changes) if name else None
+    return Refusal(ErrorCode.INVALID_REQUEST, problem) if problem is not None else None

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from ottla.config.parse import LISTENER_PREFIX, Values, listener_setting
+from ottla.config.parse import LISTENER_PREFIX, ConfigError, Values, listener_setting
 from ottla.config.scopes import Scope, settings
 from ottla.config.setting import Dynamic, Setting
 from ottla.config.values import Value
@@ -23,16 +23,45 @@ Watcher: TypeAlias = Callable[[Values, frozenset[str]], None]
 
 
 class NodeSettings:
-    """`static` is the file; `effective` what counts now. Watchers are told of a change in the order they came."""
+    """`static` is the file; `effective` what counts now. Watchers are told of a change in the order they came.
+
+    `checks` raise `ConfigError` for settings that this node could not use, before they are given: they are told all
+    settings as they would be, and the keys of those that would change.
+    """
 
     def __init__(self, node_id: int, static: Values) -> None:
         self.node_id = node_id
         self.static = static
         self.effective = static
+        self.checks: list[Watcher] = []
         self._watchers: list[Watcher] = []
 
     def watch(self, watcher: Watcher) -> None:
         self._watchers.append(watcher)
+
+    def problem_with(self, changes: Mapping[str, str | None]) -> str | None:
+        """Why this node could not use these settings of its own, None for one that is taken away."""
+        given = dict(self.effective.given)
+        for key, text in changes.items():
+            row = broker_row(key)
+            if row is None:
+                continue
+            given.pop(key, None)
+            if text is None:
+                if key in self.static.given:
+                    given[key] = self.static.given[key]
+                continue
+            try:
+                given[key] = row.parse(text)
+            except ValueError:
+                return None  # The controller says what it must be.
+        values = Values(given, settings(Scope.BROKER))
+        try:
+            for check in self.checks:
+                check(values, frozenset(changes))
+        except ConfigError as problem:
+            return str(problem)
+        return None
 
     def is_cordoned(self, directory: str) -> bool:
         """Whether a log directory gets no new partitions (KIP-1066)."""
