@@ -3,10 +3,12 @@
 The listener without SASL is the administrators' here: User:ANONYMOUS is a super user.
 """
 
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,6 +22,7 @@ STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 class Guarded(NamedTuple):
+    log: Path
     administrators: str
     users: str
     controller: str
@@ -38,7 +41,9 @@ def guarded() -> Iterator[Guarded]:
         "super.users": "User:ANONYMOUS",
     }
     with a_sasl_node(settings) as one:
-        yield Guarded(one.node.bootstrap, f"127.0.0.1:{users}", f"127.0.0.1:{controller}")
+        yield Guarded(
+            one.node.directory / "node.log", one.node.bootstrap, f"127.0.0.1:{users}", f"127.0.0.1:{controller}"
+        )
 
 
 def acls(guarded: Guarded, *words: str, at_controller: bool = False) -> str:
@@ -186,6 +191,15 @@ def test_deny_is_stronger_and_hosts_count(guarded: Guarded) -> None:
         "denied",
     )
     eventually(lambda: produced(guarded, "denied") == KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+
+def test_a_refusal_is_a_line_in_the_log_of_a_node_that_nobody_configured_to_say_much(guarded: Guarded) -> None:
+    admin = AdminClient(of_alice(guarded))
+    with pytest.raises(KafkaException):
+        admin.create_topics([NewTopic("audited", 1)])["audited"].result(WAIT_S)
+    (line,) = (line for line in guarded.log.read_text().splitlines() if '"audited"' in line)
+    told = json.loads(line[line.index("{") :])
+    assert (told["principal"], told["host"], told["operation"]) == (ALICE, "127.0.0.1", "CREATE")
 
 
 @pytest.mark.parametrize("at_controller", [False, True])

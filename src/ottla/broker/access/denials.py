@@ -1,6 +1,7 @@
 """The audit log: one line of JSON for each thing that a client was refused.
 
-The logger is `ottla.audit`. Names come from clients: JSON writes every character that is not plain as an escape, so a
+The logger is `ottla.audit`, and has the level INFO unless it was given another: a node that otherwise tells of warnings
+alone tells of refusals too. Names come from clients: JSON writes every character that is not plain as an escape, so a
 name cannot begin a line of its own, and long ones are cut. A client that is refused a million times a second fills no
 disk: at most `MOST_PER_SECOND` lines are written in a second, and the next one after that says how many were left out.
 """
@@ -26,6 +27,8 @@ class Denials:
         self._second = -1
         self._written = 0
         self._left_out = 0
+        if _log.level == logging.NOTSET:
+            _log.setLevel(logging.INFO)
 
     def note(
         self, principal: str, host: str, operation: AclOperation, resource: AclResource, name: str, api: str
