@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ def listening_addresses(pid: int) -> list[str]:
     """The addresses that a process listens on, as /proc writes them."""
     inodes = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
-        target = os.readlink(link)
-        if target.startswith("socket:"):
-            inodes.add(target.removeprefix("socket:[").removesuffix("]"))
+        with suppress(FileNotFoundError):  # Closed since; what listens stays.
+            target = os.readlink(link)
+            if target.startswith("socket:"):
+                inodes.add(target.removeprefix("socket:[").removesuffix("]"))
     found = []
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
