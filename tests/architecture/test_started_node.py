@@ -51,6 +51,8 @@ STANDARD = {
 OURS = {
     "ottla.broker.data.produce": "handlers are imported with their first request",
     "ottla.broker.data.fetch": "handlers are imported with their first request",
+    "ottla.broker.access": "is for an authorizer, and not every node has one",
+    "ottla.security.acls.authorizer": "is for an authorizer, and not every node has one",
     "ottla.log.cleaning.cleaning": "is for the cleaner's own process",
     "ottla.machines.group.group_coordinator": "is for who leads a partition of __consumer_offsets",
     "ottla.machines.transaction.transaction_coordinator": "is for who leads a partition of __transaction_state",

@@ -22,6 +22,7 @@ from ottla.security.acls.rule_index import RuleIndex
 from ottla.wire.acls import CLUSTER_NAME, AclOperation, AclPermission, AclResource, PatternType
 
 _MOST_REMEMBERED: Final = 50_000
+_LONGEST_REMEMBERED: Final = 255  # Names come from clients, who are not to fill the memory with them.
 _A_NAME_WITHOUT_RULES: Final = "hardcode"  # Apache Kafka's, so that a rule of this name counts as it does there.
 
 _O = AclOperation
@@ -91,7 +92,7 @@ class Authorizer:
         allowed = self._remembered.get(asked)
         if allowed is None:
             allowed = self._decide(*asked)
-            if self.is_ready:
+            if self.is_ready and len(name) <= _LONGEST_REMEMBERED:
                 if len(self._remembered) >= _MOST_REMEMBERED:
                     self._remembered.clear()
                 self._remembered[asked] = allowed

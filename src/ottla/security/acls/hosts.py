@@ -18,7 +18,7 @@ def covers(host: str, client_host: str) -> bool:
         return True
     if "/" in host:
         return _is_within(host, client_host)
-    return ":" in host and _is_same(host, client_host)
+    return (":" in host or ":" in client_host) and _is_same(host, client_host)
 
 
 def _is_within(network: str, client_host: str) -> bool:

@@ -117,6 +117,21 @@ def test_addresses_of_version_6_are_compared_as_addresses() -> None:
     assert not may(by, Op.READ, "orders", host="::2")
 
 
+def test_an_address_that_came_through_a_socket_of_version_6_is_the_same_address() -> None:
+    by = authorizer(
+        rule("orders"), rule("orders", host="10.1.2.3", deny=True), rule("orders", host="10.9.0.0/16", deny=True)
+    )
+    assert not may(by, Op.READ, "orders", host="::ffff:10.1.2.3")
+    assert not may(by, Op.READ, "orders", host="::ffff:10.9.1.1")
+    assert may(by, Op.READ, "orders", host="::ffff:10.1.2.4")
+
+
+def test_names_without_end_are_decided_on_and_not_kept() -> None:
+    by = authorizer(rule("x", prefixed=True))
+    assert may(by, Op.READ, "x" * 30_000)
+    assert not by._remembered
+
+
 def test_super_users_may_do_everything_whatever_denies_it() -> None:
     by = authorizer(rule("*", Op.ALL, "User:*", deny=True), super_users=[BOB])
     assert may(by, Op.DELETE, "orders", BOB)
