@@ -44,6 +44,8 @@ class ClusterOfProcesses:
             with node.properties.open("a") as file:
                 file.writelines(f"{key}={value}\n" for key, value in {**SETTINGS, **(settings or {})}.items())
         self._children: list[subprocess.Popen[bytes]] = []
+        self.authority: Path | None = None
+        """Who has signed the nodes' certificates, if they have any."""
 
     @staticmethod
     def free_ports(count: int) -> list[int]:

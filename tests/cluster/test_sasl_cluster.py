@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import trial_certificates as trial
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import (
     AdminClient,
@@ -36,9 +37,11 @@ def settings(between_brokers: str, more: dict[str, str] | None = None) -> dict[s
 
 
 def client(cluster: ClusterOfProcesses, **more: object) -> dict[str, object]:
+    tls = {} if cluster.authority is None else {"ssl.ca.location": str(cluster.authority)}
     return {
         "bootstrap.servers": cluster.bootstrap,
-        "security.protocol": "SASL_PLAINTEXT",
+        "security.protocol": "SASL_SSL" if tls else "SASL_PLAINTEXT",
+        **tls,
         "sasl.mechanism": "PLAIN",
         "sasl.username": "alice",
         "sasl.password": "alice-secret",
@@ -55,12 +58,29 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-@pytest.fixture(params=["PLAIN", "SCRAM-SHA-512"])
+def over_tls(directory: Path) -> dict[str, str]:
+    """Every listener is SASL_SSL."""
+    node, authority = directory / "node.pem", directory / "ca.pem"
+    node.write_bytes(trial.node().both)
+    authority.write_bytes(trial.authority().issued.certificate)
+    return {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_SSL,CONTROLLER:SASL_SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(node),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority),
+    }
+
+
+@pytest.fixture(params=[("PLAIN", False), ("SCRAM-SHA-512", False), ("PLAIN", True)], ids=str)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ClusterOfProcesses]:
+    mechanism, has_tls = request.param
     # Sessions of a second: nodes begin them anew again and again while records go through.
-    more = {"connections.max.reauth.ms": "1000"}
-    with ClusterOfProcesses(tmp_path, settings=settings(request.param, more)) as running:
-        if request.param == "SCRAM-SHA-512":
+    more = {"connections.max.reauth.ms": "1000"} | (over_tls(tmp_path) if has_tls else {})
+    with ClusterOfProcesses(tmp_path, settings=settings(mechanism, more)) as running:
+        if has_tls:
+            running.authority = tmp_path / "ca.pem"
+        if mechanism == "SCRAM-SHA-512":
             credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
             upsertion = UserScramCredentialUpsertion("admin", credential, b"admin-secret")
             admin = AdminClient(client(running))
