@@ -16,6 +16,7 @@ from ottla.config.values import Value
 from ottla.node.config import NodeConfig
 from ottla.node.listener_settings import ListenerValues
 from ottla.node.listeners import TLS_PROTOCOLS, protocol_of
+from ottla.runtime.sparing_log import SparingLog
 from ottla.runtime.world import World
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ class NodeTls:
         for name, protocol in self._protocols.items():
             if protocol in TLS_PROTOCOLS:
                 is_dialled = name in self._dialled.values()
-                self._trust[name] = _trust(self._values_of(values, name), name in served, is_dialled)
+                try:
+                    self._trust[name] = _trust(self._values_of(values, name), name in served, is_dialled)
+                except ConfigError as error:
+                    raise _of_listener(name, error) from error
 
     def start(self) -> None:
         """Looks at the files from now on."""
@@ -89,9 +93,10 @@ class NodeTls:
     def dialers(self) -> dict[str, Dialer]:
         """For listeners of other nodes that speak TLS, by the name that `NodeAddress` has for them."""
         found: dict[str, Dialer] = {}
+        log = SparingLog(_log, self._world.timers.now_s)
         for known_as, name in self._dialled.items():
             if trust := self._trust.get(name):
-                found[known_as] = _dialer(self._world.network, trust)
+                found[known_as] = _dialer(self._world.network, trust, log)
         return found
 
     # Changes
@@ -143,13 +148,22 @@ class NodeTls:
             _log.warning("%s goes on with the certificates that it has: %s", name, problem)
 
 
+def _of_listener(name: str, error: ConfigError) -> ConfigError:
+    """The same, with the listener that it is about."""
+    problems = [problem._replace(bound=f"{problem.bound} (listener {name})") for problem in error.problems]
+    return ConfigError(tuple(problems))
+
+
 def _trust(values: Mapping[str, Value], is_served: bool, is_dialled: bool) -> "ListenerTrust":
     from ottla.runtime.tls.trust import ListenerTrust
 
     return ListenerTrust(values, is_served=is_served, is_dialled=is_dialled)
 
 
-def _dialer(network: Network, trust: "ListenerTrust") -> Dialer:
+def _dialer(network: Network, trust: "ListenerTrust", log: SparingLog) -> Dialer:
     from ottla.security.tls.dialling import TlsDialer
 
-    return TlsDialer(network, lambda: trust.client, network.at_end_of_turn, trust.suites)
+    def told(address: str, problem: OSError) -> None:
+        log.warning("cannot connect to the node at %s: %s", address, problem)
+
+    return TlsDialer(network, lambda: trust.client, network.at_end_of_turn, trust.suites, told)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class TlsDialer:
     """Connects with `context()`, which is asked every time: certificates change while a program runs.
 
-    `suites` are the cipher suites that may be used; None is any.
+    `suites` are the cipher suites that may be used; None is any. `told` hears of every handshake that failed: to whom,
+    and why.
     """
 
     def __init__(
@@ -24,11 +25,13 @@ class TlsDialer:
         context: "Callable[[], ssl.SSLContext]",
         later: "Later",
         suites: frozenset[str] | None = None,
+        told: Callable[[str, OSError], None] | None = None,
     ) -> None:
         self._dialer = dialer
         self._context = context
         self._later = later
         self._suites = suites
+        self._told = told
 
     def dial(
         self,
@@ -40,6 +43,11 @@ class TlsDialer:
         then: Callable[[Transport], None],
         failed: Callable[[OSError], None],
     ) -> "TlsDialling":
+        def on_refused(problem: OSError) -> None:
+            if self._told is not None:
+                self._told(f"{host}:{port}", problem)
+            failed(problem)
+
         def shake_hands(transport: Transport) -> "Handshake":
             from ottla.security.tls.handshake import Handshake
 
@@ -48,7 +56,7 @@ class TlsDialer:
                 self._context(),
                 later=self._later,
                 then=then,
-                failed=failed,
+                failed=on_refused,
                 host=host.rstrip(".") or None,
                 suites=self._suites,
             )
