@@ -1,7 +1,8 @@
 """What a request of each API needs and counts against: one row for every API that a listener serves.
 
 Facts of Apache Kafka 4.3. A route (`broker/dispatch.py`, `controller/controller_apis.py`) says which function answers
-an API; this says who may ask. The checks come with authentication; a test holds that no API is served without a row.
+an API; this says who may ask. The checks themselves are in `broker/access` and `controller/access.py`, because most say
+more than a row can; a test holds that no API is served without a row.
 
 `needs` are the rights that the request's client must have, all of them, each on the resources of that kind that the
 request names. `or_instead` is a right that serves as well as all of `needs`, on the cluster: an administrator may do to

@@ -1,4 +1,6 @@
-"""What a client may do, as a bit field (KIP-430). There is no authorizer yet, so everyone may do everything.
+"""What a client may do where everyone may do everything, as a bit field (KIP-430).
+
+With an authorizer, the check before a handler (`broker.access`) puts what the client may do in its place.
 
 A reply that was not asked for them carries `NOT_ASKED`, the least 32-bit number.
 """
