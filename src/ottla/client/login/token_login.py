@@ -51,6 +51,7 @@ class TokenLogin:
         self._least_period_s = settings.integer("sasl.login.refresh.min.period.seconds")
         self._buffer_s = settings.integer("sasl.login.refresh.buffer.seconds")
         self._token: Token | None = None
+        self._renewal_ms = 0.0
         self._fetching: Promise[Token] | None = None
         self._timer: Timer | None = None
         self._is_closed = False
@@ -59,10 +60,19 @@ class TokenLogin:
         return spawn(self._mechanism())
 
     async def _mechanism(self) -> Mechanism:
-        token = self._token
-        if token is None or token.expires_ms <= self._world.clock.now_ms():
-            token = await self._fetch()
-        return OAuthBearerClient(token.text, self._extensions)
+        return OAuthBearerClient((await self._fresh_token()).text, self._extensions)
+
+    async def _fresh_token(self) -> Token:
+        """Not one that is due to be renewed, if there is another: it might end on its way to the broker."""
+        token, now_ms = self._token, self._world.clock.now_ms()
+        if token is not None and now_ms < self._renewal_ms:
+            return token
+        try:
+            return await self._fetch()
+        except KafkaError:
+            if token is None or token.expires_ms <= self._world.clock.now_ms():
+                raise
+            return token
 
     def close(self) -> None:
         self._is_closed = True
@@ -93,8 +103,9 @@ class TokenLogin:
                 continue
             if token.expires_ms <= now_ms:
                 raise SaslAuthenticationFailed("There is no token to show: the one that came has expired")
-            self._token = token
-            self._renew_in(self._time_to_renewal_s(token, now_ms))
+            delay_s = self._time_to_renewal_s(token, now_ms)
+            self._token, self._renewal_ms = token, now_ms + delay_s * _MS
+            self._renew_in(delay_s)
             return token
         raise ClientClosed("the client was closed")
 
@@ -110,6 +121,8 @@ class TokenLogin:
         return (max(min(at_ms, latest_ms), earliest_ms) - now_ms) / _MS
 
     def _renew_in(self, delay_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         if not self._is_closed:
             self._timer = self._world.timers.after(delay_s, self._renew)
 
