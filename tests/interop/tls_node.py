@@ -7,7 +7,9 @@ from pathlib import Path
 import trial_certificates as trial
 from apache_kafka import free_ports
 
-from ottla.testing.node import RunningNode
+from ottla.testing.node import NodeError, RunningNode
+
+_ATTEMPTS = 5
 
 
 class TlsNode:
@@ -62,6 +64,18 @@ class TlsNode:
 
 @contextmanager
 def tls_node(directory: Path) -> Iterator[TlsNode]:
-    made = TlsNode(directory)
-    with made.node:
+    """Its ports are free when they are chosen, and may be taken by another test a moment later: then others are."""
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        made = TlsNode(directory)
+        try:
+            made.node.start()
+        except NodeError as problem:
+            made.node.close()
+            if not attempts_left or "cannot listen" not in str(problem):
+                raise
+        else:
+            break
+    try:
         yield made
+    finally:
+        made.node.close()

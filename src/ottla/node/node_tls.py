@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 CONTROLLERS: Final = ""
 """The name of the controllers' listener where nodes connect to it: see `NodeAddress.listener`."""
-_LOOK_S: Final = 5.0
+_LOOK_S: Final = 3.0
 
 
 class NodeTls:
