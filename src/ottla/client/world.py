@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
+from ottla.base.errors import OttlaError
 from ottla.base.ports import Clock, Dialer, Entropy, Timers
 from ottla.client.errors import ClientClosed
 from ottla.client.promise import Promise, spawn
@@ -10,7 +11,7 @@ from ottla.client.promise import Promise, spawn
 T = TypeVar("T")
 
 
-class TlsFailed(OSError):
+class TlsFailed(OttlaError, OSError):
     """A dialler or a transport says so where TLS failed for a reason that trying again does not mend."""
 
 

@@ -15,6 +15,15 @@ from typing import Any, NamedTuple
 from ottla.wire.frame import correlation_id_of, decode_response, response_type
 from ottla.wire.message import Message
 
+_KINDS_OF_RULES = (
+    "resource_type",
+    "resource_type_filter",
+    "resource_pattern_type",
+    "pattern_type_filter",
+    "operation",
+    "permission_type",
+)
+
 
 class Sent(NamedTuple):
     number: int
@@ -25,6 +34,19 @@ class Sent(NamedTuple):
     @property
     def is_answered(self) -> bool:
         return not (type(self.message).__name__ == "ProduceRequest" and self.message.acks == 0)  # type: ignore[attr-defined]
+
+    @property
+    def says_unknown(self) -> bool:
+        """Whether it is about rules of access and calls something in them UNKNOWN: Kafka hangs up on that, too."""
+        entries = {"CreateAclsRequest": "creations", "DeleteAclsRequest": "filters", "DescribeAclsRequest": ""}
+        where = entries.get(type(self.message).__name__)
+        if where is None:
+            return False
+        return any(
+            getattr(entry, name, None) == 0
+            for entry in (getattr(self.message, where) if where else [self.message])
+            for name in _KINDS_OF_RULES
+        )
 
 
 class Line:
@@ -46,8 +68,8 @@ class Line:
 
     @property
     def may_be_hung_up_on(self) -> bool:
-        """After a Produce without acks, which has no other way to learn that it failed."""
-        return self._rounds_since_silent < 2
+        """After a Produce without acks, which has no other way to learn that it failed, and where Kafka does so."""
+        return self._rounds_since_silent < 2 or any(sent.says_unknown for sent in self.waiting)
 
     def again(self) -> None:
         self.socket.close()

@@ -9,6 +9,7 @@ open are re-authenticated on their own (KIP-368), with the token there is then.
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from ottla.base.errors import OttlaError
 from ottla.base.ports import Timer
 from ottla.client.errors import ClientClosed, Disconnected, KafkaError, SaslAuthenticationFailed
 from ottla.client.login.tokens import NoToken, Token, read_token
@@ -25,7 +26,7 @@ _AFTER_FAILURE_S: Final = 10.0
 """As Kafka's clients pause when a renewal has failed for good."""
 
 
-class Refused(Exception):
+class Refused(OttlaError):
     """The provider will not give a token, however often it is asked."""
 
 

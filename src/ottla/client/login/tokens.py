@@ -5,11 +5,13 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from ottla.base.errors import OttlaError
+
 _PARTS: Final = 3
 _MS_PER_S: Final = 1000
 
 
-class NoToken(Exception):
+class NoToken(OttlaError):
     """What came is no token that a broker could accept. Its message never holds the token."""
 
 

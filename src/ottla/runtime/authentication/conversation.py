@@ -16,6 +16,7 @@ from __future__ import annotations  # messages are made when they are first name
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ottla.base.errors import OttlaError
 from ottla.security.sasl.mechanism import AuthenticationFailed, SaslError, ServerMechanism
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
@@ -43,7 +44,7 @@ class Identity(NamedTuple):
     session_ms: int | None
 
 
-class Refused(Exception):
+class Refused(OttlaError):
     """The client does not get in. `reply` is what it is told, if anything; `reason` is for our own log."""
 
     def __init__(self, reason: str, reply: Message | None = None) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from ottla.base.errors import OttlaError
 from ottla.base.ports import Transport
 from ottla.security.tls.transport import Later, TlsTransport, explained, shared_scratch
 
@@ -21,7 +22,7 @@ _TLS_RECORDS: Final = (0x16, 0x15)
 """What a connection can begin with: a handshake, or an alert that refuses one."""
 
 
-class HandshakeFailed(ConnectionAbortedError):
+class HandshakeFailed(OttlaError, ConnectionAbortedError):
     """The message says what happened, in one sentence."""
 
 

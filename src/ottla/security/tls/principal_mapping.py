@@ -12,6 +12,7 @@ A name that no rule matches has no principal: its connection is refused, as in K
 import re
 from typing import Final, NamedTuple
 
+from ottla.base.errors import OttlaError
 from ottla.config.parse import ConfigError, Problem
 
 SETTING: Final = "ssl.principal.mapping.rules"
@@ -19,7 +20,7 @@ _RULES: Final = re.compile(r"\s*(DEFAULT|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*
 _GROUP: Final = re.compile(r"\\(.)|\$(\d)|(\$)", re.S)
 
 
-class NoRuleMatches(ValueError):
+class NoRuleMatches(OttlaError, ValueError):
     """No rule matches a name."""
 
 
