@@ -8,17 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from eventually import eventually
+from listening_addresses import listening_addresses
 
 from ottla.testing import Broker
 from ottla.testing.broker.fault_control import FaultControl, FaultRefused
 from ottla.testing.node import RunningNode
-
-_LISTENING = "0A"
 
 
 class Port(NamedTuple):
@@ -132,22 +130,11 @@ def received_all(connection: socket.socket, timeout_s: float = 20) -> bytes | No
 # Not there unless asked for
 
 
-def listening(pid: int | None) -> list[str]:
-    """The addresses at which a process listens, as Linux writes them."""
-    inodes = {
-        found[1]
-        for fd in Path(f"/proc/{pid}/fd").iterdir()
-        if (found := re.match(r"socket:\[(\d+)\]", str(fd.readlink())))
-    }
-    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
-    return [row[1] for row in rows if row[3] == _LISTENING and row[9] in inodes]
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_node_without_faults_has_no_such_port_and_one_with_them_has_it_on_loopback() -> None:
     with RunningNode() as without, RunningNode(options=("--faults", "0")) as with_faults:
-        assert len(listening(with_faults.pid)) == len(listening(without.pid)) + 1
-        assert all(address.startswith("0100007F:") for address in listening(with_faults.pid))
+        assert len(listening_addresses(with_faults.pid)) == len(listening_addresses(without.pid)) + 1
+        assert set(listening_addresses(with_faults.pid)) == {"0100007F"}
         assert "faults" not in without.log.read_text()
     with Broker(faults=False) as broker, pytest.raises(FaultRefused, match="faults=False"):
         broker.pause()
