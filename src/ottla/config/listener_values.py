@@ -8,9 +8,14 @@ from ottla.config.parse import LISTENER_PREFIX, Values
 from ottla.config.scopes import Scope, settings
 
 
+def listener_key(listener: str, key: str) -> str:
+    """What a setting is called where it is given for one listener alone."""
+    return f"{LISTENER_PREFIX}{listener.lower()}.{key}"
+
+
 def listener_values(values: Values, listener: str, mechanism: str | None = None) -> Values:
     """All settings, with what was given for this listener, and for this mechanism there, in place of the general."""
-    prefix = f"{LISTENER_PREFIX}{listener.lower()}."
+    prefix = listener_key(listener, "")
     prefixes = [prefix] if mechanism is None else [prefix, f"{prefix}{mechanism.lower()}."]
     table = settings(Scope.BROKER)
     given = dict(values.given)

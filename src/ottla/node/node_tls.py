@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ports import Dialer, Listener, Network
+from ottla.config.listener_values import listener_key, listener_values
 from ottla.config.parse import ConfigError, Values
 from ottla.config.values import Value
 from ottla.node.config import NodeConfig
-from ottla.node.listener_settings import ListenerValues
 from ottla.node.listeners import TLS_PROTOCOLS, protocol_of
 from ottla.runtime.sparing_log import SparingLog
 from ottla.runtime.world import World
@@ -63,11 +63,11 @@ class NodeTls:
             self._world.timers.every(_LOOK_S, self._look)
 
     def _values_of(self, values: Values, name: str) -> Mapping[str, Value]:
-        of_listener = ListenerValues(values, name)
-        if self._protocols[name] == "SASL_SSL" and not of_listener.own("ssl.client.auth"):
+        of_listener = dict(listener_values(values, name))
+        if self._protocols[name] == "SASL_SSL" and not values.given.get(listener_key(name, "ssl.client.auth")):
             # Who speaks is what SASL says: certificates count only if they are asked for at this very listener.
-            return {**of_listener, "ssl.client.auth": "none"}
-        return dict(of_listener)
+            of_listener["ssl.client.auth"] = "none"
+        return of_listener
 
     # Connections in and out
 

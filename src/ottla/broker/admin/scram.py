@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials 0: which users have SCRAM credentials (KIP-554).
 
-Left out: authentication itself. Credentials are kept in the metadata log, and shown without what they consist of.
+Credentials are kept in the metadata log, and shown without what they consist of.
 """
 
 from collections import Counter
