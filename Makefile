@@ -39,7 +39,7 @@ setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs
 demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed half-way (two minutes; Spark is 450 MB to fetch)
 	@$(BIN)/ottla demo
 
-test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (four and a half minutes on two cores, and as long for those of Spark; the long run is `make fuzz`)
+test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (four minutes on two cores, and as long for those of Spark; the long run is `make fuzz`)
 	$(say) "pytest, and beside it pytest tests/clients tests/cluster, whose output comes afterwards"
 	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 tests/clients tests/cluster > $(VENV)/clients.log 2>&1 & waiting=$$!; \
 	  $(BIN)/pytest -n auto --maxschedchunk 1 $(COMPUTING); computed=$$?; \
