@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from eventually import eventually
+from logging_in import logs_in
 
 from ottla import Admin, Consumer, NewTopic, Producer, aio
 from ottla.admin import Password, ScramDeletion, ScramMechanism, ScramUpsertion
@@ -31,15 +32,6 @@ def failing(settings: dict[str, str]) -> KafkaError:
     with Admin(settings) as admin, pytest.raises(KafkaError) as raised:
         admin.list_topics(timeout=30)
     return raised.value
-
-
-def logs_in(settings: dict[str, str]) -> bool:
-    with Admin(settings) as admin:
-        try:
-            admin.list_topics(timeout=30)
-        except SaslAuthenticationFailed:
-            return False
-    return True
 
 
 def test_records_come_back(broker: Broker) -> None:

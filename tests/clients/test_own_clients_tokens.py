@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from eventually import eventually
+from logging_in import logs_in
 from sasl_node import PLAIN_USERS, SaslNode, a_sasl_node
 from token_provider import Provider
 
@@ -110,15 +111,6 @@ def by_provider(node: SaslNode, endpoint: TokenEndpoint, secret: str = "alice-se
         "sasl.login.refresh.min.period.seconds": 0,
         "sasl.login.refresh.buffer.seconds": 0,
     }
-
-
-def logs_in(settings: dict[str, object]) -> bool:
-    with Admin(settings) as admin:
-        try:
-            admin.list_topics(timeout=30)
-        except SaslAuthenticationFailed:
-            return False
-    return True
 
 
 def test_a_client_outlives_its_tokens(node: SaslNode, endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Three nodes with an authorizer: they trust each other by name, and hold every client to its rights."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,13 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from processes_of_a_cluster import WAIT_S, ClusterOfProcesses
+from processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
 from test_sasl_cluster import client, settings
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:admin",
 }
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    ends_s = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < ends_s, "it did not come about"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +58,7 @@ def test_clients_of_every_node_are_held_to_their_rights(cluster: ClusterOfProces
         return True
 
     for number, alice in enumerate(alices):
-        wait_until(lambda alice=alice, number=number: creates(alice, f"mine-{number}"))
+        eventually(lambda alice=alice, number=number: creates(alice, f"mine-{number}"), "alice may create topics")
     outcomes: list[object] = []
     producer = Producer(client(cluster, acks="all"))
     for number in range(len(alices)):

@@ -1,7 +1,7 @@
 """Nodes that say who they are to each other: brokers and controllers over listeners with SASL."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from processes_of_a_cluster import WAIT_S, ClusterOfProcesses
+from processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -49,13 +49,6 @@ def client(cluster: ClusterOfProcesses, **more: object) -> dict[str, object]:
         "reconnect.backoff.max.ms": 200,
         **more,
     }
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    ends_s = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < ends_s, "it did not come about"
-        time.sleep(0.1)
 
 
 def over_tls(directory: Path) -> dict[str, str]:
@@ -98,7 +91,7 @@ def test_brokers_replicate_and_ask_the_controllers_over_sasl(cluster: ClusterOfP
         partitions = admin.list_topics("t", timeout=WAIT_S).topics["t"].partitions.values()
         return len(partitions) == 3 and all(len(partition.isrs) == 3 for partition in partitions)
 
-    wait_until(is_replicated)
+    eventually(is_replicated, "all replicas are in sync")
     producer = Producer(client(cluster, acks="all"))
     failed: list[object] = []
     # For longer than two sessions, so that followers fetch, and clients produce, in several.

@@ -1,15 +1,14 @@
 """Nodes that speak TLS to each other and show their certificates, brokers and controllers alike."""
 
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import trial_certificates as trial
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from processes_of_a_cluster import WAIT_S, ClusterOfProcesses
+from processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
 
 
 def settings(directory: Path) -> dict[str, str]:
@@ -41,13 +40,6 @@ def client(cluster: ClusterOfProcesses, directory: Path, **more: object) -> dict
     }
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    ends_s = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < ends_s, "it did not come about"
-        time.sleep(0.1)
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[ClusterOfProcesses]:
     with ClusterOfProcesses(tmp_path, settings=settings(tmp_path)) as running:
@@ -63,7 +55,7 @@ def test_brokers_replicate_and_ask_the_controllers_over_tls(cluster: ClusterOfPr
         partitions = admin.list_topics("t", timeout=WAIT_S).topics["t"].partitions.values()
         return len(partitions) == 3 and all(len(partition.isrs) == 3 for partition in partitions)
 
-    wait_until(is_replicated)
+    eventually(is_replicated, "all replicas are in sync")
     producer = Producer(client(cluster, tmp_path, acks="all"))
     for number in range(300):
         producer.produce("t", bytes(10_000), str(number).encode())
@@ -76,7 +68,7 @@ def test_brokers_replicate_and_ask_the_controllers_over_tls(cluster: ClusterOfPr
         keys.update(record.key() for record in consumer.consume(300, 0.1) if record.error() is None)
         return len(keys) == 300
 
-    wait_until(has_all)
+    eventually(has_all, "all records have come")
     consumer.close()
 
 

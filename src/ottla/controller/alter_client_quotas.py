@@ -4,9 +4,9 @@ They are kept in the metadata log. Each node holds its clients to them: see `ott
 """
 
 from collections.abc import Callable, Container, Sequence
-from ipaddress import ip_address
 from typing import Final
 
+from ottla.base.addresses import is_address
 from ottla.controller.controller_server import Asked, ControllerServer
 from ottla.controller.decided import decide
 from ottla.runtime.channels import Failed, Then
@@ -17,7 +17,7 @@ _IP: Final = "ip"
 def alter_client_quotas(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
     request = asked.request
     hosts = {part.entity_name for entry in request.entries for part in entry.entity if part.entity_type == _IP}
-    names = sorted(host for host in hosts if host and not _is_address(host))
+    names = sorted(host for host in hosts if host and not is_address(host))
     if not names:
         decide(server, asked, then, failed)
         return
@@ -30,14 +30,6 @@ def alter_client_quotas(server: ControllerServer, asked: Asked, then: Then, fail
     # One at a time: a name server that does not answer must not keep all threads from their disks.
     look_up = server.world.host_names.addresses_of
     server.workers.run(lambda: {name for name in names if not _resolves(look_up, name)}, looked_up, key=_resolves)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _resolves(addresses_of: Callable[[str], Sequence[str]], name: str) -> bool:

@@ -6,9 +6,9 @@ until they are known, and if they cannot be found, the limit is not held.
 
 import logging
 from collections.abc import Callable, Mapping
-from ipaddress import ip_address
 from typing import Final
 
+from ottla.base.addresses import is_address
 from ottla.base.ports import HostNames, Workers
 from ottla.machines.metadata.image.quotas_image import QuotasImage
 from ottla.machines.quota.applicable_limit import IP
@@ -37,7 +37,7 @@ class AddressQuotas:
             if IP in dict(entity) and CONNECTION_RATE in values
         }
         default = given.pop(None, None)
-        of_address = {name: rate for name, rate in given.items() if name is not None and _is_address(name)}
+        of_address = {name: rate for name, rate in given.items() if name is not None and is_address(name)}
         of_host = {name: rate for name, rate in given.items() if name is not None and name not in of_address}
         self._hold(AddressRates(of_address, default))
         if not of_host:
@@ -60,11 +60,3 @@ class AddressQuotas:
             else:
                 found.update(dict.fromkeys(addresses, rate))
         return found
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True

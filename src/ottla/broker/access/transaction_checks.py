@@ -62,13 +62,20 @@ def add_partitions_to_txn(rights: Rights, question: Question) -> None:
     question.respond(response)
 
 
-def add_offsets_to_txn(rights: Rights, question: Question) -> None:
+def _may_commit(rights: Rights, question: Question) -> bool:
+    """Whether the client may commit offsets of this group in this transaction; if not, it is told so."""
     request = question.request
     if not rights.allow_transaction(AclOperation.WRITE, request.transactional_id):
         question.refuse(_REFUSED)
     elif not rights.allow_group(AclOperation.READ, request.group_id):
         question.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     else:
+        return True
+    return False
+
+
+def add_offsets_to_txn(rights: Rights, question: Question) -> None:
+    if _may_commit(rights, question):
         question.pass_on()
 
 
@@ -80,12 +87,7 @@ def end_txn(rights: Rights, question: Question) -> None:
 
 
 def txn_offset_commit(rights: Rights, question: Question) -> None:
-    request = question.request
-    if not rights.allow_transaction(AclOperation.WRITE, request.transactional_id):
-        question.refuse(_REFUSED)
-    elif not rights.allow_group(AclOperation.READ, request.group_id):
-        question.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    else:
+    if _may_commit(rights, question):
         check_each(
             question,
             "topics",

@@ -12,8 +12,8 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ottla.base.ports import Buffer, ColdSend, File, Transport, Watcher
-from ottla.client.io.tcp import Poller, TcpDialling, TcpTransport
+from ottla.base.ports import Buffer, Transport
+from ottla.client.io.tcp import Poller, SocketTransport, TcpDialling, TcpTransport
 from ottla.client.io.tls_failures import failure
 from ottla.client.settings import ClientSettings
 from ottla.client.world import TlsFailed
@@ -24,21 +24,14 @@ _JOINED_BYTES: Final = 64 << 10
 _WOULD_WAIT: Final = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
-class TlsTransport:
+class TlsTransport(SocketTransport):
     """One socket after its handshake. `where` is the address that errors name."""
 
-    __slots__ = ("_fd", "_poller", "_ssl", "_watched", "_where", "peer_host")
-
-    can_send_files = False
-    peer_principal: str | None = None
+    __slots__ = ("_where",)
 
     def __init__(self, poller: Poller, secured: ssl.SSLSocket, peer_host: str, where: str) -> None:
-        self._poller = poller
-        self._ssl = secured
-        self._fd = secured.fileno()
+        super().__init__(poller, secured, peer_host)
         self._where = where
-        self._watched: tuple[Watcher | None, bool, bool] = (None, False, False)
-        self.peer_host = peer_host
 
     def receive_into(self, buffer: bytearray | memoryview, /) -> int:
         size = len(buffer)
@@ -46,7 +39,7 @@ class TlsTransport:
         view = memoryview(buffer)
         try:
             while count < size:
-                received = self._ssl.recv_into(view[count:])
+                received = self._socket.recv_into(view[count:])
                 if not received:
                     break
                 count += received
@@ -68,7 +61,7 @@ class TlsTransport:
             for piece in _pieces(parts):
                 view = memoryview(piece)
                 while view:
-                    count = self._ssl.send(view)
+                    count = self._socket.send(view)
                     sent += count
                     view = view[count:]
         except _WOULD_WAIT:
@@ -78,22 +71,6 @@ class TlsTransport:
             raise self._last_words(problem) from None
         return sent
 
-    def send_file(self, file: File, position: int, size: int) -> int:
-        raise AssertionError("a client sends no files")
-
-    def cold_send(self, file: File, position: int, size: int) -> ColdSend:
-        raise AssertionError("a client sends no files")
-
-    def watch(self, watcher: Watcher | None, *, reading: bool, writing: bool) -> None:
-        wanted = (watcher, reading, writing)
-        if wanted != self._watched:
-            self._watched = wanted
-            self._poller.watch(self._fd, watcher, reading=reading, writing=writing)
-
-    def close(self) -> None:
-        self.watch(None, reading=False, writing=False)
-        self._ssl.close()
-
     def _told(self, problem: OSError) -> OSError:
         return failure(problem, self._where) if _is_telling(problem) else problem
 
@@ -102,7 +79,7 @@ class TlsTransport:
         after our side of the handshake is done.
         """
         try:
-            self._ssl.recv(1)
+            self._socket.recv(1)
         except OSError as said:
             return self._told(said if _is_telling(said) else problem)
         return problem

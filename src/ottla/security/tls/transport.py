@@ -183,14 +183,7 @@ class TlsTransport:
         with memoryview(data) as view:
             while sent < total:
                 size = self._encrypt(view[sent : sent + _SENT_AT_ONCE_BYTES])
-                encrypted = self._outgoing.read()
-                try:
-                    count = self._inner.send(encrypted)
-                except BlockingIOError:
-                    count = 0
-                if count < len(encrypted):
-                    self._unsent = memoryview(encrypted)[count:]
-                    self._unsent_plain_bytes = size
+                if not self._send_encrypted(size):
                     break
                 sent += size
         if not sent and total:
@@ -207,6 +200,20 @@ class TlsTransport:
             raise ConnectionAbortedError(problem.errno, explained(problem)) from problem
         return size
 
+    def _send_encrypted(self, plain_bytes: int) -> bool:
+        """Sends what OpenSSL has ready, with so many of the sender's bytes in it. What is not taken is kept; returns
+        whether nothing was.
+        """
+        encrypted = self._outgoing.read()
+        try:
+            count = self._inner.send(encrypted)
+        except BlockingIOError:
+            count = 0
+        if count < len(encrypted):
+            self._unsent = memoryview(encrypted)[count:]
+            self._unsent_plain_bytes = plain_bytes
+        return self._unsent is None
+
     def _send_rest(self) -> int:
         """Sends what is left of what was encrypted before, and returns how many of the sender's bytes that were."""
         assert self._unsent is not None
@@ -221,14 +228,7 @@ class TlsTransport:
         if not self._outgoing.pending:
             return
         if self._unsent is None:
-            encrypted = self._outgoing.read()
-            try:
-                count = self._inner.send(encrypted)
-            except BlockingIOError:
-                count = 0
-            if count < len(encrypted):
-                self._unsent = memoryview(encrypted)[count:]
-                self._unsent_plain_bytes = 0
+            self._send_encrypted(0)
         elif self._outgoing.pending > _MOST_OWN_ANSWERS_BYTES:
             raise ConnectionAbortedError("the other side asks TLS for answers and takes none")
 

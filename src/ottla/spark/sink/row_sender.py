@@ -38,8 +38,8 @@ def chunks(batches: Iterable["pa.RecordBatch"], chunk_bytes: int = _CHUNK_BYTES)
 
 def split_off_inline(
     batches: Iterable["pa.RecordBatch"], inline_bytes: int
-) -> tuple["pa.Table | None", Iterator["pa.RecordBatch"]]:
-    """All rows as one table if they are few; else None, and all rows."""
+) -> tuple["pa.Table | None", Iterator["pa.RecordBatch"] | None]:
+    """All rows as one table if they are few, and no rest; else no table, and all rows. Neither if there are no rows."""
     import pyarrow as pa
 
     rest = iter(batches)
@@ -50,7 +50,7 @@ def split_off_inline(
         size += batch.nbytes
         if size > inline_bytes:
             return None, chained(first, rest)
-    return (pa.Table.from_batches(first) if first else None), iter(())
+    return (pa.Table.from_batches(first) if first else None), None
 
 
 def chained(first: list["pa.RecordBatch"], rest: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:

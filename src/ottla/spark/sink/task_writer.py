@@ -22,7 +22,7 @@ from ottla.spark.sink import staging
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.decision import Piece, TaskTransaction
 from ottla.spark.sink.decision_log import last_decision, partition_of
-from ottla.spark.sink.row_sender import RowSender, chained, check_partition, chunks, split_off_inline
+from ottla.spark.sink.row_sender import RowSender, check_partition, chunks, split_off_inline
 from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.staging import StagedPiece
 
@@ -73,15 +73,14 @@ def write_task(
 ) -> TaskResult:
     """Writes a task's rows, or hands them over; nothing at all if the batch is decided already."""
     inline, rest = split_off_inline(batches, inline_bytes)
-    first = next(rest, None)
-    if first is None:
+    if rest is None:
         return TaskResult(inline)
     if _is_decided(task, settings):
         for _ in rest:
             pass  # Spark wants its rows to be taken
         return TaskResult()
     with Producer({**_DEFAULTS, **settings, "transactional.id": task.transactional_id}) as producer:
-        return TaskResult(transaction=_write_in_transaction(producer, task, routing, chained([first], rest)))
+        return TaskResult(transaction=_write_in_transaction(producer, task, routing, rest))
 
 
 def stage_task(
@@ -94,8 +93,7 @@ def stage_task(
 ) -> TaskResult:
     """Hands a task's rows over, or writes them to the staging topic, for the driver to copy."""
     inline, rest = split_off_inline(batches, inline_bytes)
-    first = next(rest, None)
-    if first is None:
+    if rest is None:
         return TaskResult(inline)
     with ClusterAccess(settings) as access:
         staging.create_topic(access)
@@ -103,7 +101,7 @@ def stage_task(
     staged: list[StagedPiece] = []
     under_way: deque[tuple[str, int, ArrowDelivery]] = deque()
     with Producer({**_DEFAULTS, **settings}) as producer:
-        for rows in chunks(chained([first], rest)):
+        for rows in chunks(rest):
             for routed in routing.routes(rows):
                 count = check_partition(producer, routed)
                 keyless = randrange(count)
