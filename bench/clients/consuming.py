@@ -34,9 +34,8 @@ assert producer.flush(120) == 0
 
 def run(client: str, bootstrap: str, size: int, codec: str, partitions: int, round: int) -> Any:
     topic = f"consume-{size}-{codec}-{partitions}"
-    most = MOST_RECORDS // (1 if size < 1000 else 4)
-    _fill(bootstrap, topic, size, codec, partitions, most)
-    wanted = min(RECORDS.get(client, most) // (1 if size < 1000 else 4), most)
+    _fill(bootstrap, topic, size, codec, partitions, MOST_RECORDS)
+    wanted = RECORDS.get(client, MOST_RECORDS) // (1 if size < 1000 or client not in RECORDS else 4)
     return _RUNS[client](bootstrap, topic, partitions, wanted)
 
 

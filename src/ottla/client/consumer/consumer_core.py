@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
+from ottla.base.freed_memory import keep_freed_memory
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
@@ -54,7 +55,7 @@ class ConsumerCore:
             key_deserializer=settings.key_deserializer,
             value_deserializer=settings.value_deserializer,
         )
-        self.chunks = FetchedChunks(reading, self.cluster.spare_buffers)
+        self.chunks = FetchedChunks(reading, self.cluster.spare_buffers, settings.max_partition_fetch_bytes)
         self.subscription = Subscription(self.chunks.discard)
         self.is_closed = False
         self._errors: deque[Exception] = deque()
@@ -115,7 +116,7 @@ class ConsumerCore:
             is_validated=self._positions.is_validated,
             on_arrival=self._settle_activity,
         )
-        self._removals_seen = 0
+        keep_freed_memory()
         self.cluster.on_update(self._on_view)
 
     # --- polling ---
@@ -134,10 +135,8 @@ class ConsumerCore:
         records = [] if records is None else records
         self.chunks.take(records, most)
         self.metrics.records_consumed += len(records)
-        if self.chunks.removals != self._removals_seen:
-            self._removals_seen = self.chunks.removals
-            if not (records and self._fetcher.is_late):
-                self._fetcher.fetch()
+        if self.chunks.has_new_room() and not (records and self._fetcher.is_late):
+            self._fetcher.fetch()
         return records
 
     def poll_chunk(self) -> Chunk | None:

@@ -1,6 +1,7 @@
 """Fetching, by example: what is asked of which broker, and what becomes of the answers."""
 
 import pytest
+from consumer_bench import batch
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import (
@@ -61,6 +62,21 @@ def test_the_next_fetch_is_under_way_while_records_wait(make_bench):
     bench.brokers.run()
     assert bench.asked_offsets()[-1] == {T0: 1}
     assert bench.core.poll(1)[0].value == MUCH
+
+
+def test_the_next_fetch_is_sent_when_half_of_what_a_partition_may_send_was_handed_out(make_bench):
+    bench = make_bench(max_partition_fetch_bytes=4 * len(batch(0, MUCH)))
+    for _ in range(8):
+        bench.logs.append(T0, MUCH)
+    bench.core.assign([T0])
+    bench.core.poll(1)
+    bench.brokers.run()
+    asked = []
+    for _ in range(2):
+        assert bench.core.poll(1)[0].value == MUCH
+        bench.brokers.run()
+        asked.append(bench.asked_offsets()[-1])
+    assert asked == [{T0: 0}, {T0: 4}]
 
 
 def test_a_few_records_are_handed_out_before_the_next_fetch_is_sent(make_bench):

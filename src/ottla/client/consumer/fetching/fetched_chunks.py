@@ -58,13 +58,13 @@ class Chunk:
 class FetchedChunks:
     """One consumer's."""
 
-    def __init__(self, reading: RecordReading, spare: SpareBuffers) -> None:
+    def __init__(self, reading: RecordReading, spare: SpareBuffers, max_partition_bytes: int) -> None:
         self._reading = reading
         self._spare = spare
         self._chunks: deque[Chunk] = deque()
         self.buffered_bytes = 0
-        self.removals = 0
-        """How many chunks were read up: after each there is room for another."""
+        self._is_one_read_up = False
+        self._much_bytes = self._room_at_bytes = max_partition_bytes // 2
         self.handed_out_bytes = 0
         """Since the beginning, counted by batches."""
         self.unlocked: Callable[[], AbstractContextManager[None]] | None = None
@@ -113,6 +113,17 @@ class FetchedChunks:
     def is_ready(self) -> bool:
         """Whether there is something to hand out."""
         return any(chunk.state.can_hand_out for chunk in self._chunks)
+
+    def has_new_room(self) -> bool:
+        """Whether, since it last was so, a chunk was read up, or half of a large one.
+
+        With the other half still there, brokers work while the application does.
+        """
+        if not self._is_one_read_up and self.handed_out_bytes < self._room_at_bytes:
+            return False
+        self._is_one_read_up = False
+        self._room_at_bytes = self.handed_out_bytes + self._much_bytes
+        return True
 
     def take(self, out: list[ConsumerRecord], most: int) -> None:
         """Appends at most so many records; positions move behind them. Raises what is wrong with the first of them.
@@ -184,7 +195,7 @@ class FetchedChunks:
         return next((chunk for chunk in chunks if chunk.state.can_hand_out), None)
 
     def _remove(self, chunk: Chunk) -> None:
-        self.removals += 1
+        self._is_one_read_up = True
         if self._chunks[0] is chunk:
             self._chunks.popleft()
         else:
