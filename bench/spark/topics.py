@@ -14,7 +14,7 @@ def fill(broker: Broker, size: int, partitions: int, count: int) -> str:
     """A topic of so many records of about that size, evenly over its partitions. Made once."""
     name = f"bench-{size}-{partitions}-{count}"
     with ottla.Admin(bootstrap_servers=broker.bootstrap) as admin:
-        if name in admin.list_topics():
+        if any(one.name == name for one in admin.list_topics()):
             return name
     broker.create_topic(name, partitions=partitions)
     key_size = 10

@@ -15,16 +15,17 @@ from ottla.client.admin.transaction_states import TransactionState
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.committer import Committer
 from ottla.spark.sink.rows import Routing
-from ottla.spark.sink.task_writer import Task, TaskResult, task_prefix, write_task
+from ottla.spark.sink.task_writer import Task, TaskResult, stage_task, task_prefix, write_task
 from ottla.testing import Broker
 
 COLUMNS = ("key", "value")
 
 
 class SinkScene:
-    """One query. `run` counts its starts."""
+    """One query. `run` counts its starts. `is_staged`: its tasks leave their rows in the staging topic."""
 
-    def __init__(self, broker: Broker, topic: str) -> None:
+    def __init__(self, broker: Broker, topic: str, *, is_staged: bool = False) -> None:
+        self.is_staged = is_staged
         self.broker = broker
         self.topic = topic
         self.query_id = f"query-{token_hex(6)}"
@@ -37,6 +38,8 @@ class SinkScene:
     def task(
         self, batch_id: int, index: int, values: Iterable[int], *, attempt: int = 0, inline_bytes: int = 0
     ) -> TaskResult:
+        if self.is_staged:
+            return stage_task(index, self.settings, self.routing, rows(values), inline_bytes=inline_bytes)
         task = Task(self.query_id, f"run-{self.run}", batch_id, index, attempt)
         return write_task(task, self.settings, self.routing, rows(values), inline_bytes=inline_bytes)
 

@@ -177,7 +177,7 @@ def set_max_timestamp(
     return header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc)
 
 
-def write_header(data: bytearray, header: BatchHeader) -> None:
+def write_header(data: bytearray | memoryview, header: BatchHeader) -> None:
     """Fills in the header of a batch whose records are in `data` from byte 61 on; length and CRC are computed."""
     _HEADER.pack_into(data, 0, header[0], len(data) - LOG_OVERHEAD, header[2], MAGIC, 0, *header[5:])
     _CRC.pack_into(data, CRC_POSITION, _checksum(data, 0, len(data)))

@@ -75,7 +75,8 @@ class Accumulator:
         self.free_bytes = settings.buffer_memory
         self._settings = settings
         self._world = world
-        self._waiting = waiting
+        self.now_s = world.now_s
+        self.waiting = waiting
         self._appender = appender
         self._linger_s = settings.linger_ms / 1000
         self._unfinished: deque[ProducerBatch] = deque()
@@ -192,11 +193,20 @@ class Accumulator:
         largest = min(self._settings.max_request_size, self._settings.buffer_memory)
         if held_bytes > max(largest, limit):
             raise MessageTooLarge(f"a record of {held_bytes - HEADER_SIZE} bytes is beyond max.request.size={largest}")
-        if held_bytes > self.free_bytes and self.free_bytes != self._settings.buffer_memory:
+        if not self.has_room(held_bytes):
             return None
-        self.free_bytes -= held_bytes
-        now_s = self._world.now_s()
-        batch = ProducerBatch(queue, limit, held_bytes, now_s, self._waiting)
+        batch = ProducerBatch(queue, limit, held_bytes, self.now_s(), self.waiting)
+        self.line_up(batch)
+        return batch
+
+    def has_room(self, held_bytes: int) -> bool:
+        """A batch that is larger than all of the memory has room alone."""
+        return held_bytes <= self.free_bytes or self.free_bytes == self._settings.buffer_memory
+
+    def line_up(self, batch: ProducerBatch) -> None:
+        """Puts a new batch at the end of its queue. It takes its memory from now on."""
+        queue = batch.queue
+        self.free_bytes -= batch.held_bytes
         queue.waiting.append(batch)
         self._unfinished.append(batch)
         if not self._linger_s:
@@ -208,7 +218,6 @@ class Accumulator:
                 self._linger_timer = self._world.timers.after(self._linger_s, self._on_linger)
             if len(queue.waiting) > 1:
                 self.make_ready(queue)
-        return batch
 
     def fit(self, batch: ProducerBatch) -> None:
         """A batch holds no more memory than it needs: nothing will be added to it."""

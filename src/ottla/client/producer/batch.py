@@ -111,7 +111,7 @@ class ProducerBatch(RecordWriter):
         """Takes no more records."""
         self.is_due = False
         """Has waited for more records for as long as it may."""
-        self.encoded: bytearray | None = None
+        self.encoded: bytearray | memoryview | None = None
         """With its header, once it is stamped."""
         self.raw_bytes = 0
         """Its size before compression, once it is sealed."""

@@ -37,8 +37,10 @@ from ottla.wire.messages import InitProducerIdRequest
 
 if TYPE_CHECKING:
     from ottla.client.producer.arrow_rows import ArrowDelivery, ArrowRows
+    from ottla.client.producer.forwarded_batch import ForwardedBatch
     from ottla.client.producer.transaction_requests import GroupMember
     from ottla.client.producer.transactions import Transactions
+    from ottla.records.header import BatchHeader
 
 
 class ProducerCore:
@@ -101,12 +103,9 @@ class ProducerCore:
         """Rows that `continue_arrow` puts into batches; a promise as `send` gives it."""
         from ottla.client.producer.arrow_rows import ArrowRows  # pyarrow, only for those who use it
 
-        self._check_may_send()
-        known = self._usable_topic(topic)
-        if known is None:
-            return self._wait_for_topic(topic)
-        if partition is not None and not 0 <= partition < len(known.queues):
-            return self._wait_for_partition(topic, partition, len(known.queues))
+        known = self._topic_with(topic, partition)
+        if isinstance(known, Promise):
+            return known
         sticky = self._sticky.choose(known.queues)
         now_ms = self.world.clock.now_ms()
         return ArrowRows(rows, partition, sticky, len(known.queues), now_ms, self.settings.ignores_keys)
@@ -124,6 +123,32 @@ class ProducerCore:
         waits = None if is_all_in else self.accumulator.wait_for_room()
         self.sender.run()
         return ArrowDelivery(rows.batches, rows.row_count) if waits is None else waits
+
+    def forward(
+        self, topic: str, partition: int, header: "BatchHeader", encoded: memoryview
+    ) -> "ForwardedBatch | Promise[None]":
+        """Sends a batch that `can_be_forwarded`. A promise: wait for it, and call again."""
+        from ottla.client.producer.forwarded_batch import put_forwarded  # few producers forward
+
+        known = self._topic_with(topic, partition)
+        if isinstance(known, Promise):
+            return known
+        if self.transactions is not None:
+            self.transactions.add(known.queues[partition])
+        batch = put_forwarded(self.accumulator, known, partition, header, encoded)
+        outcome = self.accumulator.wait_for_room() if batch is None else batch
+        self.sender.run()
+        return outcome
+
+    def _topic_with(self, topic: str, partition: int | None) -> TopicQueues | Promise[None]:
+        """Of a producer that may send: the topic, if it is known and has that partition."""
+        self._check_may_send()
+        known = self._usable_topic(topic)
+        if known is None:
+            return self._wait_for_topic(topic)
+        if partition is not None and not 0 <= partition < len(known.queues):
+            return self._wait_for_partition(topic, partition, len(known.queues))
+        return known
 
     def _usable_topic(self, name: str) -> TopicQueues | None:
         known = self.accumulator.topics.get(name) or self._learn_topic(name)

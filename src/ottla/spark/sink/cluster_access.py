@@ -5,10 +5,11 @@ driver commit. Ending it again is answered like the first time, in both protocol
 answer was lost is sent again without harm.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
+from ottla.base.ports import Buffer
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.results import Outcome
 from ottla.client.admin.routing import by_coordinator, by_leader, leaders
@@ -37,7 +38,8 @@ class FetchedBatches(NamedTuple):
     last_stable_offset: int
     aborted: frozenset[tuple[int, int]]
     """Producer id and first offset of each aborted transaction that reaches into these batches."""
-    records: bytes
+    records: memoryview
+    """The caller's own, to be written to."""
 
     def batches(self) -> Iterator[tuple[int, BatchHeader]]:
         return complete_batches(self.records)
@@ -69,7 +71,16 @@ class ClusterAccess(Admin):
         self, partition: TopicPartition, offset: int, *, committed: bool = False, max_bytes: int = 8 << 20
     ) -> FetchedBatches:
         """What is in the log from an offset on, now. Raises `OffsetOutOfRange` if retention has taken that."""
-        return self._loop.ask(lambda: spawn(_fetch(self._asking, partition, offset, committed, max_bytes)))
+        return self.begin_fetch(partition, offset, committed=committed, max_bytes=max_bytes)()
+
+    def begin_fetch(
+        self, partition: TopicPartition, offset: int, *, committed: bool = False, max_bytes: int = 8 << 20
+    ) -> Callable[[], FetchedBatches]:
+        """The same for a caller who has other things to do meanwhile. What is returned waits for the answer."""
+        self._loop.check()
+        with self._loop.lock:
+            fetched = spawn(_fetch(self._asking, partition, offset, committed, max_bytes))
+        return lambda: self._loop.ask(lambda: fetched)
 
 
 async def _end_transactions(
@@ -139,5 +150,11 @@ def _fetched(partition: TopicPartition, told: Any) -> Outcome[FetchedBatches]:
         told.high_watermark,
         told.last_stable_offset,
         frozenset((one.producer_id, one.first_offset) for one in told.aborted_transactions or ()),
-        bytes(told.records or b""),  # a copy: the client reads the next response into the same buffer
+        _writable(told.records or b""),
     )
+
+
+def _writable(records: Buffer) -> memoryview:
+    """Large responses have a buffer to themselves; small ones are `bytes`."""
+    view = memoryview(records)
+    return memoryview(bytearray(view)) if view.readonly else view

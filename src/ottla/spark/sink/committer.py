@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from ottla.client.admin.transaction_states import TransactionState
-from ottla.client.blocking.producer import Producer
+from ottla.client.blocking.forwarding_producer import ForwardingProducer
 from ottla.client.errors import InvalidProducerEpoch, InvalidState, KafkaError, ProducerFenced
 from ottla.client.io.real_ports import log_problem
 from ottla.spark.sink.cluster_access import ClusterAccess
@@ -47,7 +47,7 @@ class Committer:
         self._routing = routing
         self._fails_on_loss = fails_on_loss
         self._settings = {**DRIVER_DEFAULTS, **settings, "transactional.id": f"ottla-spark.{query_id}.driver"}
-        self._producer: Producer | None = None
+        self._producer: ForwardingProducer | None = None
         self._access = ClusterAccess(settings)
         try:
             create_topic(self._access)
@@ -80,7 +80,7 @@ class Committer:
         """Fences all other committers of the query, and reads its last decision."""
         if self._producer is not None:
             self._producer.close(0)
-        self._producer = Producer(self._settings)
+        self._producer = ForwardingProducer(self._settings)
         self._producer.init_transactions()
         return last_decision(self._access, self._query_id)
 
@@ -122,7 +122,7 @@ class Committer:
         topic, partition = partition_of(self._query_id)
         self._the_producer().send(topic, decision.encode(), self._query_id.encode(), partition=partition).result()
 
-    def _the_producer(self) -> Producer:
+    def _the_producer(self) -> ForwardingProducer:
         assert self._producer is not None, "a committer has taken over before it decides"
         return self._producer
 

@@ -44,7 +44,7 @@ def rows_in_log(access: ClusterAccess, piece: Piece, producer: tuple[int, int] |
             read_to = header.next_offset
             is_theirs = producer is None or (header.producer_id, header.producer_epoch) == producer
             if header.base_offset <= piece.last_offset and is_theirs and not header.is_control:
-                wanted.append(memoryview(fetched.records)[position : position + header.size])
+                wanted.append(fetched.records[position : position + header.size])
         if read_to == offset:
             break
         offset = read_to

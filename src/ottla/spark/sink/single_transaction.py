@@ -8,12 +8,12 @@ from itertools import chain
 from secrets import token_hex
 from typing import Final
 
-from ottla.client.blocking.producer import Producer
+from ottla.client.blocking.forwarding_producer import ForwardingProducer
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.decision_log import MOST_BYTES
 from ottla.spark.sink.row_sender import RowSender
 from ottla.spark.sink.rows import Routing
-from ottla.spark.sink.staging import staged_rows
+from ottla.spark.sink.staging import send_staged, staged_batches
 from ottla.spark.sink.task_writer import TaskResult
 
 DRIVER_DEFAULTS: Final = {
@@ -24,14 +24,16 @@ DRIVER_DEFAULTS: Final = {
 }
 
 
-def send_results(producer: Producer, access: ClusterAccess, routing: Routing, results: Sequence[TaskResult]) -> None:
+def send_results(
+    producer: ForwardingProducer, access: ClusterAccess, routing: Routing, results: Sequence[TaskResult]
+) -> None:
     """Sends what tasks left for the driver to write, within the producer's transaction."""
     sender = RowSender(producer, routing)
     for result in results:
         if result.inline is not None:
             sender.send(result.inline)
-    for staged, rows in staged_rows(access, chain.from_iterable(result.staged for result in results)):
-        producer.send_arrow(staged.topic, rows, partition=staged.partition)
+    for batch in staged_batches(access, chain.from_iterable(result.staged for result in results)):
+        send_staged(producer, batch)
     sender.finish()
 
 
@@ -40,7 +42,7 @@ class SingleWriter:
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._access = ClusterAccess(settings)
-        self._producer = Producer(
+        self._producer = ForwardingProducer(
             {**DRIVER_DEFAULTS, **settings, "transactional.id": f"ottla-spark.write.{token_hex(8)}"}
         )
 
