@@ -13,24 +13,30 @@ def login_for(world: ClientWorld, settings: ClientSettings) -> Login | None:
     if not Protection.of(settings).has_sasl:
         return None
     from ottla.security.sasl.jaas import WrongJaas, parse_login
-    from ottla.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
+    from ottla.security.sasl.mechanism import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
 
     mechanism = settings.text("sasl.mechanism").upper()
     jaas = settings.secret("sasl.jaas.config")
-    if mechanism not in (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER):
-        known = f"{PLAIN}, {SCRAM_SHA_256}, {SCRAM_SHA_512} or {OAUTHBEARER}"
+    if mechanism not in (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI):
+        known = f"{PLAIN}, {SCRAM_SHA_256}, {SCRAM_SHA_512}, {OAUTHBEARER} or {GSSAPI}"
         raise ConfigError((Problem("sasl.mechanism", mechanism, known),))
     try:
         entry = None if jaas is None else parse_login(jaas.secret)
     except WrongJaas as problem:
         raise ConfigError((Problem("sasl.jaas.config", HIDDEN, f"a login in JAAS's form: {problem}"),)) from None
     if entry is None:
-        wanted = "given: a login module with user and password, as in `…PlainLoginModule required username=…;`"
+        wanted = "given: a login module with its options, as in `…PlainLoginModule required username=… password=…;`"
+        if "sasl.mechanism" not in settings.given:
+            wanted += f" (and sasl.mechanism, unless {GSSAPI} is meant)"
         raise ConfigError((Problem("sasl.jaas.config", None, wanted),))
     if mechanism == OAUTHBEARER:
         from ottla.client.login.oauth import oauth_login
 
         return oauth_login(world, settings, entry)
+    if mechanism == GSSAPI:
+        from ottla.client.login.kerberos import ticket_login
+
+        return ticket_login(world, settings, entry)
     from ottla.client.login.passwords import PasswordLogin
 
     return PasswordLogin(world.entropy, mechanism, entry)

@@ -12,6 +12,7 @@ from ottla.config.tables import client_sasl
 _NOT_OF_A_BROKER = {"sasl.mechanism", "sasl.oauthbearer.header.urlencode"}
 _ACTED_ON = {
     "sasl.jaas.config",
+    "sasl.kerberos.service.name",
     "sasl.login.connect.timeout.ms",
     "sasl.login.read.timeout.ms",
     "sasl.oauthbearer.jwt.validator.class",
@@ -50,7 +51,8 @@ SETTINGS = (
     Int("sasl.server.max.receive.size", 524_288, ANY, MEDIUM,
         "Largest message that is read before a client has authenticated.", acted_on=True),
     List("sasl.kerberos.principal.to.local.rules", ("DEFAULT",), Items(), MEDIUM,
-         "Rules that turn a Kerberos principal into a short name; the first that matches counts.", PER_BROKER),
+         "Rules that turn a Kerberos principal into a short name; the first that matches counts.", PER_BROKER,
+         acted_on=True),
     Long("connections.max.reauth.ms", 0, ANY, MEDIUM,
          "Longest time before a client must authenticate again (KIP-368); 0 is never.", acted_on=True),
 

@@ -17,7 +17,7 @@ SETTINGS = (
 
     # Kerberos
     Text("sasl.kerberos.service.name", None, ANY, MEDIUM,
-         "Kerberos principal that the brokers run as."),
+         "Kerberos principal that the brokers run as, its first component.", acted_on=True),
     Text("sasl.kerberos.kinit.cmd", "/usr/bin/kinit", ANY, LOW,
          "Where kinit is."),
     Long("sasl.kerberos.min.time.before.relogin", 60_000, ANY, LOW,

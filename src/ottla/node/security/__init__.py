@@ -4,6 +4,7 @@
     node_logins         how this node says who it is to others
     token_checks        which tokens of OAUTHBEARER a listener believes
     provider_keys       the public keys of a token provider, kept fresh
+    kerberos_acceptors  a listener's end of GSSAPI: its key, and the rules for its clients' names
     authenticators      a listener's mechanisms, from its settings
 
 Import from the modules: a node without such listeners loads none of it.

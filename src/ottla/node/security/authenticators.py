@@ -12,8 +12,16 @@ from ottla.node.listeners import Listener
 from ottla.node.security.credentials import Credentials
 from ottla.runtime.authentication.authenticator import Authenticator, NewMechanism
 from ottla.runtime.world import World
-from ottla.security.sasl.jaas import OAUTHBEARER_MODULE, PLAIN_MODULE, SCRAM_MODULE, JaasEntry, WrongJaas, parse_login
-from ottla.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
+from ottla.security.sasl.jaas import (
+    KERBEROS_MODULE,
+    OAUTHBEARER_MODULE,
+    PLAIN_MODULE,
+    SCRAM_MODULE,
+    JaasEntry,
+    WrongJaas,
+    parse_login,
+)
+from ottla.security.sasl.mechanism import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
 from ottla.security.sasl.plain import Passwords, PlainServer
 from ottla.security.sasl.scram_server import ScramServer
 
@@ -23,17 +31,19 @@ if TYPE_CHECKING:
 _ENABLED: Final = "sasl.enabled.mechanisms"
 _JAAS: Final = "sasl.jaas.config"
 _HANDLER: Final = "sasl.server.callback.handler.class"
-_SERVED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
+_SERVED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI)
 _MODULES: Final = {
     PLAIN: PLAIN_MODULE,
     SCRAM_SHA_256: SCRAM_MODULE,
     SCRAM_SHA_512: SCRAM_MODULE,
     OAUTHBEARER: OAUTHBEARER_MODULE,
+    GSSAPI: KERBEROS_MODULE,
 }
 _OWN_HANDLERS: Final = {
     PLAIN: "org.apache.kafka.common.security.plain.internals.PlainServerCallbackHandler",
     SCRAM_SHA_256: "org.apache.kafka.common.security.scram.internals.ScramServerCallbackHandler",
     SCRAM_SHA_512: "org.apache.kafka.common.security.scram.internals.ScramServerCallbackHandler",
+    GSSAPI: "org.apache.kafka.common.security.authenticator.SaslServerCallbackHandler",
 }
 _NONCE_BYTES: Final = 24
 _SECRET_BYTES: Final = 32
@@ -81,6 +91,10 @@ class Authenticators:
         if handler not in (None, _OWN_HANDLERS[name]):
             raise _wrong(_HANDLER, str(handler), f"left out for {name}: no class of Java's can be loaded")
         login = server_login(values, listener, name)
+        if name == GSSAPI:
+            from ottla.node.security.kerberos_acceptors import kerberos_mechanism
+
+            return kerberos_mechanism(own, listener, login)
         if name == PLAIN:
             if login is None:
                 key = f"{LISTENER_PREFIX}{listener.lower()}.{name.lower()}.{_JAAS}"

@@ -1,0 +1,122 @@
+"""Kerberos (SASL GSSAPI): Java's clients at a node of ours, ours at Apache Kafka's, and ours at ours.
+
+The KDC is Apache Kerby's, of these tests alone. Needs the extra: `pip install 'ottla[gssapi]'`.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from apache_kafka import QUICK_START, ApacheKafka, free_ports, java
+from kerberos_names import RECORDED, ask
+from kerberos_realm import KerberosRealm
+
+from ottla import Admin, Consumer, NewTopic, Producer, aio
+from ottla.testing.node import RunningNode
+
+pytestmark = pytest.mark.interop
+LISTENER = "listener.name.sasl_plaintext.gssapi.sasl.jaas.config"
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+
+
+def test_the_recorded_short_names_are_kafkas() -> None:
+    assert json.loads(RECORDED.read_text()) == ask()
+
+
+@pytest.fixture(scope="module")
+def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KerberosRealm]:
+    pytest.importorskip("gssapi", reason="the extra gssapi is not installed")
+    with pytest.MonkeyPatch.context() as patched, KerberosRealm(tmp_path_factory.mktemp("realm")) as realm:
+        for name, value in realm.environment.items():
+            patched.setenv(name, value)
+        yield realm
+
+
+@pytest.fixture(scope="module")
+def ours(realm: KerberosRealm) -> Iterator[str]:
+    """Where our node listens with Kerberos."""
+    [port] = free_ports(1)
+    settings = {
+        "listeners": f"PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://localhost:{port},CONTROLLER://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        LISTENER: realm.login("kafka/localhost"),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:alice;User:ANONYMOUS",
+    }
+    with RunningNode(config=settings, environment=realm.environment):
+        yield f"localhost:{port}"
+
+
+@pytest.fixture(scope="module")
+def kafkas(realm: KerberosRealm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where Apache Kafka's does."""
+    [port] = free_ports(1)
+    kafka = ApacheKafka(tmp_path_factory.mktemp("kafka"), java_options=("-Xmx512m", realm.java_option))
+    kafka.config["listeners"] = f"{kafka.config['listeners']},SASL_PLAINTEXT://localhost:{port}"
+    kafka.config["listener.security.protocol.map"] = (
+        "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
+    )
+    kafka.config |= {
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.enabled.mechanisms": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        LISTENER: realm.login("kafka/localhost"),
+    }
+    with kafka:
+        yield f"localhost:{port}"
+
+
+@pytest.fixture(params=["ours", "kafkas"])
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    where: str = request.getfixturevalue(request.param)
+    return where
+
+
+def test_our_clients_get_in_by_a_key_table(realm: KerberosRealm, bootstrap: str) -> None:
+    settings = realm.client(bootstrap)
+    with Admin(settings) as admin:
+        admin.create_topics([NewTopic("blocking")]).raise_first()
+    with Producer(settings) as producer:
+        for number in range(10):
+            producer.send("blocking", value=b"%d" % number)
+    with Consumer({**settings, "auto.offset.reset": "earliest", "group.id": "blocking"}) as consumer:
+        consumer.subscribe(["blocking"])
+        values: list[bytes] = []
+        while len(values) < 10:
+            values += [record.value for record in consumer.poll(10.0)]
+    assert values == [b"%d" % number for number in range(10)]
+
+
+def test_asyncio_clients_do_the_same(realm: KerberosRealm, bootstrap: str) -> None:
+    async def scene() -> None:
+        settings = realm.client(bootstrap)
+        async with aio.Admin(settings) as admin:
+            (await admin.create_topics([NewTopic("asyncio")])).raise_first()
+        async with aio.Producer(settings) as producer:
+            await producer.send("asyncio", value=b"1")
+
+    asyncio.run(scene())
+
+
+def java_config(directory: Path, settings: Mapping[str, object]) -> str:
+    file = directory / "client.properties"
+    lines = [f"{key}={value}" for key, value in settings.items() if key != "bootstrap.servers"]
+    file.write_text("\n".join([*lines, ""]))
+    return str(file)
+
+
+def javas_topics(realm: KerberosRealm, bootstrap: str, directory: Path, user: str, *words: str) -> list[str]:
+    """Java's client, as that user."""
+    config = java_config(directory, realm.client(bootstrap, user))
+    words = ("--bootstrap-server", bootstrap, "--command-config", config, *words)
+    return java(TOPICS, *words, java_options=(*QUICK_START, realm.java_option)).stdout.split()
+
+
+def test_javas_clients_get_in_and_are_who_their_tickets_say(realm: KerberosRealm, ours: str, tmp_path: Path) -> None:
+    """alice may do everything; bob may not, and gets in all the same."""
+    javas_topics(realm, ours, tmp_path, "alice", "--create", "--topic", "javas")
+    assert "javas" in javas_topics(realm, ours, tmp_path, "alice", "--list")
+    assert javas_topics(realm, ours, tmp_path, "bob", "--list") == []
