@@ -13,7 +13,7 @@ Connections
     network, tcp       turns over sockets; plain TCP; tcp_dialling connecting to others
     tls                TLS at the listeners: a room of its own
     large_requests     requests of very many entries: a room of its own
-    selector           waiting without going to sleep at every short pause; processors how many there are
+    selector           waiting without going to sleep at every short pause
     api_access         what a request of each API needs, and counts against
     request_metrics    counts and times; sparing_log lines that anybody can cause, a few at a time
     channels           asking the controller and other brokers; peers their connections: a room of its own

@@ -10,7 +10,7 @@ a wait that was longer the next one begins with sleep, so that a node with littl
 import selectors
 from time import perf_counter_ns
 
-from ottla.runtime.processors import processor_count
+from ottla.base.processors import processor_count
 
 SPIN_US = 100
 _FEWEST_PROCESSORS = 2

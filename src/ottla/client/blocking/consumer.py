@@ -72,6 +72,7 @@ class Consumer(ConsumerFace):
     def _begin(self, settings: ClientSettings) -> None:
         settings.warn(stacklevel=4)
         self._loop = LoopThread("ottla-consumer", settings)
+        self._loop.takes_along = True
         self._lock = self._loop.lock
         try:
             with self._lock:
@@ -97,18 +98,27 @@ class Consumer(ConsumerFace):
         """
         most = self._most if max_records is None else max_records
         deadline_s = monotonic() + timeout if timeout > 0 else 0.0
+        is_up_to_date = timeout <= 0
+        self._loop.check()
+        if is_up_to_date:
+            self._loop.drive()
         while True:
-            self._take_up()
+            if self._core.tasks:
+                self._run_tasks()
             records: list[ConsumerRecord] = []
             try:
                 with self._lock:
                     self._core.poll(most, records)
+                    activity = None if records else self._core.activity()
+                if records and not is_up_to_date:
+                    self._loop.drive()
             except BaseException:  # An interrupt, perhaps one that has waited: what was taken is not handed out.
                 if records:
                     self._core.subscription.unread.hand_out(records)
                 raise
-            if records or not self._wait_for_activity(deadline_s):
+            if activity is None or not self._wait_for(activity, deadline_s):
                 return records
+            is_up_to_date = True
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Records one by one, for ever: polls when it needs to. Ends when the consumer is closed.
@@ -166,13 +176,17 @@ class Consumer(ConsumerFace):
 
     def _wait_for_activity(self, deadline_s: float) -> bool:
         """Returns whether to poll again."""
+        with self._lock:
+            activity = self._core.activity()
+        return self._wait_for(activity, deadline_s)
+
+    def _wait_for(self, activity: Promise[None], deadline_s: float) -> bool:
+        """Returns whether to poll again."""
         left_s = deadline_s - monotonic() if deadline_s else 0.0
         if left_s <= 0:
             if self._core.tasks:
                 self._run_tasks()
             return False
-        with self._lock:
-            activity = self._core.activity()
         self._loop.wait(activity, min(left_s, self._patience_s))
         return True
 

@@ -70,6 +70,7 @@ class Producer:
         self._lock = self._loop.lock
         self._callbacks = _Callbacks()
         self._loop.run_callbacks = self._callbacks.run
+        self._loop.has_callbacks = self._callbacks.are_due
         try:
             with self._lock:
                 self._core = ProducerCore(self._loop.world, settings, _Waiting(self._loop, self._callbacks))
@@ -139,6 +140,7 @@ class Producer:
             )
         if self._core.sender.wants_answers:
             self._loop.drive()
+        self._loop.note_use()
         return outcome
 
     def send_arrow(self, topic: str, rows: Any, *, partition: int | None = None) -> "ArrowDelivery":
@@ -294,6 +296,9 @@ class _Callbacks:
 
     def add(self, callback: Callable[[Any], None], argument: Any) -> None:
         self._due.append((callback, argument))
+
+    def are_due(self) -> bool:
+        return bool(self._due)
 
     def run(self, waits: bool = False) -> None:
         """Runs those that are due, unless another thread does. `waits`: until that one is through."""

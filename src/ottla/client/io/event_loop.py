@@ -10,10 +10,10 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
-from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector, SelectorKey
 from threading import Thread
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ottla.base.ports import Watcher
 from ottla.client.io.client_lock import ClientLock
@@ -21,6 +21,7 @@ from ottla.client.io.tcp import AddressInfo, addresses_of, numeric_address
 from ottla.client.promise import Promise
 
 T = TypeVar("T")
+Events = list[tuple[SelectorKey, int]]
 
 MOST_WAIT_S = 3600.0
 """As long as a turn may wait if there is nothing to wait for."""
@@ -48,13 +49,15 @@ class LoopTimer:
 
 
 class EventLoop:
-    """The ports `Timers` and `Poller` in one. All methods but `turn`, `wake` and `call` want `lock` to be held."""
+    """The ports `Timers` and `Poller` in one. All methods want `lock`, but `wake`, `call` and those of turns."""
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
         self.lock = ClientLock()
         self.now_s = monotonic
         self._report = report
         self._selector = DefaultSelector()
+        self.look = self._selector.select
+        """The first half of a turn: waits so many seconds for what is ready. The loop must not be closed."""
         self._watchers: dict[int, Watcher] = {}
         self._timers: list[tuple[float, int, LoopTimer]] = []
         self._timer_count = 0
@@ -74,14 +77,10 @@ class EventLoop:
         if self._is_closed:
             return
         if timeout_s:
-            timeout_s = self._time_to_sleep_s(timeout_s)
-        events = self._selector.select(timeout_s)
-        with self.lock:
-            self._sleeps_until_s = 0.0
-            if not self._is_closed:
-                self._handle(events)
+            timeout_s = self.time_to_sleep_s(timeout_s)
+        self.handle(self.look(timeout_s))
 
-    def _time_to_sleep_s(self, timeout_s: float) -> float:
+    def time_to_sleep_s(self, timeout_s: float) -> float:
         """Until the next timer is due. The lock is not needed: a timer that is set in between finds a loop that says it
         sleeps for ever, and wakes it.
         """
@@ -94,7 +93,18 @@ class EventLoop:
         self._sleeps_until_s = now_s + timeout_s
         return timeout_s
 
-    def _handle(self, events: list[tuple[Any, int]]) -> None:
+    def handle(self, events: Events) -> None:
+        """What `look` has found, and the timers that are due: the second half of a turn."""
+        with self.lock:
+            self._sleeps_until_s = 0.0
+            if not self._is_closed:
+                self._handle(events)
+
+    def end_sleep(self) -> None:
+        """Nobody takes turns for now, so nobody has to be woken for a timer."""
+        self._sleeps_until_s = 0.0
+
+    def _handle(self, events: Events) -> None:
         for key, mask in events:
             watcher = self._watchers.get(key.fd)
             if watcher is None:
@@ -224,6 +234,10 @@ class EventLoop:
 
         Thread(target=run, name="ottla-aside", daemon=True).start()
         return outcome
+
+    def fileno(self) -> int:
+        """Of what is readable when something is ready, timers aside."""
+        return self._selector.fileno()
 
     def close(self) -> None:
         """No timer fires and no watcher is called after this."""

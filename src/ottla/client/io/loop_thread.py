@@ -5,6 +5,10 @@ caller's processor away only every 5 ms. So a caller who waits takes the turns i
 own thread stands aside meanwhile, and for `_GRACE_S` after: a caller who polls in a loop is the only one that runs.
 When no caller drives, the thread does, so that heartbeats, retries and prefetching go on while the application works.
 
+A caller who sends with one client and waits with another (`takes_along`) drives both: the answer to what it sent comes
+while it waits, and a second thread that takes it up would want the interpreter just when the other answer is there. It
+does so only if the thread of the other stands aside already, which it is asked to if its client is used often.
+
 A client that is dropped without being closed leaves a thread that nobody can end: it ends by itself (`end_with`).
 
 A fork has no such thread and would share our sockets: the child is told so (`ForkedClient`) instead of hanging.
@@ -14,17 +18,18 @@ import atexit
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Event, Lock, Thread, current_thread
+from threading import Event, Lock, Thread, current_thread, get_ident, local
 from time import monotonic
 from typing import Any, Final, TypeVar
 from warnings import warn
-from weakref import WeakSet, finalize
+from weakref import WeakSet, finalize, ref
 
 from ottla.base.errors import ClientError
 from ottla.client.errors import ClientClosed, ForkedClient
 from ottla.client.io.dialers import dialer_for
 from ottla.client.io.event_loop import MOST_WAIT_S, EventLoop
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
+from ottla.client.io.short_waits import CAN_WAIT_FOR_TWO, ShortWaits
 from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
@@ -35,6 +40,15 @@ _GRACE_S: Final = 0.005
 _STOP_TIMEOUT_S: Final = 10.0
 
 _alive: "WeakSet[LoopThread]" = WeakSet()
+
+
+class _LastUsed(local):
+    """By each thread: the client that it has sent something with."""
+
+    client: "Callable[[], LoopThread | None]" = staticmethod(lambda: None)
+
+
+_last_used = _LastUsed()
 
 
 class LoopThread:
@@ -54,8 +68,16 @@ class LoopThread:
         self.run_callbacks: Callable[[], None] | None = None
         """Is called without the lock by the loop's thread, and by a caller who waits, but not by one who drives: a
         user's callback may want what the user holds around a call that does not wait."""
+        self.has_callbacks: Callable[[], bool] = lambda: False
+        """Whether `run_callbacks` has something to run."""
         self.on_forked: Callable[[], None] | None = None
         """Is called in the child of a fork, which cannot use this client."""
+        self.takes_along = False
+        """Whether a caller who waits drives the client that it has sent something with, too."""
+        self._self = ref(self)
+        self._used_s = 0.0
+        self._is_used_often = False
+        self._short_waits = ShortWaits(self.loop)
         self._driving = Lock()
         self._is_wanted = False
         self._waiting = 0
@@ -111,7 +133,7 @@ class LoopThread:
         """Until the promise is done; returns whether it is. The caller does not hold the lock."""
         if promise.is_done:
             return True
-        if current_thread() is self._thread:
+        if get_ident() == self._thread.ident:
             raise ClientError("a callback of the client cannot wait for the client: do it on another thread")
         deadline_s = monotonic() + (MOST_WAIT_S if timeout_s is None else timeout_s)
         while not promise.is_done and not self._is_stopped:
@@ -122,10 +144,7 @@ class LoopThread:
                 deadline_s += MOST_WAIT_S
             elif self._take_wheel():
                 try:
-                    while not promise.is_done and not self._is_stopped and (left_s := deadline_s - monotonic()) > 0:
-                        self.loop.turn(left_s)
-                        if self.run_callbacks is not None:
-                            self.run_callbacks()
+                    self._drive_until(promise, deadline_s)
                 finally:
                     self._leave_wheel()
             else:
@@ -133,6 +152,46 @@ class LoopThread:
         if not promise.is_done:
             raise ClientClosed("the client was closed")
         return True
+
+    def _drive_until(self, promise: Promise[Any], deadline_s: float) -> None:
+        """Until it is done, or it is time. The caller has the wheel."""
+        other = self._other_wheel() if self.takes_along else None
+        turn = self._short_waits.turn
+        try:
+            while not promise.is_done and not self._is_stopped and (left_s := deadline_s - monotonic()) > 0:
+                if other is None:
+                    turn(left_s)
+                else:
+                    turn(left_s, other.loop)
+                    if other.has_callbacks():
+                        other._end_parking()  # They are its thread's to run: see `run_callbacks`.
+                    if other._is_wanted or other._is_stopped:
+                        other._leave_wheel()
+                        other = None
+                if self.run_callbacks is not None:
+                    self.run_callbacks()
+        finally:
+            if other is not None:
+                other._leave_wheel()
+
+    def _other_wheel(self) -> "LoopThread | None":
+        """The client that this thread has sent something with, if it can be driven, too: its wheel is taken then."""
+        other = _last_used.client()
+        if other is None or other is self or other._is_stopped or other.is_forked:
+            return None
+        if other._driving.acquire(blocking=False):
+            return other
+        if other._is_used_often:
+            other._ask_for_wheel()
+        return None
+
+    def note_use(self) -> None:
+        """The caller has sent something, and what is answered is to be taken up."""
+        now_s = monotonic()
+        self._is_used_often = now_s - self._used_s < _GRACE_S
+        self._used_s = now_s
+        if CAN_WAIT_FOR_TWO:
+            _last_used.client = self._self
 
     def drive(self) -> None:
         """Handles what is ready, if no other thread does, without waiting. For a caller who has filled much."""
@@ -145,12 +204,16 @@ class LoopThread:
     def _take_wheel(self, patience_s: float = 0.001) -> bool:
         if self._driving.acquire(blocking=False):
             return True
+        self._ask_for_wheel()
+        return patience_s > 0 and self._driving.acquire(timeout=patience_s)
+
+    def _ask_for_wheel(self) -> None:
         self._is_wanted = True
         self.loop.wake()
-        return patience_s > 0 and self._driving.acquire(timeout=patience_s)
 
     def _leave_wheel(self) -> None:
         self._last_driven_s = monotonic()
+        self.loop.end_sleep()
         self._driving.release()
         if self._waiting:
             self._end_parking()
@@ -217,7 +280,7 @@ class LoopThread:
         is_its_end = current_thread() is self._thread
         if not is_its_end:
             self._thread.join(_STOP_TIMEOUT_S)
-        if (is_its_end or not self._thread.is_alive()) and self._driving.acquire(timeout=1.0):
+        if (is_its_end or not self._thread.is_alive()) and self._driving.acquire(timeout=_STOP_TIMEOUT_S):
             self.loop.release()
             self._driving.release()
         _alive.discard(self)

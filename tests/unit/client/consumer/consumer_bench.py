@@ -50,9 +50,9 @@ class Logs:
 
     def fetch(self, node_id, version, request):
         self.sessions = getattr(self, "sessions", {})
-        if request.session_epoch == -1:
+        if request.session_epoch == -1 and not request.topics:
             return FetchResponse()
-        known = {} if request.session_epoch == 0 else self.sessions[node_id]
+        known = {} if request.session_epoch <= 0 else self.sessions[node_id]
         for topic in request.forgotten_topics_data:
             for index in topic.partitions:
                 known.pop(TopicPartition(self.name(topic), index), None)
@@ -64,7 +64,10 @@ class Logs:
         answers = [answer for answer in answers if answer is not None]
         if not answers and request.session_epoch != 0:
             return KEEP
-        return self.response(answers, version)
+        response = self.response(answers, version)
+        if request.session_epoch == -1:
+            response.session_id = 0
+        return response
 
     def name(self, topic):
         return topic.topic or next(

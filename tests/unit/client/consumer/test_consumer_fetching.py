@@ -115,9 +115,24 @@ def test_a_session_names_only_what_has_changed(make_bench):
     assert [sum(len(topic.partitions) for topic in request.topics) for request in requests] == [2, 0, 1]
 
 
-def test_a_session_that_the_broker_has_forgotten_begins_anew(make_bench):
+def test_a_single_partition_is_read_without_a_session(make_bench):
     bench = make_bench()
     bench.core.assign([T0])
+    bench.values()
+    bench.logs.append(T0, MUCH)
+    bench.end_long_polls()
+    bench.brokers.run()
+    bench.core.assign([T0, T1])
+    bench.end_long_polls()
+    bench.brokers.run()
+    requests = bench.brokers.asked("Fetch")
+    assert [(request.session_id, request.session_epoch) for request in requests][:2] == [(0, -1), (0, -1)]
+    assert (requests[-1].session_id, requests[-1].session_epoch) != (0, -1)
+
+
+def test_a_session_that_the_broker_has_forgotten_begins_anew(make_bench):
+    bench = make_bench()
+    bench.core.assign([T0, T1])
     bench.values()
     bench.brokers.release(FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
     bench.logs.append(T0, MUCH)
@@ -279,7 +294,7 @@ def test_a_leader_that_the_answer_names_is_asked_at_once(make_bench):
 
 def test_a_broken_connection_is_tried_again_with_a_full_request(make_bench):
     bench = make_bench()
-    bench.core.assign([T0])
+    bench.core.assign([T0, T1])
     bench.values()
     bench.brokers.release(DROP)
     bench.brokers.answer("Fetch", [DROP, bench.logs.fetch, bench.logs.fetch, KEEP])
@@ -398,7 +413,7 @@ def test_lag_and_metrics_follow_what_fetches_tell(make_bench):
 
 def test_closing_ends_the_sessions_that_no_fetch_is_in(make_bench):
     bench = make_bench()
-    bench.core.assign([T0])
+    bench.core.assign([T0, T1])
     bench.core.poll(1)
     bench.brokers.answer("Fetch", [bench.logs.fetch, KEEP])
     bench.brokers.run()

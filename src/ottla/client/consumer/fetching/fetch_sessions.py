@@ -4,6 +4,9 @@ Theory of operation. A session begins with a full request: session 0, epoch 0. I
 the next requests have that id and count epochs up from 1; they carry the partitions that are new or have moved, and
 name those to forget. When the answer is an error of the session, or none comes, nobody knows what the broker
 remembers, and the next request is a full one again. Epoch -1 ends a session.
+
+Where a single partition is read there is nothing to remember. Then a full request has epoch -1, too, and no session
+begins: brokers answer it with less work.
 """
 
 from collections.abc import Mapping
@@ -101,7 +104,8 @@ class FetchSession:
         self._asked_full = self._epoch == _INITIAL_EPOCH
         self._names = {fetch.topic_id: partition.topic for partition, fetch in wanted.items()}
         if self._asked_full:
-            return SessionRequest(self._id, self._epoch, wanted, {}, has_topic_ids)
+            epoch = _FINAL_EPOCH if len(wanted) == 1 else _INITIAL_EPOCH
+            return SessionRequest(self._id, epoch, wanted, {}, has_topic_ids)
         changed = {partition: fetch for partition, fetch in wanted.items() if known.get(partition) != fetch}
         forgotten = {
             partition: fetch.topic_id

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.runtime.processors import processor_count
+from ottla.base.processors import processor_count
 
 
 @pytest.fixture(autouse=True)
