@@ -9,7 +9,8 @@ from load import alternating
 from report import Row, compared
 from wire_client import WireClient
 
-JAVA_RECORDS = 200_000
+JAVA_RECORDS = {1000: 500_000, 100: 2_000_000}
+"""By size. Some seconds: a JVM takes the first one to get up to its speed."""
 RECORDS = 300_000
 JAVA_OPTIONS = ("-Xmx512M",)  # as Kafka's scripts have it for tools
 RATE = re.compile(r"([\d.]+) records/sec")
@@ -46,7 +47,7 @@ def java_producer_small(node: Contender) -> float:
 def _java_producer(node: Contender, size: int) -> float:
     from apache_kafka import MAIN_CLASSES, java
 
-    words = f"--topic clients --num-records {JAVA_RECORDS} --record-size {size} --throughput -1"
+    words = f"--topic clients --num-records {JAVA_RECORDS[size]} --record-size {size} --throughput -1"
     done = java(
         MAIN_CLASSES["kafka-producer-perf-test"],
         *words.split(),
@@ -61,7 +62,7 @@ def java_consumer(node: Contender) -> float:
     """What it reports for the time in which it fetched: without the start of the JVM and the join of the group."""
     from apache_kafka import MAIN_CLASSES, java
 
-    words = f"--topic clients --num-records {JAVA_RECORDS} --bootstrap-server {node.bootstrap} --hide-header"
+    words = f"--topic clients --num-records {JAVA_RECORDS[100]} --bootstrap-server {node.bootstrap} --hide-header"
     done = java(MAIN_CLASSES["kafka-consumer-perf-test"], *words.split(), java_options=JAVA_OPTIONS)
     return float(done.stdout.strip().splitlines()[-1].split(",")[-1])
 
