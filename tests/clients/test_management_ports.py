@@ -12,7 +12,7 @@ _LOOPBACK = {"0100007F", "00000000000000000000000001000000"}
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="looks into Linux' tables of sockets")
-def test_metrics_faults_and_default_listeners_are_on_loopback_alone() -> None:
+def test_vulnerability_metrics_faults_and_default_listeners_are_on_loopback_alone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with RunningNode(options=("--metrics", str(port), "--faults", "0")) as node:

@@ -13,7 +13,8 @@ public class Kdc {
         kdc.init();
         for (int i = 2; i < args.length; i++) {
             String[] given = args[i].split("=", 2);
-            kdc.createAndExportPrincipals(new File(args[0], given[0]), given[1]);
+            kdc.createPrincipals(given[1]);
+            kdc.exportPrincipal(given[1], new File(args[0], given[0]));
         }
         kdc.start();
         System.out.println("ready");

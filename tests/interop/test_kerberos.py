@@ -5,19 +5,23 @@ The KDC is Apache Kerby's, of these tests alone. Needs the extra: `pip install '
 
 import asyncio
 import json
+import re
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from apache_kafka import QUICK_START, ApacheKafka, free_ports, java
 from kerberos_names import RECORDED, ask
-from kerberos_realm import KerberosRealm
+from kerberos_realm import MODULE, KerberosRealm
 
 from ottla import Admin, Consumer, NewTopic, Producer, aio
+from ottla.errors import RetriableError, SaslAuthenticationFailed
 from ottla.testing.node import RunningNode
 
 pytestmark = pytest.mark.interop
 LISTENER = "listener.name.sasl_plaintext.gssapi.sasl.jaas.config"
+SESSION_MS = 1500
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 
 
@@ -45,6 +49,7 @@ def ours(realm: KerberosRealm) -> Iterator[str]:
         LISTENER: realm.login("kafka/localhost"),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:alice;User:ANONYMOUS",
+        "connections.max.reauth.ms": str(SESSION_MS),
     }
     with RunningNode(config=settings, environment=realm.environment):
         yield f"localhost:{port}"
@@ -120,3 +125,88 @@ def test_javas_clients_get_in_and_are_who_their_tickets_say(realm: KerberosRealm
     javas_topics(realm, ours, tmp_path, "alice", "--create", "--topic", "javas")
     assert "javas" in javas_topics(realm, ours, tmp_path, "alice", "--list")
     assert javas_topics(realm, ours, tmp_path, "bob", "--list") == []
+
+
+def test_a_client_shows_a_ticket_again_before_its_session_ends(realm: KerberosRealm, ours: str) -> None:
+    """KIP-368: the node closes a connection whose session is over, and a request that is not tried again would fail."""
+    ends_s = time.monotonic() + 3 * SESSION_MS / 1000
+    with Admin({**realm.client(ours), "retries": 0}) as admin:
+        while time.monotonic() < ends_s:
+            admin.list_topics()
+            time.sleep(0.05)
+
+
+def refusal(settings: dict[str, object]) -> str:
+    with Admin(settings) as admin, pytest.raises(SaslAuthenticationFailed) as raised:
+        admin.list_topics()
+    return str(raised.value)
+
+
+def test_tickets_that_are_there_already_are_used(realm: KerberosRealm, bootstrap: str, tmp_path: Path) -> None:
+    """As `kinit` leaves them."""
+    import gssapi
+
+    alice = gssapi.Name("alice@EXAMPLE.COM", gssapi.NameType.kerberos_principal)
+    store = {"client_keytab": str(realm.key_table("alice")), "ccache": f"FILE:{tmp_path / 'tickets'}"}
+    credentials = gssapi.Credentials(name=alice, usage="initiate", store=store)
+    broker = gssapi.Name("kafka@localhost", gssapi.NameType.hostbased_service)
+    gssapi.SecurityContext(name=broker, creds=credentials, usage="initiate").step()
+    login = f'{MODULE} required useTicketCache=true ticketCache="{tmp_path / "tickets"}";'
+    with Admin({**realm.client(bootstrap), "sasl.jaas.config": login}) as admin:
+        admin.list_topics()
+    without = {**realm.client(bootstrap), "sasl.jaas.config": login.replace("tickets", "nothing")}
+    assert "Kerberos gives no ticket for localhost" in refusal(without)
+
+
+def test_a_service_that_the_realm_has_not_is_told_at_once(realm: KerberosRealm, bootstrap: str) -> None:
+    settings = {**realm.client(bootstrap), "sasl.kerberos.service.name": "other"}
+    assert "not found in Kerberos database" in refusal(settings)
+
+
+def test_another_users_key_is_of_no_use(realm: KerberosRealm, bootstrap: str) -> None:
+    login = realm.login("bob").replace('principal="bob@', 'principal="alice@')
+    assert "Kerberos gives no ticket" in refusal({**realm.client(bootstrap), "sasl.jaas.config": login})
+
+
+def test_a_kdc_that_is_away_is_asked_again_until_the_time_is_over(
+    realm: KerberosRealm, ours: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "krb5.conf"
+    text = realm.configuration.read_text()
+    elsewhere.write_text(re.sub(r"kdc = .*", f"kdc = localhost:{free_ports(1)[0]}", text))
+    monkeypatch.setenv("KRB5_CONFIG", str(elsewhere))
+    with Admin(realm.client(ours, "kafka/localhost")) as admin:
+        with pytest.raises(RetriableError, match="no KDC can be asked"):
+            admin.list_topics(timeout=5)
+        monkeypatch.setenv("KRB5_CONFIG", str(realm.configuration))
+        admin.list_topics()
+
+
+def test_kafka_python_gets_in_although_it_names_the_service_as_its_authorization_id(
+    realm: KerberosRealm, ours: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kafka import KafkaAdminClient
+
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(realm.key_table("alice")))
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'tickets'}")
+    client = KafkaAdminClient(
+        bootstrap_servers=ours,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="GSSAPI",
+        sasl_kerberos_service_name="kafka",
+        sasl_kerberos_domain_name="localhost",
+    )
+    client.list_topics()
+    client.close()
+
+
+def test_a_node_without_the_key_of_its_principal_does_not_start_and_says_why(realm: KerberosRealm) -> None:
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://localhost:0,CONTROLLER://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        LISTENER: realm.login("alice").replace('principal="alice@', 'principal="kafka/localhost@'),
+    }
+    with pytest.raises(Exception, match="a login whose key table has the key of its principal") as raised:
+        RunningNode(config=settings, environment=realm.environment).__enter__()
+    assert LISTENER in str(raised.value)

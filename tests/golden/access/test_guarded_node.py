@@ -67,13 +67,13 @@ def test_every_api_that_is_served_has_a_check() -> None:
     assert set(SERVED) - set(controller_access.CHECKS) == set()
 
 
-def test_a_replica_fetch_from_a_mere_client_reads_nothing(node: GuardedNode, ids: TopicIds) -> None:
+def test_vulnerability_a_replica_fetch_from_a_mere_client_reads_nothing(node: GuardedNode, ids: TopicIds) -> None:
     node.create_rules(creations([READ_TOPIC]))
     told = errors(node.ask(a_fetch(12, ids, replica_id=1), 12, principal=BOB))
     assert told == dict.fromkeys((MINE, OTHER), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def test_a_forwarded_envelope_from_a_mere_client_is_not_opened(node: GuardedNode) -> None:
+def test_vulnerability_a_forwarded_envelope_from_a_mere_client_is_not_opened(node: GuardedNode) -> None:
     envelope = enveloped(create("new"), 7, Caller("User:admin", "127.0.0.1"))
     reply = node.ask(envelope, 0, to_controller=True, principal=EVE)
     assert (reply.error_code, reply.response_data) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
@@ -97,7 +97,7 @@ def test_a_forwarded_request_is_checked_for_the_address_of_the_client(node: Guar
         assert [topic.error_code for topic in opened.topics] == [expected]
 
 
-def test_writing_to_a_transaction_that_is_not_yours_is_refused(node: GuardedNode, ids: TopicIds) -> None:
+def test_vulnerability_writing_to_a_transaction_that_is_not_yours_is_refused(node: GuardedNode, ids: TopicIds) -> None:
     node.create_rules(creations([WRITE_TXN, WRITE_TOPIC]))
     reply = node.ask(a_produce(12, ids, OTHER), 12, principal=BOB)
     codes = {part.error_code for topic in reply.responses for part in topic.partition_responses}
@@ -111,7 +111,9 @@ def test_writing_to_a_transaction_that_is_not_yours_is_refused(node: GuardedNode
         assert reply.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def test_an_authorizer_that_raises_lets_nothing_through(node: GuardedNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vulnerability_an_authorizer_that_raises_lets_nothing_through(
+    node: GuardedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_args: object, **_kwargs: object) -> bool:
         raise ValueError("it is broken")
 

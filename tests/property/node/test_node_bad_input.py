@@ -188,7 +188,7 @@ def a_bomb(compression: int) -> bytes:
 
 
 @pytest.mark.parametrize("compression", [kind for kind in Compression if kind != Compression.NONE], ids=str)
-def test_a_compression_bomb_is_refused(compression: Compression, node: Target, witness: Witness) -> None:
+def test_vulnerability_a_compression_bomb_is_refused(compression: Compression, node: Target, witness: Witness) -> None:
     make_topic(node.bootstrap, max_message_bytes="10000000")
     bomb = a_bomb(compression)
     answers = [answer_to(node.bootstrap, produce(TOPIC, bomb)) for _ in range(2)]

@@ -35,6 +35,15 @@ def test_what_is_not_served_is_refused(key, version):
         find_handler(key, version)
 
 
+@pytest.mark.parametrize("key", [ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY])
+def test_vulnerability_telemetry_is_taken_from_nobody(key):
+    """Metrics of clients come compressed (KIP-714): where they are served, a bomb has to be refused before it grows."""
+    assert key not in ROUTES
+    for version in api(key).stable_versions:
+        with pytest.raises(RefusedRequest, match="is not served"):
+            find_handler(key, version)
+
+
 def test_a_request_finds_its_handler():
     node = TestNode()
     node.create_topic()

@@ -42,7 +42,7 @@ def test_a_line_says_who_was_refused_what(caplog: pytest.LogCaptureFixture) -> N
     ]
 
 
-def test_log_injection_through_names_and_principals_makes_no_second_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_vulnerability_log_injection_makes_no_second_line(caplog: pytest.LogCaptureFixture) -> None:
     note(Denials(Clock()), NASTY, f"User:{NASTY}")
     (message,) = caplog.messages
     assert len(message.splitlines()) == 1

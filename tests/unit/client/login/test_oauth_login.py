@@ -266,7 +266,7 @@ def test_an_assertion_signed_with_our_key_stands_in_for_a_secret(
             key.public_key().verify(encode_dss_signature(*numbers), signed, ec.ECDSA(SHA256()))
 
 
-def test_urls_and_files_that_nobody_has_allowed_are_refused(
+def test_vulnerability_urls_and_files_that_nobody_has_allowed_are_refused(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Settings alone must not make a process read files or ask servers."""

@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 from gate_scene import DELAY_MS, SHA_256, Client, Scene
+from hostile_frames import FRAMES
 
 from ottla.security.sasl.plain import PlainServer
 from ottla.wire.errors import ErrorCode
@@ -199,26 +200,7 @@ def test_vulnerability_a_large_frame_in_one_packet_with_the_token_counts_as_behi
     assert client.receive(METADATA, 12).cluster_id == "User:alice"
 
 
-HUGE = b"\xff\xff\xff\xff\x07"  # 2**31 - 1 as an unsigned varint
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        struct.pack(">hhih", 36, 2, 1, -1) + b"\0" + HUGE + b"abc",  # a token of two gigabytes
-        struct.pack(">hhih", 36, 2, 1, -1) + b"\0\x01" + HUGE,  # two thousand million tagged fields
-        struct.pack(">hhih", 36, 2, 1, -1) + HUGE + b"\0\x01\0",  # the same in the header
-        struct.pack(">hhih", 36, 2, 1, -1) + b"\0\x01\x01\x09" + HUGE,  # a tagged field of two gigabytes
-        struct.pack(">hhihi", 36, 0, 1, -1, 0x7FFFFFFF) + b"abc",
-        struct.pack(">hhihh", 17, 1, 1, -1, 0x7FFF) + b"PLAIN",
-        struct.pack(">hhih", 18, 3, 1, -1) + b"\0" + HUGE + b"abc" + HUGE,
-        struct.pack(">hhih", 18, 3, 1, 0x7FFF),
-        struct.pack(">hh", 36, 2),
-        b"\0",
-        b"",
-        b"GET / HTTP/1.1",
-    ],
-)
+@pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("has_shaken_hands", [False, True])
 def test_vulnerability_counts_do_not_allocate_before_authentication(
     scene: Scene, client: Client, frame: bytes, has_shaken_hands: bool

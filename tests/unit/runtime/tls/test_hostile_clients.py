@@ -1,0 +1,201 @@
+"""What clients of listeners with TLS can take before anybody knows them, with SASL behind it and without."""
+
+import ssl
+import struct
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+import trial_certificates as trial
+from hostile_frames import FRAMES, HUGE
+
+from ottla.base.ports import Listener
+from ottla.runtime.admission import Admission, ConnectionLimits
+from ottla.runtime.authentication.authenticator import Authenticator
+from ottla.runtime.request import RefusedRequest, RequestContext, Respond
+from ottla.runtime.server import Limits, Server
+from ottla.runtime.tls.handshake_lane import HandshakeLane
+from ottla.runtime.tls.tls_listener import MOST_HALF_OPEN, TlsListener
+from ottla.runtime.tls.trust import ListenerTrust
+from ottla.security.sasl.plain import Passwords, PlainServer
+from ottla.security.tls.contexts import client_context
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_network import MemoryNetwork
+from ottla.testing.step_timers import StepTimers
+from ottla.testing.step_workers import StepWorkers
+from ottla.wire.frame import encode_request
+from ottla.wire.message import Message
+from ottla.wire.messages import MetadataRequest, MetadataResponse
+
+LISTENERS = ("SSL", "SASL_SSL")
+DELAY_MS = 100
+METADATA = encode_request(MetadataRequest(topics=None), 12, 7, "a-client")
+COUNTS = [
+    struct.pack(">hhih", 3, 12, 1, -1) + b"\0" + HUGE,  # Metadata of two thousand million topics
+    struct.pack(">hhihi", 3, 1, 1, -1, 0x7FFFFFFF),
+    struct.pack(">hhih", 19, 7, 1, -1) + b"\0" + HUGE,  # as many topics to make
+    struct.pack(">hhih", 0, 9, 1, -1) + b"\0\0" + struct.pack(">hi", -1, 1000) + HUGE,  # to write to
+    struct.pack(">hhih", 3, 12, 1, -1) + HUGE + b"\0\0\0",  # tagged fields in the header
+    struct.pack(">hhih", 3, 12, 1, -1) + b"\0\x01\0\0" + HUGE,  # and behind the request
+]
+
+
+class Scene:
+    def __init__(self, max_connections: int = 1000) -> None:
+        self.timers = StepTimers(FixedClock())
+        self.network = MemoryNetwork()
+        self.asked: list[Message] = []
+        self.server = Server(
+            self.network,
+            self.timers,
+            StepWorkers(),
+            self._handle,
+            _unsupported,
+            Limits(max_idle_ms=-1),
+            admission=Admission(ConnectionLimits(max_connections=max_connections)),
+        )
+        self._trust = ListenerTrust(trial.inline(trial.node(), trial.authority()))
+        self._lane = HandshakeLane(self.network, self.timers.now_s)
+        self.addresses = {
+            name: self.server.listen("node", 0, name, is_gated=name == "SASL_SSL", secure=self._secured)
+            for name in LISTENERS
+        }
+        passwords = Passwords({"alice": "alice-secret"})
+        authenticator = Authenticator(
+            {"PLAIN": lambda: PlainServer(passwords)},
+            max_receive_bytes=1000,
+            failure_delay_ms=DELAY_MS,
+            max_reauth_ms={},
+            now_ms=lambda: 0,
+        )
+        self.server.set_authenticator("SASL_SSL", authenticator)
+        self.server.start_accepting()
+
+    def _secured(self, inner: Listener) -> TlsListener:
+        return TlsListener(inner, "TLS", self._trust, self._lane, self.network, self.timers, lambda reason: None)
+
+    def _handle(self, context: RequestContext, message: Message, respond: Respond) -> None:
+        self.asked.append(message)
+        respond(MetadataResponse(cluster_id=context.connection.principal))
+
+
+def _unsupported(context: RequestContext, *_: object) -> None:
+    raise RefusedRequest("nobody knows this API")
+
+
+class Client:
+    """One that has shaken hands, unless it is silent."""
+
+    def __init__(self, scene: Scene, listener: str, *, is_silent: bool = False) -> None:
+        self._scene = scene
+        self.line = scene.network.connect(*scene.addresses[listener])
+        scene.network.run()
+        if is_silent:
+            return
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        context = client_context(trial.inline(None, trial.authority()))
+        self._tls = context.wrap_bio(self._in, self._out, server_hostname="localhost")
+        for _ in range(3):
+            with suppress(ssl.SSLWantReadError):
+                self._tls.do_handshake()
+            self._exchange()
+
+    def _exchange(self) -> None:
+        self.line.send(self._out.read())
+        self._scene.network.run()
+        self._in.write(self.line.receive())
+
+    def send(self, data: bytes) -> None:
+        self._tls.write(data)
+        self._exchange()
+
+    def received(self) -> bytes:
+        with suppress(ssl.SSLWantReadError):
+            return self._tls.read(1 << 16)
+        return b""
+
+
+def sent(client: Client, data: bytes, scene: Scene) -> int:
+    """The most memory that was taken meanwhile."""
+    tracemalloc.start()
+    try:
+        client.send(data)
+        scene.timers.advance(DELAY_MS)
+        scene.network.run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module", params=LISTENERS)
+def listener(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    """Whatever is made on first use is there."""
+    scene = Scene()
+    for name in LISTENERS:
+        Client(scene, name).send(METADATA)
+    return scene
+
+
+@pytest.mark.parametrize("frame", [*FRAMES, *COUNTS])
+def test_vulnerability_counts_and_tagged_fields_do_not_allocate_behind_tls(
+    scene: Scene, listener: str, frame: bytes
+) -> None:
+    scene.asked.clear()
+    client = Client(scene, listener)
+    peak = sent(client, struct.pack(">i", len(frame)) + frame, scene)
+    assert client.line.is_closed
+    assert scene.asked == []
+    assert peak < 2_000_000
+
+
+def test_vulnerability_a_frame_that_is_only_announced_allocates_nothing_behind_tls(scene: Scene, listener: str) -> None:
+    """One of the largest that `socket.request.max.bytes` allows; before SASL much less is."""
+    client = Client(scene, listener)
+    peak = sent(client, struct.pack(">i", scene.server.limits.max_request_bytes) + METADATA[4:8], scene)
+    assert client.line.is_closed is (listener == "SASL_SSL")
+    assert peak < 2_000_000
+
+
+@pytest.mark.parametrize(
+    "hello",
+    [
+        b"\x16\x03\x01\x00\x06\x01\xff\xff\xff\x03\x03",  # a message of 16 megabytes
+        b"\x16\x03\x01\xff\xff" + b"\x01\x00\xff\xfb\x03\x03",  # a record that is larger than records are
+        b"\x16\x03\x01\x00\x00" * 100,  # records without anything in them
+    ],
+)
+def test_vulnerability_a_handshake_that_announces_much_allocates_nothing(
+    scene: Scene, listener: str, hello: bytes
+) -> None:
+    client = Client(scene, listener, is_silent=True)
+    tracemalloc.start()
+    try:
+        client.line.send(hello)
+        scene.network.run()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert client.line.is_closed
+    assert peak < 2_000_000
+
+
+def test_vulnerability_half_open_handshakes_take_no_place_of_max_connections(listener: str) -> None:
+    scene = Scene(max_connections=2)
+    silent = [Client(scene, listener, is_silent=True) for _ in range(MOST_HALF_OPEN - 10)]
+    clients = [Client(scene, "SSL") for _ in range(2)]
+    for client in clients:
+        client.send(METADATA)
+        assert b"User:ANONYMOUS" in client.received()
+    assert len(scene.server.connections) == 2
+    assert not any(client.line.is_closed for client in silent)
+    clients[0].line.close()
+    scene.network.run()
+    third = Client(scene, "SSL")
+    third.send(METADATA)
+    assert b"User:ANONYMOUS" in third.received()
