@@ -146,10 +146,10 @@ class PartitionLog(ReadableLog):
 
         A caller that has read the `header` of a single batch gives it, and saves reading it again.
         """
-        if self._unfinished:
-            self._finish()
         if header is not None:
             return self._append_one(data, leader_epoch, origin, header)
+        if self._unfinished:
+            self._finish()
         headers: list[BatchHeader] = []
         offset = self.log_end_offset
         for position, header in batches(data):
@@ -166,16 +166,32 @@ class PartitionLog(ReadableLog):
         self, data: bytearray | memoryview, leader_epoch: int, origin: AppendOrigin, header: BatchHeader
     ) -> Appended:
         """The same for the one batch of a produce request, in a straight line: this is done most often of all."""
+        if self._unfinished:
+            self._finish()
         is_of_producer = header.producer_id >= 0
         if is_of_producer and (refused := self._refused(data, header, origin)):
             return refused
+        assert len(data) == header.batch_length + LOG_OVERHEAD, "header and bytes of an append do not agree"
+        base_offset = self.log_end_offset
+        assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
+        appended = self.append_assigned(data, leader_epoch, header.last_offset_delta, header.max_timestamp)
+        if is_of_producer and not appended.error:
+            self._note(header.assigned(base_offset, leader_epoch), data, 0, self.segments[-1])
+        return appended
+
+    def append_assigned(
+        self, data: bytearray | memoryview, leader_epoch: int, last_offset_delta: int, max_timestamp: int
+    ) -> Appended:
+        """Writes one batch that has its offset, the next one, and its leader's epoch already. A producer's is noted by
+        the caller.
+        """
+        if self._unfinished:
+            self._finish()
         size = len(data)
-        assert size == header.batch_length + LOG_OVERHEAD, "header and bytes of an append do not agree"
         if size > self.config.segment_bytes:
             return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
-        base_offset, max_timestamp = self.log_end_offset, header.max_timestamp
-        last_offset = base_offset + header.last_offset_delta
-        assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
+        base_offset = self.log_end_offset
+        last_offset = base_offset + last_offset_delta
         segment = self.segments[-1]
         if not segment.has_room(self.config, size, last_offset, max_timestamp):
             segment = self._segment_for(size, base_offset, last_offset, max_timestamp)
@@ -183,8 +199,6 @@ class PartitionLog(ReadableLog):
         self.log_end_offset = last_offset + 1
         if leader_epoch > self.epochs.latest:
             self.epochs.assign(leader_epoch, base_offset)
-        if is_of_producer:
-            self._note(header.assigned(base_offset, leader_epoch), data, 0, segment)
         return as_appended((ErrorCode.NONE, base_offset, last_offset, False))
 
     def _refused(self, data: Buffer, header: BatchHeader, origin: AppendOrigin) -> Appended | None:

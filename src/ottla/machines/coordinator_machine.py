@@ -108,6 +108,28 @@ class CoordinatorDecision(NamedTuple, Generic[ReplyT]):
     broken: Sequence[Broken] = ()
 
 
+MachineT_contra = TypeVar("MachineT_contra", contravariant=True)
+
+
+class KnownCommand(Protocol[MachineT_contra]):
+    """A command that is given again and again, about one subject, and of which only numbers change.
+
+    It leads to what the machine's own command would lead to, by a shorter way. There are commands that it is not for:
+    then the machine's own decides.
+    """
+
+    subject: str
+
+    def is_taken(self, machine: MachineT_contra, /) -> bool:
+        """Whether it may be replayed as things are. Changes nothing."""
+
+    def replay(self, machine: MachineT_contra, numbers: Any, now_ms: int, /) -> Sequence[EncodedRecord]:
+        """Replays it, with these numbers. Returns the records that say so."""
+
+    def timers(self, machine: MachineT_contra, /) -> Sequence[Timer]:
+        """What is set with it."""
+
+
 class CoordinatorMachine:
     """The state of one partition of a coordinator's topic. See the module."""
 

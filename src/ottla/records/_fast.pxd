@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t, uint8_t
 cdef class RecordWriter:
     cdef bytearray buffer
     cdef uint8_t *data
+    cdef Py_ssize_t reserved
     cdef Py_ssize_t used
     cdef Py_ssize_t capacity
     cdef Py_ssize_t limit

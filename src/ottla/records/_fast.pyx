@@ -459,6 +459,12 @@ cdef inline uint64_t big_endian(const uint8_t *data, int size) noexcept nogil:
     return value
 
 
+cdef inline void write_big_endian(uint8_t *data, uint64_t value, int size) noexcept nogil:
+    cdef int at
+    for at in range(size):
+        data[size - 1 - at] = <uint8_t>(value >> 8 * at)
+
+
 def ordinary_header(
     data, int64_t max_size, int64_t earliest_timestamp, int64_t latest_timestamp, bint needs_keys
 ):
@@ -1223,7 +1229,7 @@ cdef class RecordWriter:
         self.has_base = base_timestamp is not None
         self.buffer = bytearray(reserved)
         self.data = <uint8_t *>PyByteArray_AS_STRING(self.buffer)
-        self.used = self.capacity = reserved
+        self.used = self.capacity = self.reserved = reserved
         self.limit = limit
         self.base_timestamp = self.max_timestamp = self.last_offset_delta = -1
         if self.has_base:
@@ -1417,6 +1423,33 @@ cdef class RecordWriter:
         self.buffer = bytearray()
         self.data = NULL
         self.used = self.capacity = 0
+        return buffer
+
+    def finish_batch(self, int64_t base_offset, int32_t leader_epoch, int32_t base_sequence):
+        """The records as a batch of no producer, not compressed. Its header goes into the reserved bytes."""
+        cdef bytearray buffer
+        cdef uint8_t *batch
+        cdef Py_ssize_t size = self.used
+        if self.record_count == 0:
+            raise ValueError("a batch needs at least one record")
+        if self.reserved != RECORDS_AT or not RECORDS_AT < size <= INT32_MAX:
+            raise ValueError(f"no batch: {size} bytes, {self.reserved} of them for its header")
+        buffer = self.finish()
+        batch = <uint8_t *>PyByteArray_AS_STRING(buffer)
+        write_big_endian(batch, base_offset, 8)
+        write_big_endian(batch + LENGTH_AT, size - LENGTH_AT - 4, 4)
+        write_big_endian(batch + LEADER_EPOCH_AT, leader_epoch, 4)
+        batch[MAGIC_AT] = 2
+        write_big_endian(batch + ATTRIBUTES_AT, 0, 2)
+        write_big_endian(batch + LAST_OFFSET_DELTA_AT, self.last_offset_delta, 4)
+        write_big_endian(batch + BASE_TIMESTAMP_AT, self.base_timestamp, 8)
+        write_big_endian(batch + MAX_TIMESTAMP_AT, self.max_timestamp, 8)
+        write_big_endian(batch + PRODUCER_ID_AT, <uint64_t>-1, 8)
+        write_big_endian(batch + PRODUCER_EPOCH_AT, <uint64_t>-1, 2)
+        write_big_endian(batch + BASE_SEQUENCE_AT, base_sequence, 4)
+        write_big_endian(batch + RECORD_COUNT_AT, self.record_count, 4)
+        checked = PyMemoryView_FromMemory(<char *>batch + ATTRIBUTES_AT, size - ATTRIBUTES_AT, PyBUF_READ)
+        write_big_endian(batch + CRC_AT, <uint32_t>_crc32c(checked), 4)
         return buffer
 
 

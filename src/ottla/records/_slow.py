@@ -50,10 +50,13 @@ from ottla.records.header import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
     CONTROL_FLAG,
+    CRC_POSITION,
     DELETE_HORIZON_FLAG,
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC_POSITION,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
     TRANSACTIONAL_FLAG,
     BatchHeader,
     CorruptBatch,
@@ -63,6 +66,9 @@ from ottla.records.header import (
 _INT32_MAX: Final = (1 << 31) - 1
 _INT64_MAX: Final = (1 << 63) - 1
 _INT64_MIN: Final = -(1 << 63)
+_MAGIC: Final = 2
+_HEADER = Struct(">qiibIhiqqqhii")
+_CRC = Struct(">I")
 _BOUNDS = Struct("=ii")
 _INT64 = Struct("=q")
 
@@ -660,6 +666,7 @@ class RecordWriter:
             raise ValueError("sizes cannot be negative")
         self._has_base = base_timestamp is not None
         self._buffer = bytearray(reserved)
+        self._reserved = reserved
         self._limit = limit
         self.base_timestamp = self.max_timestamp = self.last_offset_delta = -1
         if base_timestamp is not None:
@@ -777,6 +784,34 @@ class RecordWriter:
         buffer, self._buffer = self._buffer, bytearray()
         return buffer
 
+    def finish_batch(self, base_offset: int, leader_epoch: int, base_sequence: int) -> bytearray:
+        """The records as a batch of no producer, not compressed. Its header goes into the reserved bytes."""
+        if self.record_count == 0:
+            raise ValueError("a batch needs at least one record")
+        size = len(self._buffer)
+        if self._reserved != HEADER_SIZE or not HEADER_SIZE < size <= _INT32_MAX:
+            raise ValueError(f"no batch: {size} bytes, {self._reserved} of them for its header")
+        batch = self.finish()
+        _HEADER.pack_into(
+            batch,
+            0,
+            base_offset,
+            size - LOG_OVERHEAD,
+            leader_epoch,
+            _MAGIC,
+            0,
+            0,
+            self.last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            NO_PRODUCER_ID,
+            NO_PRODUCER_EPOCH,
+            base_sequence,
+            self.record_count,
+        )
+        _CRC.pack_into(batch, CRC_POSITION, crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]))
+        return batch
+
 
 def cell(column: BinaryColumn, row: int) -> bytes | None:
     """A row of a column given by a caller; every offset in it is checked before it is followed."""
@@ -811,7 +846,6 @@ def _header_cells(headers: HeaderColumn, row: int) -> bytes:
     return b"".join(parts)
 
 
-_HEADER = Struct(">qiibIhiqqqhii")
 _COMPRESSION_OR_TRANSACTION: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG | CONTROL_FLAG
 
 

@@ -25,7 +25,7 @@ from ottla.runtime.attribution import WORK
 from ottla.runtime.large_requests.large_frames import decode_large
 from ottla.runtime.large_requests.slow_lane import Steps, and_then
 from ottla.runtime.outbox import OnDiskThread, Outbox, Region
-from ottla.runtime.pending_request import GivenReply, PendingRequest, raising
+from ottla.runtime.pending_request import GivenReply, LateReply, PendingRequest, raising
 from ottla.runtime.request import ClientConnection, Handler, Repeated
 from ottla.runtime.session import Session
 from ottla.wire.exchange.frames import Frames
@@ -45,6 +45,8 @@ _STEP_S = 0.005
 _LITTLE_BYTES = 64 << 10
 # A smaller frame is decoded in a few milliseconds, whatever is in it.
 _LARGE_FRAME_BYTES = 256 << 10
+# A frame begins with the key of its API, in two bytes, of which the first is 0 in all that there are.
+_API_KEY_END = 2
 
 
 class Connection:
@@ -69,7 +71,7 @@ class Connection:
         self.session = Session(client, server.now_s())
         self._transport = transport
         self._frames = Frames(server.limits.max_request_bytes, "socket.request.max.bytes")
-        self._replies: ReplyRow[PendingRequest | GivenReply] = ReplyRow()
+        self._replies: ReplyRow[PendingRequest | GivenReply | LateReply] = ReplyRow()
         self._outbox = Outbox()
         self._is_corked = False
         self._is_reading = False
@@ -148,9 +150,11 @@ class Connection:
     def _handle(self, frame: memoryview) -> bool:
         """One request. Returns whether the next may be handled, too."""
         size = len(frame)
-        repeated = self.session.client.repeated
-        if repeated is not None and size <= _LARGE_FRAME_BYTES and self._take_repeated(repeated, frame, size):
-            return self._is_reading
+        all_repeated = self.session.client.repeated
+        if all_repeated and _API_KEY_END < size <= _LARGE_FRAME_BYTES:
+            repeated = all_repeated.get(frame[_API_KEY_END - 1])
+            if repeated is not None and self._take_repeated(repeated, frame, size):
+                return self._is_reading
         try:
             decoded = decode_request(frame) if size <= _LARGE_FRAME_BYTES else decode_large(self, frame)
         except UnsupportedRequestError as problem:
@@ -172,13 +176,17 @@ class Connection:
             outcome = raising(problem)
         if outcome is None:
             return False
-        if outcome.__class__ is not bytes:
+        session = self.session
+        if outcome.__class__ is bytes:
+            self._replies.append(GivenReply(outcome))
+            session.unsent_bytes += len(outcome)
+            self.server.answered_at_once(repeated.api_key, repeated.api_version, size, session.active_s)
+        elif isinstance(outcome, LateReply):
+            self._replies.append(outcome)
+            outcome.await_on(self, session.active_s, size)
+        else:
             self.take(*decode_request(frame), size, outcome)  # type: ignore[arg-type]
             return True
-        self._replies.append(GivenReply(outcome))
-        session = self.session
-        session.unsent_bytes += len(outcome)
-        self.server.answered_at_once(repeated.api_key, repeated.api_version, size, session.active_s)
         self._maybe_pause()
         return True
 
@@ -232,6 +240,13 @@ class Connection:
             if part.__class__ is not Region:
                 unsent_bytes += len(part)  # type: ignore[arg-type]
         self.session.unsent_bytes += unsent_bytes
+        if not self._is_corked and not self._is_to_send and self._replies.has_ready:
+            self._send_later()
+
+    def on_late_reply(self, place: LateReply) -> None:
+        """A request that was not decoded has its reply."""
+        self.server.answered_at_once(place.api_key, place.api_version, place.size, place.received_s)
+        self.session.unsent_bytes += len(place.parts[0]) if place.parts else 0
         if not self._is_corked and not self._is_to_send and self._replies.has_ready:
             self._send_later()
 

@@ -150,6 +150,41 @@ class GivenReply:
         """There are no files in it."""
 
 
+class LateReply:
+    """The place of a request that was taken without being decoded, and is answered later, once.
+
+    Nothing of its frame is kept. It may be answered before its connection has given it its place.
+    """
+
+    __slots__ = ("api_key", "api_version", "connection", "parts", "received_s", "size")
+
+    connection: "Connection | None"
+    received_s: float
+    size: int
+
+    def __init__(self, api_key: int, api_version: int) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.connection = None
+        self.parts: list[bytes] | None = None
+
+    def await_on(self, connection: "Connection", received_s: float, size: int) -> None:
+        """The request has its place in that connection's row."""
+        self.received_s = received_s
+        self.size = size
+        self.connection = connection
+        if self.parts is not None:
+            connection.on_late_reply(self)
+
+    def give(self, reply: bytes) -> None:
+        self.parts = [reply]
+        if self.connection is not None:
+            self.connection.on_late_reply(self)
+
+    def abandon(self) -> None:
+        """There are no files in it."""
+
+
 def raising(problem: Exception) -> Handler:
     """A handler that fails with what went wrong before its request was decoded."""
 

@@ -1,13 +1,16 @@
 """A request on its way from a connection to the handler that answers it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ottla.base.errors import RemoteProtocolError
 from ottla.runtime.attribution import Attributed, current
 from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.runtime.pending_request import LateReply
 
 
 class Line(Protocol):
@@ -18,14 +21,15 @@ class Line(Protocol):
 
 
 class Repeated(Protocol):
-    """Requests that are like one before them on their connection, and need not be decoded."""
+    """Requests of one API that are like one before them on their connection, and need not be decoded."""
 
     api_key: int
     api_version: int
 
-    def __call__(self, frame: memoryview) -> "bytes | Handler | None":
-        """The reply to the request in that frame. None, and nothing has happened, if it is not such a request. A
-        handler, which is to answer the request when it has been decoded, if it turned out to need more.
+    def __call__(self, frame: memoryview) -> "bytes | LateReply | Handler | None":
+        """The reply to the request in that frame, or its place if the reply comes later. None, and nothing has
+        happened, if it is not such a request. A handler, which is to answer the request when it has been decoded, if it
+        turned out to need more.
         """
 
 
@@ -34,10 +38,10 @@ class ClientConnection:
     """Who is on the other end. `software_*` come from ApiVersions (KIP-511).
 
     A handler that needs time before the requests behind its own may be handled pauses the connection, and resumes it.
-    If its request fails meanwhile, the connection is resumed for it. `repeated` is left by a handler that knows how to
-    answer requests like its own without their being decoded. `is_token_authenticated`: by a delegation token (KIP-48),
-    with which no other token may be asked for. `line` is None where there is no connection: the
-    node itself writes.
+    If its request fails meanwhile, the connection is resumed for it. `repeated` is left, under the key of its API, by a
+    handler that knows how to answer requests like its own without their being decoded. `is_token_authenticated`: by a
+    delegation token (KIP-48), with which no other token may be asked for. `line` is None where there is no connection:
+    the node itself writes.
     """
 
     connection_id: int
@@ -50,7 +54,7 @@ class ClientConnection:
     is_paused: bool = False
     line: Line | None = None
     paused_by: Attributed | None = None
-    repeated: Repeated | None = None
+    repeated: dict[int, Repeated] = field(default_factory=dict)
     is_token_authenticated: bool = False
 
     def pause(self) -> None:

@@ -125,8 +125,9 @@ def compare_writing(chance):
     def extend(kernel):
         writer = kernel.RecordWriter(reserved, limit, base)
         yield writer.extend(timestamps, keys, values, headers, begin=chance_begin), state(writer)
-        yield writer.finish()
+        yield writer.finish_batch(chance_begin, 3, 0) if as_batch else writer.finish()
 
+    as_batch = chance.random() < 0.5
     chance_begin = chance.choice([0, 0, 1, len(records), len(records) + 3])
     both(append)
     both(extend)

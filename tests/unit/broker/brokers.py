@@ -30,6 +30,7 @@ from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
 from ottla.runtime.channels import Caller, ControllerChannel, Failed, PeerChannel, Then
+from ottla.runtime.pending_request import LateReply
 from ottla.runtime.request import ClientConnection, RequestContext, Respond
 from ottla.testing.clock import FixedClock
 from ottla.testing.host_names import FixedHostNames
@@ -153,6 +154,18 @@ class StepLine:
 
     def hang_up(self, problem: Exception) -> None:
         self.problems.append(problem)
+
+
+class LateReplies:
+    """A connection that takes one reply, when it is given."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
+
+    def on_late_reply(self, place: LateReply) -> None:
+        assert place.parts is not None
+        (given,) = place.parts
+        self._take(given)
 
 
 class Reply:
@@ -333,14 +346,22 @@ class TestNode:
 
     def ask_undecoded(self, frame: memoryview, request: Message, version: int, client_id: str | None) -> Reply | None:
         """Offers a frame to what its connection has learned, as a connection does; None if it is to be decoded."""
-        outcome = self.client.repeated(frame) if self.client.repeated is not None else None
+        repeated = self.client.repeated.get(request._schema.api_key)
+        outcome = repeated(frame) if repeated is not None else None
         if outcome is None:
             return None
         reply = Reply(version)
-        if isinstance(outcome, bytes):
-            correlation_id, message = decode_response(response_type(request._schema.api_key), outcome[4:], version)
-            assert correlation_id == int.from_bytes(frame[4:8], "big")
+
+        def take(given: bytes) -> None:
+            correlation_id, message = decode_response(response_type(request._schema.api_key), given[4:], version)
+            assert correlation_id == sent_id
             reply(message)
+
+        sent_id = int.from_bytes(frame[4:8], "big")
+        if isinstance(outcome, bytes):
+            take(outcome)
+        elif isinstance(outcome, LateReply):
+            outcome.await_on(LateReplies(take), 0.0, len(frame))  # type: ignore[arg-type]
         else:
             context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(frame))
             outcome(context, decode_request(frame).message, reply)

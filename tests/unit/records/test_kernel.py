@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from ottla.records.batch import CorruptBatch
+from ottla.records.batch import HEADER_SIZE, LOG_OVERHEAD, CorruptBatch, checksum_matches, read_header
+from ottla.records.reader import read_records
 
 NOW = 1_700_000_000_000
 
@@ -279,3 +280,30 @@ def test_a_batch_that_loses_nothing_is_not_encoded_anew(kernel):
     offsets = kernel.OffsetMap(4, 4, bytes(16))
     offsets.learn(data, 100, 2, 0)
     assert offsets.retain(data, 100, NOW, None, 2, True, False, 0, 61).records is None
+
+
+def test_records_become_a_batch_with_its_header(kernel):
+    writer = kernel.RecordWriter(HEADER_SIZE)
+    writer.append(NOW, b"k", b"v")
+    writer.append(NOW + 5, None, None)
+    batch = writer.finish_batch(77, 3, 0)
+    header = read_header(batch)
+    assert header[:4] == (77, len(batch) - LOG_OVERHEAD, 3, 2)
+    assert header[5:] == (0, 1, NOW, NOW + 5, -1, -1, 0, 2)
+    assert checksum_matches(batch, 0, header)
+    assert [(record.offset, record.key, record.value) for record in read_records(batch)] == [
+        (77, b"k", b"v"),
+        (78, None, None),
+    ]
+
+
+@pytest.mark.parametrize("reserved", [0, HEADER_SIZE])
+def test_a_batch_needs_records_and_room_for_its_header(kernel, reserved):
+    writer = kernel.RecordWriter(reserved)
+    with pytest.raises(ValueError, match="at least one record"):
+        writer.finish_batch(0, 0, 0)
+    writer.append(NOW, None, bytes(100))
+    if reserved:
+        writer.finish_batch(0, 0, 0)
+    with pytest.raises(ValueError, match="no batch"):
+        writer.finish_batch(0, 0, 0)

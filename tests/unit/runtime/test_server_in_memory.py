@@ -7,6 +7,7 @@ import pytest
 from memory_server import Client, Scene
 
 from ottla.log.outcomes import FileSlice
+from ottla.runtime.pending_request import LateReply
 from ottla.runtime.server import Limits
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
@@ -278,7 +279,7 @@ def with_known(scene: Scene, known: Known) -> Client:
     """A client whose connection has learned to answer its requests."""
     client = scene.connect()
     (connection,) = scene.server.connections
-    connection.session.client.repeated = known
+    connection.session.client.repeated[known.api_key] = known
     return client
 
 
@@ -306,6 +307,47 @@ def test_a_fault_in_answering_undecoded_is_told_to_its_client() -> None:
     ((_, reply),) = client.replies()
     assert reply.topics[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert scene.metrics.faults == {"Metadata": 1}
+
+
+def given_later(place: LateReply, correlation_id: int) -> None:
+    place.give(encode_response(reply_of(0, "late"), METADATA, correlation_id))
+
+
+def test_a_request_that_is_not_decoded_may_be_answered_later_and_in_order() -> None:
+    scene, place = Scene(), LateReply(3, METADATA)
+    known = Known(place)
+    client = with_known(scene, known)
+    client.ask(ASKED)
+    known.outcome = None
+    client.ask(ASKED)
+    assert client.replies() == []
+    given_later(place, 0)
+    scene.network.run()
+    assert [(asked, reply.cluster_id) for asked, reply in client.replies()] == [(0, "late"), (1, "known")]
+    assert scene.metrics.apis[3].versions == {METADATA: 2}
+    (connection,) = scene.server.connections
+    assert connection.is_idle
+    assert connection.session.unsent_bytes == 0
+
+
+def test_a_late_reply_may_be_there_at_once() -> None:
+    scene, place = Scene(), LateReply(3, METADATA)
+    given_later(place, 0)
+    client = with_known(scene, Known(place))
+    client.ask(ASKED)
+    assert [reply.cluster_id for _, reply in client.replies()] == ["late"]
+    assert scene.metrics.apis[3].versions == {METADATA: 1}
+
+
+def test_a_client_that_goes_hears_no_late_reply() -> None:
+    scene, place = Scene(), LateReply(3, METADATA)
+    client = with_known(scene, Known(place))
+    client.ask(ASKED)
+    client.end.close()
+    scene.network.run()
+    assert not scene.server.connections
+    given_later(place, 0)
+    scene.network.run()
 
 
 def test_a_server_may_insist_on_decoding() -> None:

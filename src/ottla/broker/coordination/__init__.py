@@ -4,7 +4,7 @@
     topic_coordinator        one of them: from a key to the partition that decides about it
     coordinated_partition    one partition's machine: loading, deciding, timers, what is broken
     coordinator_log          the end of its log: gathering, appending, telling when it is committed
-    gathered_batch           the batch that is open, and the decisions in it; uncommitted those that are written
+    gathered_batch           the batch that is open, and who waits for it; uncommitted: for one that is written
     named_timers             the machines' timers on the loop's
     loading                  replaying a log into a machine, in slices
     placement                which partition a key belongs to

@@ -23,7 +23,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ottla.broker.coordination.coordinator_log import CoordinatorLog
-from ottla.broker.coordination.gathered_batch import Waiting, in_parts, size_of
+from ottla.broker.coordination.gathered_batch import Outcome, Waiting, in_parts, size_of
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.named_timers import Expire, NamedTimers
 from ottla.broker.partitions.partition import Partition
@@ -32,6 +32,7 @@ from ottla.machines.coordinator_machine import (
     CoordinatorDecision,
     CoordinatorMachine,
     CoordinatorRecord,
+    KnownCommand,
     Timer,
     TimerName,
     TransactionStamp,
@@ -187,6 +188,35 @@ class CoordinatedPartition(Generic[MachineT]):
             return
         self._carry_out(decision, then, failed, subject, now_ms)
         self._log.write_soon()
+
+    def submit_known(self, command: KnownCommand[MachineT], numbers: Any, size: int, outcome: Outcome) -> bool:
+        """The same for a command whose like was submitted before. `size` is what its records take, as `size_of` says.
+
+        False, and nothing has happened, if anything about it is not as usual: then it is to be submitted.
+        """
+        subject, log = command.subject, self._log
+        if self.state is not State.ACTIVE or subject in self.offline:
+            return False
+        try:
+            is_taken = command.is_taken(self.machine)
+        except Exception:  # It will be raised again, where it is dealt with.
+            return False
+        batch = log.open_batch(size) if is_taken else None
+        if batch is None:
+            return False
+        now_ms = self._partitions.clock.now_ms()
+        batch.waiting.append(outcome)
+        try:
+            batch.add(command.replay(self.machine, numbers, now_ms), size, now_ms)
+            timers = command.timers(self.machine)
+            if timers:
+                self._timers.set(timers)
+        except Exception as problem:
+            batch.waiting.remove(outcome)
+            self.take_offline(subject, problem)
+            outcome.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
+        log.write_soon()
+        return True
 
     def query(
         self,

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ottla.broker.coordination.gathered_batch import GatheredBatch, Waiting
+from ottla.broker.coordination.gathered_batch import GatheredBatch, Outcome
 from ottla.broker.coordination.uncommitted import Uncommitted, fail, give_out
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partition_end import announce, append
+from ottla.broker.partitions.partition_end import announce, append, append_assigned
 from ottla.log.producer_state import AppendOrigin
 from ottla.machines.coordinator_machine import EncodedRecord, TransactionStamp
 from ottla.records.header import BatchHeader
@@ -59,7 +59,7 @@ class CoordinatorLog:
         self._linger_ms = linger_ms
         self._on_failed = on_failed
         self._open: GatheredBatch | None = None
-        self._appended: list[Waiting] = []
+        self._appended: list[Outcome] = []
         self._is_awaited = False
         self._failed_s: float | None = None
 
@@ -78,18 +78,11 @@ class CoordinatorLog:
     @property
     def refusal(self) -> ErrorCode:
         """Why nothing can be written at the moment."""
-        if self.partition.state is None:
-            return ErrorCode.NOT_COORDINATOR
-        if self._failed_s is not None:
+        if self._failed_s is not None and self.partition.state is not None:
             if self._partitions.world.timers.now_s() - self._failed_s < _PAUSE_AFTER_FAILURE_S:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             self._failed_s = None
-        return ErrorCode.NONE if self._has_enough_replicas else ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-    @property
-    def _has_enough_replicas(self) -> bool:
-        state = self.partition.state
-        return state is not None and state.has_enough_replicas
+        return self._cannot_append
 
     @property
     def max_batch_bytes(self) -> int:
@@ -111,10 +104,26 @@ class CoordinatorLog:
             # It may still fit: sizes are estimates, and the batch may be compressed.
             alone = self._begin_batch(transaction)
             alone.add(records, size, now_ms)
-            if len(alone.build()[0]) > limit:
+            if len(alone.build(0, 0)) > limit:
                 return ErrorCode.MESSAGE_TOO_LARGE
         self._open = batch
         return ErrorCode.NONE
+
+    def open_batch(self, size: int) -> GatheredBatch | None:
+        """The batch that records of that size may go into, if they can without more ado: outside of transactions, with
+        room for them, and nothing in the way of writing it. Who takes it puts something in, and calls `write_soon`.
+        """
+        batch = self._open
+        if self._failed_s is not None or self._cannot_append:
+            return None
+        if batch is None:
+            batch = self._begin_batch(None)
+        elif batch.transaction is not None:
+            return None
+        if not batch.has_room_for(size, self.max_batch_bytes):
+            return None
+        self._open = batch
+        return batch
 
     def _begin_batch(self, transaction: TransactionStamp | None) -> GatheredBatch:
         return GatheredBatch(transaction, base_sequence=self._base_sequence, compression=self._compression)
@@ -155,7 +164,7 @@ class CoordinatorLog:
         if batch is None:
             return ErrorCode.NONE
         try:
-            error = self.append(*batch.build()) if batch.record_count else ErrorCode.NONE
+            error = self._append_gathered(batch) if batch.record_count else ErrorCode.NONE
         except Exception:
             _log.exception("what was decided in %s could not be made into a batch", self.partition.name)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -167,21 +176,42 @@ class CoordinatorLog:
             self._appended += batch.waiting
         return error
 
+    def _append_gathered(self, batch: GatheredBatch) -> ErrorCode:
+        partition = self.partition
+        data = batch.build(partition.log.log_end_offset, partition.leader_epoch)
+        if batch.transaction is not None:
+            return self.append(data, batch.header)
+        error = self._cannot_append
+        if error:
+            return error
+        appended = append_assigned(self._partitions, partition, data, batch.record_count, batch.max_timestamp)
+        return self._on_append(appended.error, len(data))
+
     def append(self, data: bytearray, header: BatchHeader | None = None) -> ErrorCode:
         """Appends a batch by itself; nothing is open. `on_appended` says who waits for it."""
-        partition = self.partition
-        if partition.state is None:
+        error = self._cannot_append
+        if error:
+            return error
+        appended = append(self._partitions, self.partition, data, AppendOrigin.COORDINATOR, header)
+        return self._on_append(appended.error, len(data))
+
+    @property
+    def _cannot_append(self) -> ErrorCode:
+        """Why the partition takes no batch of ours."""
+        state = self.partition.state
+        if state is None:
             return ErrorCode.NOT_COORDINATOR
-        if not self._has_enough_replicas:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        error = append(self._partitions, partition, data, AppendOrigin.COORDINATOR, header).error
-        if not error:
-            partition.traffic.bytes_in += len(data)
-        return _AS_COORDINATOR.get(error, error)
+        return ErrorCode.NONE if state.has_enough_replicas else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    def _on_append(self, error: ErrorCode, size: int) -> ErrorCode:
+        if error:
+            return _AS_COORDINATOR.get(error, error)
+        self.partition.traffic.bytes_in += size
+        return error
 
     # Waiting for the commit
 
-    def tell_when_committed(self, waiting: Waiting) -> None:
+    def tell_when_committed(self, waiting: Outcome) -> None:
         """The outcome of a decision, which may have seen all that is written and all that is open."""
         if self._open is not None:
             self._open.waiting.append(waiting)
@@ -190,11 +220,11 @@ class CoordinatorLog:
         else:
             self._when_committed((waiting,))
 
-    def on_appended(self, waiting: Waiting) -> None:
+    def on_appended(self, waiting: Outcome) -> None:
         """A batch has been appended by itself: `write` tells who waits for it."""
         self._appended.append(waiting)
 
-    def _when_committed(self, waiting: Sequence[Waiting]) -> None:
+    def _when_committed(self, waiting: Sequence[Outcome]) -> None:
         log = self.partition.log
         if log.high_watermark >= log.log_end_offset:
             give_out(waiting)

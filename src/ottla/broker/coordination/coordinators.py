@@ -37,6 +37,8 @@ class Coordinators:
             commit_timeout_ms=config.integer("offsets.commit.timeout.ms"),
             linger_ms=config.integer("group.coordinator.append.linger.ms"),
         )
+        self._partitions_of_groups = -1
+        """As many as commits that are known count on."""
         self.transactions = Transactions(partitions, peers, producer_ids)
 
     def _make_groups(self, _index: int, _leader_epoch: int) -> "GroupCoordinator":
@@ -58,6 +60,9 @@ class Coordinators:
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """The cluster has changed, and the broker has taken it up."""
+        if delta.topics_deleted or self.groups.partition_count != self._partitions_of_groups:
+            self._partitions_of_groups = self.groups.partition_count
+            self._partitions.repeated_requests.forget()
         if delta.topics_deleted:
             self._forget_topics([topic.name for topic in delta.topics_deleted.values()])
         if delta.topics_deleted or delta.topics_created or delta.partitions or delta.acls:

@@ -4,22 +4,32 @@ In `__consumer_offsets` the base sequence is 0 and not -1 even though there is n
 that a log cannot tell who wrote it. Records that are written in a transaction have the batch to themselves.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ottla.machines.coordinator_machine import Answer, CoordinatorRecord, EncodedRecord, TransactionStamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.header import HEADER_SIZE, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, BatchHeader
-from ottla.runtime.attribution import Attributed
+from ottla.records.kernel import RecordWriter
+from ottla.runtime.attribution import Attributed, work_for
 from ottla.wire.errors import ErrorCode
 
+_log = logging.getLogger(__name__)
 _NOBODY = TransactionStamp(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 _RECORD_OVERHEAD = 32
 """More than a record has beside its key and value: six varints and an attributes byte."""
 
 
+class Outcome(Protocol):
+    """What somebody is told once all that a decision has seen is committed, or cannot be any more. Neither raises."""
+
+    def tell(self) -> None: ...
+    def fail(self, error: ErrorCode, /) -> None: ...
+
+
 class Waiting(NamedTuple):
-    """A decision whose outcome is told once all that it has seen is committed, to the request that asked for it."""
+    """A decision whose outcome is told to the request that asked for it, and to those whom it answers."""
 
     reply: Any
     answers: Sequence[Answer]
@@ -27,6 +37,25 @@ class Waiting(NamedTuple):
     failed: Callable[[ErrorCode], None]
     subject: str | None
     request: Attributed | None
+
+    def tell(self) -> None:
+        self._call(self.request, self.then, self.reply)
+        for waiter, answer in self.answers:
+            self._call(None, waiter.failed if isinstance(answer, ErrorCode) else waiter.then, answer)
+
+    def fail(self, error: ErrorCode, /) -> None:
+        self._call(self.request, self.failed, error)
+        for waiter, _ in self.answers:
+            self._call(None, waiter.failed, error)
+
+    def _call(self, request: Attributed | None, callback: Callable[[Any], None], outcome: object) -> None:
+        """What goes wrong is the request's that is told; a waiter has its own request. It keeps no other from being
+        told.
+        """
+        try:
+            work_for(request, callback, outcome)
+        except Exception:
+            _log.exception("the outcome of a decision about %s could not be told", self.subject)
 
 
 def size_of(records: Iterable[EncodedRecord]) -> int:
@@ -54,37 +83,56 @@ def in_parts(
 
 
 class GatheredBatch:
-    """A batch that is still open, and the decisions that wait for it. `transaction` is None outside of transactions."""
+    """A batch that is still open, and who waits for it. `transaction` is None outside of transactions."""
 
-    __slots__ = ("_builder", "_size", "transaction", "waiting")
+    __slots__ = ("_base_sequence", "_size", "_writer", "transaction", "waiting")
 
     def __init__(self, transaction: TransactionStamp | None, *, base_sequence: int, compression: int) -> None:
-        stamp = transaction or _NOBODY
         self.transaction = transaction
-        self.waiting: list[Waiting] = []
+        self.waiting: list[Outcome] = []
+        self._base_sequence = base_sequence
         self._size = HEADER_SIZE
-        self._builder = BatchBuilder(
-            compression=compression,
-            producer_id=stamp.producer_id,
-            producer_epoch=stamp.producer_epoch,
-            base_sequence=base_sequence,
-            transactional=transaction is not None,
-        )
+        self._writer: RecordWriter | BatchBuilder
+        if transaction is None and not compression:
+            self._writer = RecordWriter(HEADER_SIZE)
+        else:
+            stamp = transaction or _NOBODY
+            self._writer = BatchBuilder(
+                compression=compression,
+                producer_id=stamp.producer_id,
+                producer_epoch=stamp.producer_epoch,
+                base_sequence=base_sequence,
+                transactional=transaction is not None,
+            )
 
     def has_room_for(self, size: int, limit: int) -> bool:
         return self._size + size <= limit
 
     def add(self, records: Sequence[EncodedRecord], size: int, now_ms: int) -> None:
         """`size` is that of the records, as `size_of` says."""
-        append = self._builder.append
+        append = self._writer.append
         for key, value in records:
             append(now_ms, key, value)
         self._size += size
 
     @property
     def record_count(self) -> int:
-        return self._builder.record_count
+        return self._writer.record_count
 
-    def build(self) -> tuple[bytearray, BatchHeader]:
-        data = self._builder.build()
-        return data, self._builder.header
+    @property
+    def max_timestamp(self) -> int:
+        return self._writer.max_timestamp
+
+    def build(self, base_offset: int, leader_epoch: int) -> bytearray:
+        """The batch, for that place in the log."""
+        writer = self._writer
+        if not isinstance(writer, BatchBuilder):
+            return writer.finish_batch(base_offset, leader_epoch, self._base_sequence)
+        writer.base_offset, writer.leader_epoch = base_offset, leader_epoch
+        return writer.build()
+
+    @property
+    def header(self) -> BatchHeader:
+        """Of a batch that is built, in a transaction."""
+        assert isinstance(self._writer, BatchBuilder)
+        return self._writer.header

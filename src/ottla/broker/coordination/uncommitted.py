@@ -1,19 +1,16 @@
 """Decisions that are written and whose outcome waits for the high watermark."""
 
-import logging
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ottla.broker.coordination.gathered_batch import Waiting
+from ottla.broker.coordination.gathered_batch import Outcome
 from ottla.broker.partitions.purgatory import Operation, Place
-from ottla.runtime.attribution import Attributed, work_for
 from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.coordination.coordinator_log import CoordinatorLog
 
-_log = logging.getLogger(__name__)
 _NOBODY = ClientConnection(-1, "", "")
 
 
@@ -22,7 +19,7 @@ class Uncommitted(Operation):
 
     __slots__ = ("_end_offset", "_log", "_waiting")
 
-    def __init__(self, log: "CoordinatorLog", end_offset: int, waiting: Sequence[Waiting]) -> None:
+    def __init__(self, log: "CoordinatorLog", end_offset: int, waiting: Sequence[Outcome]) -> None:
         super().__init__(_NOBODY)
         self._log = log
         self._end_offset = end_offset
@@ -43,24 +40,11 @@ class Uncommitted(Operation):
             fail(self._waiting, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def give_out(waiting: Sequence[Waiting]) -> None:
-    """Tells everybody what was decided. A client that cannot be told keeps no other from being told."""
-    for one in waiting:
-        _tell(one, one.request, one.then, one.reply)
-        for waiter, answer in one.answers:
-            _tell(one, None, waiter.failed if isinstance(answer, ErrorCode) else waiter.then, answer)
+def give_out(waiting: Sequence[Outcome]) -> None:
+    for outcome in waiting:
+        outcome.tell()
 
 
-def fail(waiting: Sequence[Waiting], error: ErrorCode) -> None:
-    for one in waiting:
-        _tell(one, one.request, one.failed, error)
-        for waiter, _ in one.answers:
-            _tell(one, None, waiter.failed, error)
-
-
-def _tell(decision: Waiting, request: Attributed | None, callback: Callable[[Any], None], outcome: object) -> None:
-    """What goes wrong is the request's that is told; a waiter has its own request."""
-    try:
-        work_for(request, callback, outcome)
-    except Exception:
-        _log.exception("the outcome of a decision about %s could not be told", decision.subject)
+def fail(waiting: Sequence[Outcome], error: ErrorCode) -> None:
+    for outcome in waiting:
+        outcome.fail(error)

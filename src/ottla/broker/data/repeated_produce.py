@@ -135,6 +135,8 @@ def learn(
 ) -> None:
     """An ordinary request is being answered: others like it may be known by it, on its connection."""
     client = context.connection
-    if not isinstance(client.repeated, RepeatedProduce):
-        client.repeated = RepeatedProduce(partitions, go_on, client.principal, client.client_host)
-    client.repeated.learn(context, request, partition)
+    repeated = client.repeated.get(RepeatedProduce.api_key)
+    if not isinstance(repeated, RepeatedProduce):
+        repeated = RepeatedProduce(partitions, go_on, client.principal, client.client_host)
+        client.repeated[RepeatedProduce.api_key] = repeated
+    repeated.learn(context, request, partition)

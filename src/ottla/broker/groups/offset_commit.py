@@ -1,17 +1,20 @@
 """OffsetCommit 2-10: how far a group has come; topics by id from version 10 (KIP-848).
 
-Partitions that the cluster does not have are refused one by one; the others go to the group's coordinator together.
+Partitions that the cluster does not have are refused one by one; the others go to the group's coordinator together. A
+commit that differs from an earlier one in its offsets alone never comes here: see `repeated_commit`.
 """
 
 from ottla.base.ids import ZERO_UUID
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.coordination.coordinators import Groups
+from ottla.broker.groups.repeated_commit import FIRST_WITH_TOPIC_IDS, learn
+from ottla.broker.partitions.held_partitions import Partitions
+from ottla.broker.quotas.client_quotas import ClientQuotas
+from ottla.machines.group.offset_commands import commit_error
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetCommitRequest, OffsetCommitResponse
-
-_FIRST_WITH_TOPIC_IDS = 10
 
 _AnsweredTopic = OffsetCommitResponse.OffsetCommitResponseTopic
 _AnsweredPartition = OffsetCommitResponse.OffsetCommitResponsePartition
@@ -19,9 +22,16 @@ _Topic = OffsetCommitRequest.OffsetCommitRequestTopic
 
 
 def handle_offset_commit(
-    groups: Groups, metadata: ClusterMetadata, context: RequestContext, request: OffsetCommitRequest, respond: Respond
+    partitions: Partitions,
+    groups: Groups,
+    metadata: ClusterMetadata,
+    client_quotas: ClientQuotas,
+    context: RequestContext,
+    request: OffsetCommitRequest,
+    respond: Respond,
 ) -> None:
-    by_id = context.api_version >= _FIRST_WITH_TOPIC_IDS
+    by_id = context.api_version >= FIRST_WITH_TOPIC_IDS
+    may_learn = not client_quotas.counts_requests(context)
     refused: list[_AnsweredTopic] = []
     taken: list[_Topic] = []
     for topic in request.topics:
@@ -32,6 +42,8 @@ def handle_offset_commit(
         if isinstance(outcome, ErrorCode):
             outcome = OffsetCommitResponse(topics=[_answered(topic, outcome) for topic in taken])
         outcome.topics = _joined(outcome.topics, refused, by_id=by_id)
+        if may_learn and not refused:
+            learn(partitions.repeated_requests, groups, context, request, outcome)
         respond(outcome)
 
     if not taken:
@@ -41,7 +53,7 @@ def handle_offset_commit(
         request.group_id,
         lambda machine, now_ms: machine.commit_offsets(request, context.api_version, now_ms),
         reply,
-        lambda error: reply(_write_error(error)),
+        lambda error: reply(commit_error(error)),
         only_reads=True,
     )
 
@@ -96,8 +108,3 @@ def _joined(answered: list[_AnsweredTopic], refused: list[_AnsweredTopic], *, by
         else:
             topic.topic_id = ZERO_UUID
     return list(topics.values())
-
-
-def _write_error(error: ErrorCode) -> ErrorCode:
-    is_too_large = error in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
-    return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if is_too_large else error

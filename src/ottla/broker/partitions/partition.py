@@ -183,17 +183,18 @@ class Partition:
         header: BatchHeader | None = None,
     ) -> Appended:
         """Appends validated batches as the leader. Raises `OSError` when the disk does."""
-        state, log = self.state, self.log
-        assert state is not None, "only a leader appends"
-        appended = log.append_as_leader(data, self.leader_epoch, origin, header)
-        if appended.error or appended.repeated:
-            return appended
-        self._remember(appended.base_offset, len(data))
-        end_offset = log.log_end_offset
-        if end_offset - log.recovery_point >= self.settings.flush_messages:
-            self.awaits_flush = True
-        elif not self.awaits_flush and state.on_local_end(end_offset):
-            log.advance_high_watermark(state.high_watermark)
+        assert self.state is not None, "only a leader appends"
+        appended = self.log.append_as_leader(data, self.leader_epoch, origin, header)
+        if not (appended.error or appended.repeated):
+            self._on_grown(appended.base_offset, len(data))
+        return appended
+
+    def append_assigned(self, data: bytearray, record_count: int, max_timestamp: int) -> Appended:
+        """The same for a batch that this node has made for the end of this log, of no producer: it has its offset."""
+        assert self.state is not None, "only a leader appends"
+        appended = self.log.append_assigned(data, self.leader_epoch, record_count - 1, max_timestamp)
+        if not appended.error:
+            self._on_grown(appended.base_offset, len(data))
         return appended
 
     def append_as_follower(self, data: memoryview) -> Appended:
@@ -204,12 +205,19 @@ class Partition:
             self.awaits_flush = True
         return appended
 
-    def _remember(self, base_offset: int, size: int) -> None:
-        segment = self.log.segments[-1]
-        if segment is not self._fresh_segment or len(self._fresh) >= _FRESH_BATCHES:
-            self._fresh.clear()
+    def _on_grown(self, base_offset: int, size: int) -> None:
+        """A batch has been appended: where it is is remembered, and the high watermark moves, if it may."""
+        state, log, fresh = self.state, self.log, self._fresh
+        segment = log.segments[-1]
+        if segment is not self._fresh_segment or len(fresh) >= _FRESH_BATCHES:
+            fresh.clear()
             self._fresh_segment = segment
-        self._fresh[base_offset] = segment.size - size
+        fresh[base_offset] = segment.size - size
+        end_offset = log.log_end_offset
+        if end_offset - log.recovery_point >= self.settings.flush_messages:
+            self.awaits_flush = True
+        elif state is not None and not self.awaits_flush and state.on_local_end(end_offset):
+            log.advance_high_watermark(state.high_watermark)
 
     def on_flushed(self, end_offset: int) -> bool:
         """All before `end_offset` is on the disk. Returns whether the high watermark moved."""

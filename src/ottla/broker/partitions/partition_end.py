@@ -35,15 +35,32 @@ def append(
     """
     try:
         appended = partition.append(data, origin, header)
-    except STORAGE_PROBLEMS as problem:
-        partitions.on_storage_problem(partition, problem)
-        return _DISK_FAILED
     except Exception as problem:
-        partitions.on_broken(partition, problem)
-        return _DISK_FAILED
+        return _on_failed(partitions, partition, problem)
     if not (appended.error or appended.repeated):
         partitions.has_news_for_checkpoints = True
     return appended
+
+
+def append_assigned(
+    partitions: "Partitions", partition: Partition, data: bytearray, record_count: int, max_timestamp: int
+) -> Appended:
+    """The same for one batch that this node has made, and that has its offset already (`Partition.append_assigned`)."""
+    try:
+        appended = partition.append_assigned(data, record_count, max_timestamp)
+    except Exception as problem:
+        return _on_failed(partitions, partition, problem)
+    if not appended.error:
+        partitions.has_news_for_checkpoints = True
+    return appended
+
+
+def _on_failed(partitions: "Partitions", partition: Partition, problem: Exception) -> Appended:
+    if isinstance(problem, STORAGE_PROBLEMS):
+        partitions.on_storage_problem(partition, problem)
+    else:
+        partitions.on_broken(partition, problem)
+    return _DISK_FAILED
 
 
 def announce(partitions: "Partitions", partition: Partition) -> None:

@@ -127,6 +127,11 @@ class ClientQuotas:
         limits = self.limits_of(context)
         return limits is not None and (limits.produce is not None or limits.request is not None)
 
+    def counts_requests(self, context: RequestContext) -> bool:
+        """Whether every request of this client has to be seen, for the time that it takes."""
+        limits = self.limits_of(context)
+        return limits is not None and limits.request is not None
+
     def charge(self, context: RequestContext, reply: Message | None) -> int:
         """See `Metering`."""
         told_ms: int = getattr(reply, "throttle_time_ms", 0)

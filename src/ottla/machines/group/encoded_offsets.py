@@ -130,14 +130,20 @@ def encoded_commit(record: CoordinatorRecord) -> tuple[bytes, bytes] | None:
         return None
     if value.metadata:
         return None
-    topic_id = value.topic_id
+    return commit_key(key.group, key.topic, key.partition), commit_value(
+        value.offset, value.leader_epoch, value.commit_timestamp, value.topic_id
+    )
+
+
+def commit_key(group_id: str, topic: str, partition: int) -> bytes:
+    return _key_up_to_partition(group_id, topic) + _partition(partition)
+
+
+def commit_value(offset: int, leader_epoch: int, timestamp_ms: int, topic_id: Uuid) -> bytes:
+    """Of a commit without metadata."""
     if topic_id == ZERO_UUID:
-        shape = _WITHOUT_ID.pack(4, value.offset, value.leader_epoch, _NO_METADATA, value.commit_timestamp, 0)
-    else:
-        shape = _LATEST.pack(
-            4, value.offset, value.leader_epoch, _NO_METADATA, value.commit_timestamp, *_TOPIC_ID_ALONE, topic_id
-        )
-    return _key_up_to_partition(key.group, key.topic) + _partition(key.partition), shape
+        return _WITHOUT_ID.pack(4, offset, leader_epoch, _NO_METADATA, timestamp_ms, 0)
+    return _LATEST.pack(4, offset, leader_epoch, _NO_METADATA, timestamp_ms, *_TOPIC_ID_ALONE, topic_id)
 
 
 @lru_cache(maxsize=4096)

@@ -179,9 +179,9 @@ class GroupCoordinator(CoordinatorMachine):
         if error:
             return CoordinatorDecision(error)
         response, records = offset_commands.commit(request, self.settings, now_ms)
-        return CoordinatorDecision(response, records, (), self._kept_session(group, request.member_id))
+        return CoordinatorDecision(response, records, (), self.kept_session(group, request.member_id))
 
-    def _kept_session(self, group: Group | None, member_id: str) -> Sequence[Timer]:
+    def kept_session(self, group: Group | None, member_id: str) -> Sequence[Timer]:
         """To a classic group a commit is a heartbeat as well."""
         if not member_id or not isinstance(group, ClassicGroup):
             return ()

@@ -65,6 +65,12 @@ def commit(
     return response, records
 
 
+def commit_error(error: ErrorCode) -> ErrorCode:
+    """What a client is told whose commit could not be written."""
+    is_too_large = error in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+    return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if is_too_large else error
+
+
 def commit_in_transaction(
     request: TxnOffsetCommitRequest, settings: GroupSettings, now_ms: int
 ) -> tuple[TxnOffsetCommitResponse, list[CoordinatorRecord]]:

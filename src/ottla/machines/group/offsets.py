@@ -8,7 +8,8 @@ What was loaded stays encoded until its group is asked after (`encoded_offsets`)
 
 from collections.abc import Callable, Iterator
 
-from ottla.machines.group.committed import CommittedOffset, Topics
+from ottla.base.ids import Uuid
+from ottla.machines.group.committed import CommittedOffset, Topics, as_committed
 from ottla.machines.group.encoded_offsets import EncodedOffsets
 from ottla.records.kernel import Record
 from ottla.wire.messages import OffsetCommitKey, OffsetCommitValue
@@ -40,6 +41,19 @@ class Offsets:
         groups = self.by_group if producer_id is None else self.pending.setdefault(producer_id, {})
         committed = CommittedOffset.of_record(value, self._replayed)
         groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = committed
+
+    def replay_commit(
+        self, place: tuple[str, str, int], offset: int, leader_epoch: int, timestamp_ms: int, topic_id: Uuid
+    ) -> None:
+        """The same for a commit that was just decided on, and is no message: without metadata, in no transaction.
+
+        `place` is group, topic and partition.
+        """
+        group_id, topic, partition = place
+        self._take_up(group_id)
+        self._replayed = order = self._replayed + 1
+        committed = as_committed((offset, leader_epoch, "", timestamp_ms, -1, topic_id, order))
+        self.by_group.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
 
     def replay_encoded(self, records: Iterator[Record], open_group: Callable[[str, int], None]) -> Iterator[Record]:
         """The same, for loading, of the bytes of many records. Gives out those that are to be decoded.

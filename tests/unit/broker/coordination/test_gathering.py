@@ -195,14 +195,16 @@ class FullDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_full = True
-        append = Partition.append
+        for name in ("append", "append_assigned"):
+            monkeypatch.setattr(Partition, name, self._failing(getattr(Partition, name)))
 
+    def _failing(self, append: Any) -> Any:
         def fails(partition: Partition, *args: Any) -> Any:
             if self.is_full:
                 raise OSError(ENOSPC, "no space")
             return append(partition, *args)
 
-        monkeypatch.setattr(Partition, "append", fails)
+        return fails
 
 
 def test_a_batch_that_cannot_be_appended_never_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,7 @@ def test_a_client_that_changes_its_requests_all_the_time_is_not_learned_from_for
 
 def test_what_one_principal_taught_is_of_no_use_to_another(node):
     node.send(produce_request(batch(b"a")), 12)
-    node.client.repeated = None
+    node.client.repeated.clear()
     node.client.principal = "User:somebody"
     node.send(produce_request(batch(b"b"), index=1), 12)
     assert again(node, produce_request(batch(b"c"), index=1)) is not None

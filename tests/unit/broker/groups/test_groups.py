@@ -80,7 +80,7 @@ def joined(node: TestNode, version: int = 9, group_id: str = GROUP) -> tuple[str
 def commit(offset: int = 5, index: int = 0, topic: str = "orders", **fields: Any) -> OffsetCommitRequest:
     topic_id = fields.pop("topic_id", ZERO_UUID)
     partition = OffsetCommitRequest.OffsetCommitRequestPartition(
-        partition_index=index, committed_offset=offset, committed_metadata="note"
+        partition_index=index, committed_offset=offset, committed_metadata=""
     )
     named = OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=[partition])
     return OffsetCommitRequest(group_id=fields.pop("group_id", GROUP), topics=[named], **fields)

@@ -54,12 +54,12 @@ def test_requests_that_are_not_decoded_are_counted_as_soon_as_there_is_a_limit(n
     assert produce(client, 5_000).throttle_time_ms == 0
     assert produce(client, 10_000).throttle_time_ms > 0
     (connection,) = node.scene.server.connections
-    assert not connection.session.client.repeated._all_known
+    assert not connection.session.client.repeated[0]._all_known
     node.limit(user="ANONYMOUS", producer_byte_rate=None)
     node.advance(20_000)
     client.replies()
     assert produce(client, 10_000).throttle_time_ms == 0
-    assert len(connection.session.client.repeated._all_known) == 1, "it is learned again when there is no limit"
+    assert len(connection.session.client.repeated[0]._all_known) == 1, "it is learned again when there is no limit"
 
 
 def test_a_consumer_above_its_rate_gets_nothing_and_is_not_charged_for_it(node: MeteredNode) -> None:

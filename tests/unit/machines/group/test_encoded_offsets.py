@@ -56,7 +56,7 @@ def batch_of(*records: CoordinatorRecord, producer_id: int | None = None) -> byt
     batch = GatheredBatch(stamp, base_sequence=0, compression=0)
     written = [CoordinatorMachine().encode(record) for record in records]
     batch.add(written, size_of(written), NOW_MS)
-    return bytes(batch.build()[0])
+    return bytes(batch.build(0, -1))
 
 
 def commit(group: str, topic: str, partition: int, offset: int, **more: object) -> CoordinatorRecord:
