@@ -69,6 +69,36 @@ def described(line: WireConnection) -> set[str]:
     return {token.token_id for token in reply.tokens}
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_clients_of_any_age_make_and_see_tokens(version: int, alice: WireConnection) -> None:
+    made = alice.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), version)
+    assert (made.error_code, made.principal_name) == (0, "alice")
+    assert made.token_requester_principal_name == ("alice" if version == 3 else "")
+
+    def requesters() -> list[str]:
+        tokens = alice.ask(DescribeDelegationTokenRequest(owners=None), version).tokens
+        return [token.token_requester_principal_name for token in tokens if token.token_id == made.token_id]
+
+    eventually(requesters, [made.token_requester_principal_name])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"owner_principal_type": "User", "owner_principal_name": "o" * 32_767},
+        {
+            "renewers": [
+                CreateDelegationTokenRequest.CreatableRenewers(principal_type="User", principal_name="r" * 32_767)
+            ]
+        },
+    ],
+    ids=["owner", "renewer"],
+)
+def test_a_name_that_no_record_has_room_for_is_refused(given: dict[str, Any], alice: WireConnection) -> None:
+    reply = alice.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1, **given), 3)
+    assert reply.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 def test_a_token_lets_in_whoever_has_it_as_its_owner(node: SaslNode, alice: WireConnection) -> None:
     token = created(alice)
     assert token.principal_name == token.token_requester_principal_name == "alice"

@@ -15,4 +15,6 @@ def alter_token(server: ControllerServer, asked: Asked, then: Then, failed: Fail
         return
     # The hour, which clients and other nodes know too: decisions are given a time that says nothing of it.
     now_ms = server.clock.now_ms()
-    server.log.submit(lambda controller, _: controller.alter_token(request, caller.principal, now_ms), then, failed)
+    server.log.submit(
+        lambda controller, _: controller.alter_token(request, version, caller.principal, now_ms), then, failed
+    )

@@ -48,18 +48,29 @@ class Sent(NamedTuple):
             for name in _KINDS_OF_RULES
         )
 
+    @property
+    def is_login(self) -> bool:
+        """Whether it says who we are: where a listener asks that, a wrong answer ends the connection."""
+        return type(self.message).__name__ in ("SaslHandshakeRequest", "SaslAuthenticateRequest")
+
 
 class Line:
-    """One connection. `waiting` are the requests that are to be answered, the oldest first."""
+    """One connection. `waiting` are the requests that are to be answered, the oldest first.
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    `login` says who we are on a new connection.
+    """
+
+    def __init__(self, address: tuple[str, int], login: Callable[[socket.socket], None] | None = None) -> None:
         self._address = address
+        self._login = login
         self.waiting: deque[Sent] = deque()
         self.since_s = 0.0
         self._open()
 
     def _open(self) -> None:
         self.socket = socket.create_connection(self._address, 20)
+        if self._login is not None:
+            self._login(self.socket)
         self.socket.setblocking(False)
         self._out = bytearray()
         self._in = bytearray()
@@ -69,7 +80,7 @@ class Line:
     @property
     def may_be_hung_up_on(self) -> bool:
         """After a Produce without acks, which has no other way to learn that it failed, and where Kafka does so."""
-        return self._rounds_since_silent < 2 or any(sent.says_unknown for sent in self.waiting)
+        return self._rounds_since_silent < 2 or any(sent.says_unknown or sent.is_login for sent in self.waiting)
 
     def again(self) -> None:
         self.socket.close()

@@ -21,10 +21,16 @@ from fuzz_lines import Line, Sent, pump
 from fuzz_load import Load
 from fuzz_messages import FuzzMessages
 from raw_connection import RawConnection
+from sasl_node import PLAIN_USERS
 from witness import Witness, slowest_while_waiting
 
 from ottla.testing.node import RunningNode
-from ottla.wire.messages import ApiVersionsRequest, DescribeQuorumRequest
+from ottla.wire.messages import (
+    ApiVersionsRequest,
+    DescribeQuorumRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
 
 MOST_STALL_S = 0.25
 MOST_GROWTH_BYTES = 400 << 20
@@ -54,7 +60,9 @@ class Finding(AssertionError):
 
 
 class FuzzRun:
-    def __init__(self, node: RunningNode, seed: int) -> None:
+    """`users` is a listener with SASL at which the fuzz is alice, who is no super user as everybody at the other is."""
+
+    def __init__(self, node: RunningNode, seed: int, users: str | None = None) -> None:
         self.node, self.seed = node, seed
         self._random = Random(seed)
         self._known = Known(self._random)
@@ -64,7 +72,11 @@ class FuzzRun:
         controllers = controllers_of(node.bootstrap)
         self._of_brokers = FuzzMessages(self._random, self._known, _served(node.address))
         self._of_controllers = FuzzMessages(self._random, self._known, _served(controllers))
-        self._lines = [Line(node.address) for _ in range(_LINES)]
+        if users is None:
+            self._lines = [Line(node.address) for _ in range(_LINES)]
+        else:
+            host, _, port = users.rpartition(":")
+            self._lines = [Line((host, int(port)), log_in) for _ in range(_LINES)]
         self._controller_lines = [Line(controllers) for _ in range(_OF_CONTROLLERS)]
         self._witness = Witness(node.bootstrap, node.rss_bytes, _PATIENCE_S)
         self._pid = node.pid
@@ -232,6 +244,14 @@ def _served(address: tuple[str, int]) -> list[tuple[int, int]]:
         (api.api_key, version) for api in answer.api_keys for version in range(api.min_version, api.max_version + 1)
         if not (api.api_key == 0 and version < 3)
     ]  # fmt: skip
+
+
+def log_in(connected: socket.socket) -> None:
+    connection = RawConnection.over(connected)
+    connection.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    said = b"\0alice\0" + PLAIN_USERS["alice"].encode()
+    answer = connection.ask(SaslAuthenticateRequest(auth_bytes=said), 2)
+    assert not answer.error_code, answer.error_message
 
 
 def controllers_of(bootstrap: str) -> tuple[str, int]:

@@ -16,6 +16,12 @@ class RawConnection:
         self.socket = socket.create_connection((host, int(port)), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+    @classmethod
+    def over(cls, connected: socket.socket) -> Self:
+        connection = cls.__new__(cls)
+        connection.socket = connected
+        return connection
+
     def __enter__(self) -> Self:
         return self
 

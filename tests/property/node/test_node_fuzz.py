@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from fuzz_run import SETTINGS, Finding, FuzzRun
+from sasl_node import SaslNode, a_sasl_node
 
 from ottla.testing.node import RunningNode
 
@@ -23,8 +24,21 @@ def loaded() -> Iterator[RunningNode]:
         yield node
 
 
-def fuzz(node: RunningNode, seed: int, requests: int) -> None:
-    run = FuzzRun(node, seed)
+@pytest.fixture
+def guarded() -> Iterator[SaslNode]:
+    """It asks who is there, and checks what they may do: everything, until the fuzz makes rules."""
+    rules = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "User:ANONYMOUS",
+        "delegation.token.secret.key": "of the cluster",
+    }
+    with a_sasl_node(SETTINGS | rules) as one:
+        yield one
+
+
+def fuzz(node: RunningNode, seed: int, requests: int, users: str | None = None) -> None:
+    run = FuzzRun(node, seed, users)
     try:
         run.run(requests)
     finally:
@@ -36,6 +50,17 @@ def fuzz(node: RunningNode, seed: int, requests: int) -> None:
 @pytest.mark.parametrize("seed", [*FOUND, 1])
 def test_extreme_requests(seed: int, loaded: RunningNode) -> None:
     fuzz(loaded, seed, 1500)
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_extreme_requests_of_a_user(seed: int, guarded: SaslNode) -> None:
+    fuzz(guarded.node, seed, 1500, guarded.bootstrap)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2000, 2004))
+def test_many_extreme_requests_of_a_user(seed: int, guarded: SaslNode) -> None:
+    fuzz(guarded.node, seed, 50_000, guarded.bootstrap)
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ottla.broker.access.rights import Question, Rights
+from ottla.broker.admin.delegation_tokens import people_of
 from ottla.wire.acls import AclOperation, AclResource
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeDelegationTokenResponse
@@ -32,10 +33,9 @@ def describe_tokens(rights: Rights, question: Question) -> None:
 
 def _may_see(rights: Rights, token: Any) -> bool:
     owner = f"{token.principal_type}:{token.principal_name}"
-    people = {owner, f"{token.token_requester_principal_type}:{token.token_requester_principal_name}"}
-    people |= {f"{one.principal_type}:{one.principal_name}" for one in token.renewers}
+    known = rights.image.security.tokens.get(token.token_id)  # who asked for it is not in every version of the reply
     return (
-        rights.principal in people
+        (known is not None and rights.principal in people_of(known))
         or rights.allow(AclOperation.DESCRIBE, AclResource.DELEGATION_TOKEN, token.token_id, tell=False)
         or rights.allow(AclOperation.DESCRIBE_TOKENS, AclResource.USER, owner, tell=False)
     )

@@ -20,6 +20,7 @@ from ottla.wire.messages import (
 )
 
 NOBODY: Final = "User:ANONYMOUS"
+_NO_ONE: Final = ("", "", "")
 
 Described = DescribeDelegationTokenResponse.DescribedDelegationToken
 
@@ -50,13 +51,15 @@ def handle_describe_delegation_token(
     if secret is None:
         respond(DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED))
         return
+    from ottla.machines.metadata.decisions.alter_tokens import FIRST_WITH_REQUESTERS
     from ottla.security.sasl.token_hmac import token_hmac
 
     owners = None
     if request.owners is not None:
         owners = {f"{owner.principal_type}:{owner.principal_name}" for owner in request.owners}
+    tells_requester = context.api_version >= FIRST_WITH_REQUESTERS
     tokens = [
-        described(token, lambda token_id: token_hmac(secret.secret, token_id))
+        described(token, lambda token_id: token_hmac(secret.secret, token_id), tells_requester)
         for token in metadata.image.security.tokens.values()
         if owners is None or owners & set(people_of(token))
     ]
@@ -68,9 +71,9 @@ def people_of(token: DelegationTokenRecord) -> tuple[str, ...]:
     return (token.owner, token.requester, *token.renewers)
 
 
-def described(token: DelegationTokenRecord, hmac_of: Callable[[str], bytes]) -> Described:
+def described(token: DelegationTokenRecord, hmac_of: Callable[[str], bytes], tells_requester: bool) -> Described:
     owner_type, _, owner = token.owner.partition(":")
-    requester_type, _, requester = token.requester.partition(":")
+    requester_type, _, requester = token.requester.partition(":") if tells_requester else _NO_ONE
     renewers = [one.partition(":") for one in token.renewers]
     return Described(
         principal_type=owner_type,

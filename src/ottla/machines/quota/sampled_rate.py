@@ -34,7 +34,9 @@ class Measured(NamedTuple):
             return 0
         if limit <= 0:
             return LONGEST_THROTTLE_MS
-        return min(int((self.rate - limit) / limit * self.elapsed_ms + 0.5), LONGEST_THROTTLE_MS)
+        return int(
+            min(LONGEST_THROTTLE_MS, (self.rate - limit) / limit * self.elapsed_ms + 0.5)
+        )  # which may be infinite
 
 
 class SampledRate:

@@ -40,7 +40,7 @@ class TokenBucket:
     def throttle_ms(self, limit: float, now_ms: int) -> int:
         """How long until the bucket is not overdrawn any more; 0 if it is not."""
         tokens = self.tokens(limit, now_ms)
-        return min(int(-tokens / limit * 1000 + 0.5), LONGEST_THROTTLE_MS) if tokens < 0 else 0
+        return int(min(LONGEST_THROTTLE_MS, -tokens / limit * 1000 + 0.5)) if tokens < 0 else 0  # it may be infinite
 
 
 class TokenBuckets:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.machines.quota.sampled_rate import SampledRate, Windows
+from ottla.machines.quota.sampled_rate import LONGEST_THROTTLE_MS, Measured, SampledRate, Windows
 
 WINDOWS = Windows(number=11, size_ms=1000)
 
@@ -55,3 +55,7 @@ def test_a_client_that_waits_as_told_keeps_to_its_limit() -> None:
             sent += size
             now_ms += 1 + rate.measure(now_ms).throttle_ms(10_000)
         assert sent / (now_ms / 1000) == pytest.approx(10_000, rel=0.2)
+
+
+def test_the_wait_for_the_smallest_limit_there_is_has_an_end() -> None:
+    assert Measured(rate=1.0, elapsed_ms=10_000).throttle_ms(5e-324) == LONGEST_THROTTLE_MS

@@ -1,6 +1,6 @@
 """The bucket of KIP-599: bursts, overdrawing and waiting."""
 
-from ottla.machines.quota.sampled_rate import Windows
+from ottla.machines.quota.sampled_rate import LONGEST_THROTTLE_MS, Windows
 from ottla.machines.quota.token_bucket import TokenBucket
 
 LIMIT = 5.0
@@ -33,3 +33,9 @@ def test_a_new_limit_counts_from_then_on() -> None:
     tokens = bucket()
     tokens.take(60, LIMIT, 0)
     assert tokens.throttle_ms(1.0, 0) == 5000
+
+
+def test_the_wait_for_the_smallest_limit_there_is_has_an_end() -> None:
+    bucket = TokenBucket(Windows())
+    bucket.take(1.0, 5e-324, 0)
+    assert bucket.throttle_ms(5e-324, 0) == LONGEST_THROTTLE_MS

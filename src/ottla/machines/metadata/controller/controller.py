@@ -129,13 +129,14 @@ class Controller:
     def alter_token(
         self,
         request: m.CreateDelegationTokenRequest | m.RenewDelegationTokenRequest | m.ExpireDelegationTokenRequest,
+        version: int,
         requester: str,
         now_ms: int,
     ) -> Decision[Any]:
         """As `decide`, for requests whose outcome depends on who asks (KIP-48)."""
         family = decisions.alter_tokens
         if isinstance(request, m.CreateDelegationTokenRequest):
-            return family.create_token(self.context, request, requester, now_ms)
+            return family.create_token(self.context, request, version, requester, now_ms)
         if isinstance(request, m.RenewDelegationTokenRequest):
             return family.renew_token(self.context, request, requester, now_ms)
         return family.expire_token(self.context, request, requester, now_ms)

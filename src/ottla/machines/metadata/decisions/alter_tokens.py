@@ -22,14 +22,17 @@ from ottla.wire.messages import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
+from ottla.wire.reading import MAX_STRING_BYTES
 
+FIRST_WITH_REQUESTERS = 3
+"""Of CreateDelegationToken and DescribeDelegationToken: who asked for a token may be another than its owner."""
 _USER = "User"
 _NO_TIME = -1
 _MOST_AT_ONCE = 1000
 
 
 def create_token(
-    context: ControllerContext, request: CreateDelegationTokenRequest, requester: str, now_ms: int
+    context: ControllerContext, request: CreateDelegationTokenRequest, version: int, requester: str, now_ms: int
 ) -> Decision[CreateDelegationTokenResponse]:
     owner = (
         f"{request.owner_principal_type}:{request.owner_principal_name}" if request.owner_principal_name else requester
@@ -38,7 +41,8 @@ def create_token(
         issue_timestamp_ms=_NO_TIME, expiry_timestamp_ms=_NO_TIME, max_timestamp_ms=_NO_TIME
     )
     reply.principal_type, _, reply.principal_name = owner.partition(":")
-    reply.token_requester_principal_type, _, reply.token_requester_principal_name = requester.partition(":")
+    if version >= FIRST_WITH_REQUESTERS:
+        reply.token_requester_principal_type, _, reply.token_requester_principal_name = requester.partition(":")
     secret = _secret(context)
     if secret is None:
         reply.error_code = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
@@ -46,6 +50,9 @@ def create_token(
         reply.error_code = ErrorCode.INVALID_PRINCIPAL_TYPE
     elif not has_delegation_tokens(context.metadata_version):
         reply.error_code = ErrorCode.UNSUPPORTED_VERSION
+    renewers = [f"{renewer.principal_type}:{renewer.principal_name}" for renewer in request.renewers]
+    if any(len(name.encode()) > MAX_STRING_BYTES for name in (owner, *renewers)):
+        reply.error_code = ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka, which fails to write the record
     if secret is None or reply.error_code:
         return Decision(reply)
     longest_ms = context.config.integer("delegation.token.max.lifetime.ms")
@@ -54,7 +61,7 @@ def create_token(
     record = DelegationTokenRecord(
         owner=owner,
         requester=requester,
-        renewers=[f"{renewer.principal_type}:{renewer.principal_name}" for renewer in request.renewers],
+        renewers=renewers,
         issue_timestamp=now_ms,
         max_timestamp=now_ms + longest_ms,
         expiration_timestamp=min(now_ms + longest_ms, now_ms + _renewed_ms(context)),
