@@ -14,7 +14,7 @@ PYTHON := $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
 # of a processor, for what it imports and collects, so there is one for each core.
 JOBS   := 6
 # In the order in which workers take them: first what computes long, so that the end is short.
-COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture tests/interop
+COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture
 # How long `make sim` and the faults of `make chaos` go on, and how many nodes the clusters of `make sim` have.
 SECONDS = 60
 NODES   = 1

@@ -4,10 +4,8 @@ What nodes say to each other goes through `NodeLinks`; clients connect directly.
 one of the other implementation, on the same directories.
 """
 
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +17,7 @@ from node_machines import NodeMachines
 
 from ottla import Admin
 from ottla.errors import KafkaError
+from ottla.testing.free_ports import free_ports
 
 NODE_IDS = (1, 2, 3)
 TIMEOUT_S = 120.0
@@ -225,20 +224,3 @@ class ChaosCluster:
 
 def _listeners(client: int, internal: int, controller: int) -> str:
     return f"CLIENT://127.0.0.1:{client},INTERNAL://127.0.0.1:{internal},CONTROLLER://127.0.0.1:{controller}"
-
-
-def free_ports(count: int) -> list[int]:
-    """Below those that the kernel gives to clients: none of these may take the port of a node that is down."""
-    held: list[socket.socket] = []
-    while len(held) < count:
-        one = socket.socket()
-        try:
-            one.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
-        except OSError:
-            one.close()
-            continue
-        held.append(one)
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports

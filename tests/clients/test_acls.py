@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from sasl_node import PLAIN_USERS, a_sasl_node, free_port
+from sasl_node import PLAIN_USERS, a_sasl_node
+
+from ottla.testing.free_ports import free_ports
 
 WAIT_S = 60.0
 ALICE = "User:alice"
@@ -30,7 +32,7 @@ class Guarded(NamedTuple):
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Guarded]:
-    controller, users = free_port(), free_port()
+    controller, users = free_ports(2)
     settings = {
         "listeners": (
             f"PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:{users},CONTROLLER://127.0.0.1:{controller}"

@@ -23,7 +23,8 @@ from ottla.security.tls.issuing import Authority
 
 MODULES = "org.apache.kafka.common.security"
 ALLOWED_URLS = "OTTLA_OAUTHBEARER_ALLOWED_URLS"
-TOKEN_S = 3
+# A client renews its token after half of that, so the other half is how long a machine may be busy with other things.
+TOKEN_S = 6
 
 
 class TokenEndpoint(HTTPServer):
@@ -110,6 +111,8 @@ def by_provider(node: SaslNode, endpoint: TokenEndpoint, secret: str = "alice-se
         "sasl.oauthbearer.client.credentials.client.secret": secret,
         "sasl.login.refresh.min.period.seconds": 0,
         "sasl.login.refresh.buffer.seconds": 0,
+        "sasl.login.refresh.window.factor": 0.5,
+        "sasl.login.refresh.window.jitter": 0,
     }
 
 
@@ -120,11 +123,12 @@ def test_a_client_outlives_its_tokens(node: SaslNode, endpoint: TokenEndpoint, m
     eventually(lambda: logs_in(settings), True)  # The node's keys may come a moment after it is up.
     before = endpoint.given
     with Producer(settings) as producer:
-        ends_s = time.monotonic() + 3 * TOKEN_S
-        while time.monotonic() < ends_s:
+        producer.send("tokens", value=b"first").result(30)
+        first_ends_s = time.monotonic() + TOKEN_S
+        while time.monotonic() < first_ends_s or endpoint.given - before < 3:
+            assert time.monotonic() < first_ends_s + 60, "tokens are not renewed"
             producer.send("tokens", value=b"again").result(30)
             time.sleep(0.05)
-    assert endpoint.given - before >= 3
 
 
 def test_a_secret_that_the_provider_does_not_know_is_told_and_not_shown(

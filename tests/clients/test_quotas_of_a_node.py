@@ -18,6 +18,7 @@ from ottla import Admin, Consumer, Producer, TopicPartition
 from ottla.admin import NewTopic
 from ottla.cli.kafka import run
 from ottla.errors import ThrottlingQuotaExceeded
+from ottla.testing.free_ports import free_port
 from ottla.testing.node import RunningNode
 from ottla.wire.messages import MetadataRequest
 
@@ -27,9 +28,7 @@ _numbers = count()
 
 @pytest.fixture(scope="module")
 def metrics_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+    return free_port()
 
 
 @pytest.fixture(scope="module")

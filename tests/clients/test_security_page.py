@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,19 +10,12 @@ from pathlib import Path
 import pytest
 from eventually import eventually
 
+from ottla.testing.free_ports import free_ports
 from ottla.testing.node import RunningNode
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 SECTION = "## From a plain node to SASL_SSL with ACLs, in ten commands"
 TIMEOUT_S = 60
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
 
 
 def commands() -> list[str]:

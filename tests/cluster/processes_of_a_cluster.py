@@ -9,7 +9,6 @@ It is laid out as `ottla cluster start` does it. What the nodes printed is shown
 """
 
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -46,14 +45,6 @@ class ClusterOfProcesses:
         self._children: list[subprocess.Popen[bytes]] = []
         self.authority: Path | None = None
         """Who has signed the nodes' certificates, if they have any."""
-
-    @staticmethod
-    def free_ports(count: int) -> list[int]:
-        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-        ports = [one.getsockname()[1] for one in sockets]
-        for one in sockets:
-            one.close()
-        return ports
 
     @property
     def bootstrap(self) -> str:

@@ -8,13 +8,14 @@ from ottla.cli.cluster.metadata_quorum import main as metadata_quorum
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.storage import main as storage
 from ottla.client.blocking.admin import Admin
+from ottla.testing.free_ports import free_port
 
 
 def second_controller(cluster: ClusterOfProcesses, directory: Path) -> NodeFiles:
     """A controller alone, formatted to follow the quorum of the first node."""
     first = cluster.nodes[1]
     settings = dict(line.split("=", 1) for line in first.properties.read_text().splitlines())
-    (port,) = cluster.free_ports(1)
+    port = free_port()
     settings |= {
         "process.roles": "controller",
         "node.id": "2",

@@ -26,6 +26,8 @@ from functools import cache
 from pathlib import Path
 from types import TracebackType
 
+from ottla.testing.free_ports import free_ports
+
 VERSION = "4.3.1"
 CLUSTER_ID = "b3R0bGEtaW50ZXJvcC0wMQ"
 START_TIMEOUT_S = 90
@@ -113,14 +115,6 @@ def java(
     if check and done.returncode != 0:
         raise ApacheKafkaError(f"{' '.join(arguments)} exited with {done.returncode}\n{done.stdout}{done.stderr}")
     return done
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [held.getsockname()[1] for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports
 
 
 class ApacheKafka:

@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from apache_kafka import CLUSTER_ID, QUICK_START, free_ports, java, libraries
+from apache_kafka import CLUSTER_ID, QUICK_START, java, libraries
 
 from ottla.errors import KafkaError
+from ottla.testing.free_ports import free_ports
 
 OURS, APACHE_KAFKA = "ottla", "apache-kafka"
 COMBINED = "broker,controller"

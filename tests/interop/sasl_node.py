@@ -1,12 +1,12 @@
 """A node with a listener for everyone and one with SASL; the users of SCRAM are made as people make them."""
 
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from ottla.testing.free_ports import free_port
 from ottla.testing.node import RunningNode
 
 PLAIN_USERS = {"alice": "alice-secret", "bob": 'b"o\\b;'}
@@ -18,13 +18,6 @@ class SaslNode(NamedTuple):
     node: RunningNode
     bootstrap: str
     """Of the listener with SASL; that of the node is plain."""
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def quoted(text: str) -> str:

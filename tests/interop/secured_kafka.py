@@ -7,8 +7,10 @@ with SecuredKafka(directory) as kafka:
 from collections.abc import Mapping
 from pathlib import Path
 
-from apache_kafka import ApacheKafka, free_ports
+from apache_kafka import ApacheKafka
 from certificate_maker import Authority
+
+from ottla.testing.free_ports import free_ports
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"

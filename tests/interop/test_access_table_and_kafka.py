@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from access_table import FACTS, Right, creations, made_table, read_facts, write_facts
-from apache_kafka import ApacheKafka, free_ports
+from apache_kafka import ApacheKafka
 from compared_nodes import Connection
 from guarded_nodes import EVERY_RULE, STANDARD
 from prepared import prepare, until
 
+from ottla.testing.free_ports import free_ports
 from ottla.wire import messages as m
 
 pytestmark = pytest.mark.interop

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 from access_table import PRINCIPAL
-from apache_kafka import MAIN_CLASSES, free_ports, java
+from apache_kafka import MAIN_CLASSES, java
 from guarded_nodes import EVERY_RULE, STANDARD
 from prepared import until
 from test_access_table_and_kafka import GuardedKafka, a_guarded_kafka
 
 from ottla.security.acls.authorizer import Authorizer
+from ottla.testing.free_ports import free_ports
 from ottla.testing.node import RunningNode
 from ottla.wire import messages as m
 from ottla.wire.acls import AclOperation, AclPermission, AclResource, PatternType

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from apache_kafka import MAIN_CLASSES, free_ports, java
+from apache_kafka import MAIN_CLASSES, java
 
+from ottla.testing.free_ports import free_ports
 from ottla.testing.node import RunningNode
 
 pytestmark = pytest.mark.interop

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from apache_kafka import ApacheKafka, free_ports
+from apache_kafka import ApacheKafka
 from compared_nodes import Ask, Pair, Rule, Side
 from requests_to_compare import SCENES
 
 from ottla.broker.dispatch import ROUTES
 from ottla.controller import controller_apis
+from ottla.testing.free_ports import free_ports
 from ottla.testing.node import RunningNode
 from ottla.wire.apis import ApiKey
 from ottla.wire.messages import DescribeClusterRequest

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import trial_certificates as trial
-from apache_kafka import free_ports
 
+from ottla.testing.free_ports import free_ports
 from ottla.testing.node import NodeError, RunningNode
 
 _ATTEMPTS = 5

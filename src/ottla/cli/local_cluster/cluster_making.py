@@ -21,6 +21,7 @@ from ottla.base.ids import Uuid, random_uuid, uuid_text
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.start import FOR_ONE_MACHINE
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from ottla.testing.free_ports import free_ports
 
 _MOST_CONTROLLERS: Final = 3
 _MOST_REPLICAS: Final = 3
@@ -32,7 +33,7 @@ _OF_ONE_NODE: Final = ("node.id", "process.roles", "listeners", "log.dirs")
 def make_cluster(directory: Path, count: int, port: int) -> list[NodeFiles]:
     """So many nodes. Clients reach the first at `port`, the next one port after it; 0 picks free ones."""
     controllers = _MOST_CONTROLLERS if count >= _MOST_CONTROLLERS else 1
-    ports = list(range(port, port + count + controllers)) if port else _free_ports(count + controllers)
+    ports = list(range(port, port + count + controllers)) if port else free_ports(count + controllers)
     _require_free(ports)
     voters = _voters(range(1, controllers + 1), ports[count:])
     common = _common(voters, min(count, _MOST_REPLICAS))
@@ -45,7 +46,7 @@ def make_cluster(directory: Path, count: int, port: int) -> list[NodeFiles]:
 
 def make_cores(directory: Path, count: int, port: int) -> list[NodeFiles]:
     """So many brokers, the first at `port`, the others and the controller at the next ports that are free."""
-    ports = [port, *_ports_after(port, count)] if port else _free_ports(count + 1)
+    ports = [port, *_ports_after(port, count)] if port else free_ports(count + 1)
     _require_free(ports[:1])
     voters = _voters([0], ports[count:])
     # A topic that is created without a number of partitions has one for each core.
@@ -148,14 +149,6 @@ def _new_uuid() -> Uuid:
     while uuid_text(made := random_uuid(token_bytes)).startswith("-"):
         pass
     return made
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def _require_free(ports: list[int]) -> None:

@@ -4,11 +4,12 @@ The certificates are of an authority that lives as long as the broker, and are i
 files to keep. The one user has a password that nobody else knows.
 """
 
-import socket
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from secrets import token_urlsafe
 from typing import Final
+
+from ottla.testing.free_ports import free_port
 
 USER: Final = "test"
 PROTOCOLS: Final = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -23,7 +24,7 @@ class SecuredListener:
     def __init__(self, protocol: str) -> None:
         if protocol not in PROTOCOLS:
             raise ValueError(f"security is {protocol!r}, and must be one of: {', '.join(PROTOCOLS)}")
-        self.bootstrap = f"localhost:{_free_port()}"
+        self.bootstrap = f"localhost:{free_port()}"
         self.broker: Mapping[str, str] = {
             # The plain listener is for the broker itself, and for topics and faults.
             "listeners": f"PLAINTEXT://127.0.0.1:0,{_NAME}://{self.bootstrap},CONTROLLER://127.0.0.1:0",
@@ -59,9 +60,3 @@ class SecuredListener:
         }
         login = f'{_MODULE} required username="{USER}" password="{password}";'
         self.client = {**self.client, "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port: int = held.getsockname()[1]
-        return port
