@@ -6,6 +6,6 @@ loop_thread     the event loop of a blocking client: run by its own thread, or b
 short_waits     how a caller waits: for one loop or two, looking again for a moment before it sleeps
 asyncio_world   the same ports over a running asyncio loop
 tcp             connecting, and plain TCP as a transport
-tls             TLS over it; tls_failures says why it did not come about
+tls             TLS (`security.tls`) over it; tls_failures says why it did not come about
 dialers         which of the two a client uses
 """

@@ -120,7 +120,7 @@ class AsyncioWorld:
         self._awaited: set[asyncio.Future[Any]] = set()
         self._poller = AsyncioPoller(loop)
         self._timers = AsyncioTimers(loop)
-        dialer = dialer_for(self._poller, settings)
+        dialer = dialer_for(self._poller, self._timers, settings)
         self.world = ClientWorld(RealClock(), self._timers, RealEntropy(), dialer, log_problem, self._aside)
 
     def _aside(self, work: Callable[[], T]) -> Promise[T]:

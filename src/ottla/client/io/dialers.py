@@ -1,15 +1,15 @@
 """How a client connects: by plain TCP, or by TLS over it, as `security.protocol` says."""
 
-from ottla.base.ports import Dialer
+from ottla.base.ports import Dialer, Timers
 from ottla.client.io.tcp import Poller, TcpDialer
 from ottla.client.protection import Protection
 from ottla.client.settings import ClientSettings
 
 
-def dialer_for(poller: Poller, settings: ClientSettings | None) -> Dialer:
+def dialer_for(poller: Poller, timers: Timers, settings: ClientSettings | None) -> Dialer:
     """Raises `ConfigError` for certificates and keys that cannot be used. Without TLS, OpenSSL is not loaded."""
     if settings is None or not Protection.of(settings).has_tls:
         return TcpDialer(poller)
-    from ottla.client.io.tls import TlsDialer
+    from ottla.client.io.tls import TlsToBrokers
 
-    return TlsDialer(poller, settings)
+    return TlsToBrokers(poller, timers, settings)

@@ -59,7 +59,7 @@ class LoopThread:
         self.loop = EventLoop(log_problem)
         self.lock = self.loop.lock
         try:
-            dialer = dialer_for(self.loop, settings)
+            dialer = dialer_for(self.loop, self.loop, settings)
         except BaseException:
             self.loop.release()
             raise

@@ -27,20 +27,25 @@ class Poller(Protocol):
         ...
 
 
-class SocketTransport:
-    """What transports over a connected socket have in common, encrypted or not."""
+class TcpTransport:
+    """One connected socket. What is called for every response is the socket's own method."""
 
-    __slots__ = ("_fd", "_poller", "_socket", "_watched", "peer_host")
+    __slots__ = ("_fd", "_poller", "_socket", "_watched", "peer_host", "receive_into", "send")
 
     can_send_files = False
     peer_principal: str | None = None
 
     def __init__(self, poller: Poller, sock: socket.socket, peer_host: str) -> None:
+        self.peer_host = peer_host
+        self.receive_into = sock.recv_into
+        self.send = sock.send
         self._poller = poller
         self._socket = sock
         self._fd = sock.fileno()
         self._watched: tuple[Watcher | None, bool, bool] = (None, False, False)
-        self.peer_host = peer_host
+
+    def send_parts(self, parts: Sequence[Buffer], *, more: bool) -> int:
+        return self._socket.sendmsg(parts, (), _MORE if more else 0)
 
     def send_file(self, file: File, position: int, size: int) -> int:
         raise AssertionError("a client sends no files")
@@ -57,25 +62,6 @@ class SocketTransport:
     def close(self) -> None:
         self.watch(None, reading=False, writing=False)
         self._socket.close()
-
-
-class TcpTransport(SocketTransport):
-    """Plain bytes. What is called for every response is the socket's own method."""
-
-    __slots__ = ("receive_into", "send")
-
-    def __init__(self, poller: Poller, sock: socket.socket, peer_host: str) -> None:
-        super().__init__(poller, sock, peer_host)
-        self.receive_into = sock.recv_into
-        self.send = sock.send
-
-    def send_parts(self, parts: Sequence[Buffer], *, more: bool) -> int:
-        return self._socket.sendmsg(parts, (), _MORE if more else 0)
-
-    def take_socket(self) -> socket.socket:
-        """For who speaks TLS over it. The transport is of no use afterwards."""
-        self.watch(None, reading=False, writing=False)
-        return self._socket
 
 
 class TcpDialling:

@@ -9,6 +9,7 @@ import ssl
 from typing import Final
 
 from ottla.client.world import TlsFailed
+from ottla.security.tls.handshake import HandshakeFailed
 
 # OpenSSL's numbers of what is wrong with a certificate (x509_vfy.h), for which `ssl` has no names.
 _NOT_YET_VALID: Final = 9
@@ -34,8 +35,14 @@ _OF_REASONS: Final = {
 }
 
 
-def failure(problem: OSError, where: str) -> OSError:
+def handshake_failure(problem: OSError, where: str) -> OSError:
     """`where` is the broker's address, as host:port."""
+    if not isinstance(problem, HandshakeFailed):
+        return problem  # There was no connection to speak TLS over.
+    return failure(problem.problem, where) if problem.problem else TlsFailed(f"no TLS with {where}: {problem}")
+
+
+def failure(problem: OSError, where: str) -> OSError:
     if isinstance(problem, ssl.SSLCertVerificationError):
         return TlsFailed(f"the certificate of {where} {_what_is_wrong(problem)}")
     if isinstance(problem, ssl.SSLEOFError | ConnectionError):

@@ -16,7 +16,7 @@ class TlsDialer:
     """Connects with `context()`, which is asked every time: certificates change while a program runs.
 
     `suites` are the cipher suites that may be used; None is any. `told` hears of every handshake that failed: to whom,
-    and why.
+    and why. `scratch` is as for `Handshake`.
     """
 
     def __init__(
@@ -26,12 +26,14 @@ class TlsDialer:
         later: "Later",
         suites: frozenset[str] | None = None,
         told: Callable[[str, OSError], None] | None = None,
+        scratch: memoryview | None = None,
     ) -> None:
         self._dialer = dialer
         self._context = context
         self._later = later
         self._suites = suites
         self._told = told
+        self._scratch = scratch
 
     def dial(
         self,
@@ -59,6 +61,7 @@ class TlsDialer:
                 failed=on_refused,
                 host=host.rstrip(".") or None,
                 suites=self._suites,
+                scratch=self._scratch,
             )
 
         dialling = TlsDialling(shake_hands)

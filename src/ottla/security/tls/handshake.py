@@ -23,14 +23,19 @@ _TLS_RECORDS: Final = (0x16, 0x15)
 
 
 class HandshakeFailed(OttlaError, ConnectionAbortedError):
-    """The message says what happened, in one sentence."""
+    """The message says what happened, in one sentence. `problem` is what OpenSSL or the network said, if they did."""
+
+    def __init__(self, message: str, problem: OSError | None = None) -> None:
+        super().__init__(message)
+        self.problem = problem
 
 
 class Handshake:
     """One connection's. Calls `then` or `failed`, once, and neither after `cancel`.
 
     `host` is whom a client wants to reach: its certificate is to be for that name, if the context checks names.
-    `suites` are the cipher suites that the outcome may have; None is any.
+    `suites` are the cipher suites that the outcome may have; None is any. `scratch` is for all connections of a thread;
+    None is that of the node's.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Handshake:
         is_server: bool = False,
         suites: frozenset[str] | None = None,
         pace: Callable[[Callable[[], None]], None] | None = None,
+        scratch: memoryview | None = None,
     ) -> None:
         self.inner = inner
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -57,6 +63,7 @@ class Handshake:
         self._failed = failed
         self._suites = suites
         self._pace = pace
+        self._scratch = shared_scratch if scratch is None else scratch
         self._unsent: memoryview | None = None
         self._received_bytes = 0
         self._is_agreed = False
@@ -104,23 +111,23 @@ class Handshake:
         if self._is_over or self._is_agreed:
             return
         try:
-            count = self.inner.receive_into(shared_scratch[:_STEP_BYTES])
+            count = self.inner.receive_into(self._scratch[:_STEP_BYTES])
         except BlockingIOError:
             return
         except OSError as problem:
-            self._fail(f"the connection broke during the TLS handshake: {problem.strerror or problem}")
+            self._fail(f"the connection broke during the TLS handshake: {problem.strerror or problem}", problem)
             return
         if not count:
-            self._fail("the other side ended the connection during the TLS handshake")
+            self._fail("the other side ended the connection during the TLS handshake", ConnectionResetError())
             return
-        if not self._received_bytes and shared_scratch[0] not in _TLS_RECORDS:
-            self._fail(_not_tls(bytes(shared_scratch[: min(count, 4)]), is_server=self._is_server))
+        if not self._received_bytes and self._scratch[0] not in _TLS_RECORDS:
+            self._fail(_not_tls(bytes(self._scratch[: min(count, 4)]), is_server=self._is_server))
             return
         self._received_bytes += count
         if self._received_bytes > MOST_BYTES:
             self._fail(f"a TLS handshake of more than {MOST_BYTES} bytes")
             return
-        self._incoming.write(shared_scratch[:count])
+        self._incoming.write(self._scratch[:count])
         self._advance()
 
     def _advance(self) -> None:
@@ -132,7 +139,7 @@ class Handshake:
             pass
         except ssl.SSLError as problem:
             self._tell()
-            self._fail(explained(problem))
+            self._fail(explained(problem), problem)
             return
         self._flush()
 
@@ -151,7 +158,7 @@ class Handshake:
         except BlockingIOError:
             pass
         except OSError as problem:
-            self._fail(f"the connection broke during the TLS handshake: {problem.strerror or problem}")
+            self._fail(f"the connection broke during the TLS handshake: {problem.strerror or problem}", problem)
             return
         if self._unsent or not self._is_agreed:
             self.inner.watch(self, reading=not self._is_agreed, writing=bool(self._unsent))
@@ -160,7 +167,7 @@ class Handshake:
 
     def _finish(self) -> None:
         assert self._tls is not None
-        transport = TlsTransport(self.inner, self._tls, self._incoming, self._outgoing, shared_scratch, self._later)
+        transport = TlsTransport(self.inner, self._tls, self._incoming, self._outgoing, self._scratch, self._later)
         if self._suites is not None and transport.version == "TLSv1.3" and transport.cipher_suite not in self._suites:
             self._fail(f"the other side has chosen {transport.cipher_suite}, which ssl.cipher.suites does not have")
             return
@@ -168,9 +175,9 @@ class Handshake:
         self.inner.watch(None, reading=False, writing=False)
         self._then(transport)
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, problem: OSError | None = None) -> None:
         self._end()
-        self._failed(HandshakeFailed(reason))
+        self._failed(HandshakeFailed(reason, problem))
 
 
 def _not_tls(beginning: bytes, *, is_server: bool) -> str:

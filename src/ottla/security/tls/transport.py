@@ -29,7 +29,7 @@ Later = Callable[[Callable[[], None]], None]
 SCRATCH_BYTES: Final = 128 << 10
 _SLICE_BYTES: Final = 32 << 10
 _RECORD_BYTES: Final = 16 << 10
-_SENT_AT_ONCE_BYTES: Final = 64 << 10
+_SENT_AT_ONCE_BYTES: Final = 128 << 10
 # What is received beyond the reader's room stays with OpenSSL: what records have around their bytes, and little more.
 _AROUND_BYTES: Final = 512
 _MOST_OWN_ANSWERS_BYTES: Final = 16 << 10
@@ -38,8 +38,16 @@ shared_scratch: Final = memoryview(bytearray(SCRATCH_BYTES))
 """For connections of one thread. Nothing stays in it."""
 
 
+def broken(problem: ssl.SSLError) -> OSError:
+    """What a connection ends with when OpenSSL gives up."""
+    return ConnectionAbortedError(problem.errno, explained(problem))
+
+
 class TlsTransport:
-    """After its handshake: see `handshake`. `peer_certificate` is in DER, and None if the other side showed none."""
+    """After its handshake: see `handshake`. `peer_certificate` is in DER, and None if the other side showed none.
+
+    `told` makes of OpenSSL's words what is raised.
+    """
 
     __slots__ = (
         "_has_more",
@@ -56,6 +64,7 @@ class TlsTransport:
         "_watcher",
         "peer_host",
         "peer_principal",
+        "told",
     )
 
     can_send_files = False
@@ -71,6 +80,7 @@ class TlsTransport:
     ) -> None:
         self.peer_host = inner.peer_host
         self.peer_principal: str | None = None
+        self.told: Callable[[ssl.SSLError], OSError] = broken
         self._inner = inner
         self._tls = tls
         self._incoming = incoming
@@ -107,7 +117,7 @@ class TlsTransport:
             raise BlockingIOError from None
         except ssl.SSLError as problem:
             self._tell_alert()
-            raise ConnectionAbortedError(problem.errno, explained(problem)) from problem
+            raise self.told(problem) from problem
 
     def _receive_into(self, buffer: bytearray | memoryview) -> int:
         size = len(buffer)
@@ -197,7 +207,7 @@ class TlsTransport:
             while done < size:
                 done += self._tls.write(data[done : done + _RECORD_BYTES])
         except ssl.SSLError as problem:
-            raise ConnectionAbortedError(problem.errno, explained(problem)) from problem
+            raise self.told(problem) from problem
         return size
 
     def _send_encrypted(self, plain_bytes: int) -> bool:
@@ -209,10 +219,26 @@ class TlsTransport:
             count = self._inner.send(encrypted)
         except BlockingIOError:
             count = 0
+        except OSError as problem:
+            raise self._last_words(problem) from None
         if count < len(encrypted):
             self._unsent = memoryview(encrypted)[count:]
             self._unsent_plain_bytes = plain_bytes
         return self._unsent is None
+
+    def _last_words(self, problem: OSError) -> OSError:
+        """Why the other side hung up while we sent, if it said so before: with TLS 1.3 it refuses our certificate only
+        after our side of the handshake is done.
+        """
+        try:
+            self._receive_into(bytearray(1))
+        except ssl.SSLWantReadError:
+            return problem
+        except ssl.SSLError as said:
+            return self.told(said)
+        except OSError:
+            return problem
+        return problem
 
     def _send_rest(self) -> int:
         """Sends what is left of what was encrypted before, and returns how many of the sender's bytes that were."""
@@ -236,10 +262,14 @@ class TlsTransport:
         if len(parts) == 1 or len(parts[0]) >= _SENT_AT_ONCE_BYTES:
             return self.send(parts[0])
         joined = bytearray()
+        behind_bytes = 0
         for part in parts:
-            joined += part
             if len(joined) >= _SENT_AT_ONCE_BYTES:
-                break
+                # A little behind it goes with it: by itself it would be a record, and a packet, of its own.
+                behind_bytes += len(part)
+                if behind_bytes > _RECORD_BYTES:
+                    break
+            joined += part
         return self.send(joined)
 
     def send_file(self, file: File, position: int, size: int) -> int:

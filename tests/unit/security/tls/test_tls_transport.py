@@ -69,6 +69,13 @@ def test_bytes_arrive_whole_and_in_order(seed: int) -> None:
     assert bytes(reader.received) == data
 
 
+def test_a_little_behind_a_large_part_goes_with_it_and_much_does_not() -> None:
+    parts = [b"head", bytes(300_000), b"tail"]
+    assert connected(1 << 20)[1].send_parts(parts, more=False) == 300_008
+    assert connected(1 << 20)[1].send_parts([*parts, bytes(300_000)], more=False) == 300_008
+    assert connected(8 << 20)[1].send_parts([bytes(10_000)] * 500, more=False) < 200_000
+
+
 def test_what_came_with_the_handshake_is_told_of_without_the_socket() -> None:
     wire = Wire()
     of_server, of_client = server_side(wire, SERVER)[0], client_side(wire, CLIENT)[0]
