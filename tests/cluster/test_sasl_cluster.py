@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 from processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
+from token_provider import Provider
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -51,6 +52,24 @@ def client(cluster: ClusterOfProcesses, **more: object) -> dict[str, object]:
     }
 
 
+def by_tokens(directory: Path) -> dict[str, str]:
+    """Nodes show each other a token that a provider has signed, and which is in a file."""
+    provider = Provider()
+    keys, token = directory / "jwks.json", directory / "token.jwt"
+    keys.write_bytes(provider.jwks())
+    now = int(time.time())
+    token.write_text(provider.token({"sub": "admin", "iat": now, "exp": now + 600}))
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    return {
+        "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
+        "sasl.mechanism.controller.protocol": "OAUTHBEARER",
+        "sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        "sasl.oauthbearer.token.endpoint.url": token.as_uri(),
+        "listener.name.controller.oauthbearer.sasl.jaas.config": f"{module} required;",
+        "listener.name.plaintext.oauthbearer.sasl.jaas.config": f"{module} required;",
+    }
+
+
 def over_tls(directory: Path) -> dict[str, str]:
     """Every listener is SASL_SSL."""
     node, authority = directory / "node.pem", directory / "ca.pem"
@@ -65,11 +84,20 @@ def over_tls(directory: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture(params=[("PLAIN", False), ("SCRAM-SHA-512", False), ("PLAIN", True)], ids=str)
-def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ClusterOfProcesses]:
+WAYS = [("PLAIN", False), ("SCRAM-SHA-512", False), ("PLAIN", True), ("OAUTHBEARER", False)]
+
+
+@pytest.fixture(params=WAYS, ids=str)
+def cluster(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ClusterOfProcesses]:
     mechanism, has_tls = request.param
     # Sessions of a second: nodes begin them anew again and again while records go through.
     more = {"connections.max.reauth.ms": "1000"} | (over_tls(tmp_path) if has_tls else {})
+    if mechanism == "OAUTHBEARER":
+        more |= by_tokens(tmp_path)
+        urls = [url for key, url in more.items() if key.endswith("endpoint.url")]
+        monkeypatch.setenv("OTTLA_OAUTHBEARER_ALLOWED_URLS", ",".join(urls))
     with ClusterOfProcesses(tmp_path, settings=settings(mechanism, more)) as running:
         if has_tls:
             running.authority = tmp_path / "ca.pem"

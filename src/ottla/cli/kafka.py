@@ -36,6 +36,9 @@ TOOLS: Final = {
     "features": Tool("ottla.cli.cluster.features", "print and change the levels of features"),
     "metadata-quorum": Tool("ottla.cli.cluster.metadata_quorum", "describe and change the quorum of controllers"),
     "acls": Tool("ottla.cli.acls.acls", "list, add and remove access rules"),
+    "delegation-tokens": Tool(
+        "ottla.cli.tokens.delegation_tokens", "create, renew, expire and describe delegation tokens"
+    ),
     "transactions": Tool("ottla.cli.transactions.transactions", "describe transactions, and end those that hang"),
     "leader-election": Tool("ottla.cli.topics.leader_election", "elect leaders of partitions"),
     "reassign-partitions": Tool(

@@ -59,9 +59,6 @@ class ClientSettings(Values):
             return self.objects[key]
         return None if self._defaults[key].default is REQUIRED and key not in self.given else self[key]
 
-    def optional_text(self, key: str) -> str | None:
-        return None if self[key] is None else self.text(key)
-
     def warn(self, stacklevel: int = 3) -> None:
         """Tells the warnings in Python's way, once a setting; `stacklevel` is that of the user's line."""
         for warned in self.warnings:
@@ -171,10 +168,15 @@ def _unsupported(key: str, value: Value) -> str | None:
     """Why a setting is refused that asks for what clients do not have: half a security is none, nor half a promise."""
     if key in _MISSING:
         return _MISSING[key] if value or value is None else None
-    if key in _JAVA_CLASSES and value not in _JAVA_CLASSES[key]:
-        known = " or ".join(sorted(_JAVA_CLASSES[key]))
-        return f"{known}, or left out" if known else "left out: classes of Java's cannot be loaded"
-    return None
+    return java_class_problem(key, value)
+
+
+def java_class_problem(key: str, value: Value) -> str | None:
+    """What a setting must be that names a class of Java's whose work is not done here; None if all is well."""
+    if key not in _JAVA_CLASSES or value in _JAVA_CLASSES[key]:
+        return None
+    known = " or ".join(sorted(_JAVA_CLASSES[key]))
+    return f"{known}, or left out" if known else "left out: classes of Java's cannot be loaded"
 
 
 def _is_object(row: Setting, value: object) -> bool:

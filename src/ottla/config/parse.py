@@ -99,6 +99,9 @@ class Values(Mapping[str, Value]):
         assert isinstance(value, str), f"{key} is not text"
         return value
 
+    def optional_text(self, key: str) -> str | None:
+        return None if self[key] is None else self.text(key)
+
     def list(self, key: str) -> tuple[str, ...]:
         value = self[key]
         assert isinstance(value, tuple), f"{key} is not a list"

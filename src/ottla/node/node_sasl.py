@@ -64,7 +64,7 @@ class NodeSasl:
             if listener and protocol_of(values, listener).startswith("SASL_"):
                 from ottla.node.security.node_logins import node_login
 
-                logins[key] = node_login(values, listener, mechanism, self._world.entropy)
+                logins[key] = node_login(self._world, values, listener, mechanism)
         return logins
 
     def on_settings(

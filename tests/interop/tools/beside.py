@@ -47,6 +47,9 @@ DIFFERENCES: Final = (
             r"(?<=GroupNotEmptyException: ).*$",
             r"(?<=GroupSubscribedToTopicException: ).*$",
             r"(?<=OffsetOutOfRangeException: ).*$",
+            r"(?<=DelegationTokenNotFoundException: ).*$",
+            r"(?<=InvalidPrincipalTypeException: ).*$",
+            r"(?<=UnsupportedByAuthenticationException: ).*$",
         )
     ),
     Difference(
@@ -139,6 +142,8 @@ _VOLATILE: Final = (
     (re.compile(r'(?<="size":)\d+'), "NUMBER"),
     (re.compile(r"(?<=\t)\d+ +(?=\t(?:Complete|Ongoing|Empty|\d+ +\t(?:Complete|Ongoing)))"), "NUMBER"),
     (re.compile(r"^\d+ +(?=\t\d+ +\t)", re.MULTILINE), "NUMBER"),
+    (re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{86}=="), "HMAC"),
+    (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d\b(?!:)"), "DATE"),
     (re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "-UUID"),
     (re.compile(r"(?<![\w/+-])(?!\w+Exception)[A-Za-z0-9_/+-]{22}(?![\w/+-])"), "UUID"),
     (re.compile(r"\b1\d{12}\b"), "TIME"),

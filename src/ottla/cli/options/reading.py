@@ -2,7 +2,8 @@
 
 - `--name value` and `--name=value`; one hyphen does too (`-name value`). Names are not abbreviated.
 - A flag ignores what stands after its `=`. An option that needs an argument takes the next word, whatever it is; one
-  that may have an argument takes the next word unless that looks like an option.
+  that may have an argument takes the next word unless that looks like an option. One that may have a number takes the
+  next word if that is a number, also a negative one.
 - After `--`, and where no option is, words are left over; Kafka's tools do not look at them.
 - A value is converted when it is asked for, so a wrong number in an option that is not used is no error.
 """
@@ -110,7 +111,7 @@ def _argument(option: Option, inline: str | None, rest: list[str]) -> str | None
     if inline is not None and (inline or not option.is_optional):
         return inline
     if option.is_optional:
-        return rest.pop() if rest and not _looks_like_option(rest[-1]) else None
+        return rest.pop() if rest and _may_be_argument(option, rest[-1]) else None
     if not rest:
         raise OptionError(f"Option {option.name} requires an argument")
     return rest.pop()
@@ -120,6 +121,12 @@ def _short(word: str, options: dict[str, Option]) -> tuple[str, str, str]:
     """One hyphen before a whole name; otherwise the complaint is about the first letter."""
     name, equals, argument = word[1:].partition("=")
     return (name, equals, argument) if name in options else (word[1], "", "")
+
+
+def _may_be_argument(option: Option, word: str) -> bool:
+    if option.kind in ("Integer", "Long"):
+        return word.removeprefix("-").isdecimal()
+    return not _looks_like_option(word)
 
 
 def _looks_like_option(word: str) -> bool:

@@ -17,7 +17,6 @@ from ottla.client.login.token_sources import (
     MakeAssertion,
     UnsignedSource,
 )
-from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
 from ottla.config.parse import ConfigError, Problem, Values
 from ottla.config.scopes import Scope
@@ -35,17 +34,17 @@ _DEFAULT_TIMEOUT_S: Final = 30.0
 """Kafka's clients have no limit by default, and would wait for a dead provider for ever."""
 
 
-def oauth_login(world: ClientWorld, settings: ClientSettings, entry: JaasEntry) -> TokenLogin:
+def oauth_login(world: ClientWorld, settings: Values, entry: JaasEntry) -> TokenLogin:
     """Raises `ConfigError`."""
     extensions = _extensions(entry.options, "unsecuredLoginExtension_" if _is_unsigned(settings) else "extension_")
     return TokenLogin(world, settings, _source(world, settings, entry.options), extensions)
 
 
-def _is_unsigned(settings: ClientSettings) -> bool:
+def _is_unsigned(settings: Values) -> bool:
     return settings.optional_text(_URL) is None
 
 
-def _source(world: ClientWorld, settings: ClientSettings, options: Mapping[str, str]) -> TokenSource:
+def _source(world: ClientWorld, settings: Values, options: Mapping[str, str]) -> TokenSource:
     url = settings.optional_text(_URL)
     if url is None:
         if not any(name.startswith("unsecuredLogin") for name in options):
@@ -81,7 +80,7 @@ def _source(world: ClientWorld, settings: ClientSettings, options: Mapping[str, 
     return EndpointSource(world.aside, endpoint, ClientSecret(client_id, secret, scope, is_urlencoded))
 
 
-def _assertion(world: ClientWorld, settings: ClientSettings, allowed: AllowedResources) -> MakeAssertion:
+def _assertion(world: ClientWorld, settings: Values, allowed: AllowedResources) -> MakeAssertion:
     def file(setting: str) -> str | None:
         path = settings.optional_text(setting)
         if path is not None:
@@ -131,6 +130,6 @@ def _extensions(options: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
 
 
-def _seconds(settings: ClientSettings, name: str) -> float:
+def _seconds(settings: Values, name: str) -> float:
     value = settings[name]
     return value / 1000 if isinstance(value, int) else _DEFAULT_TIMEOUT_S

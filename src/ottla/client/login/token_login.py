@@ -16,8 +16,8 @@ from ottla.client.login.tokens import NoToken, Token, read_token
 from ottla.client.network.authentication import Mechanism
 from ottla.client.network.backoff import Backoff
 from ottla.client.promise import Promise, spawn
-from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
+from ottla.config.parse import Values
 from ottla.security.sasl.oauthbearer_client import OAuthBearerClient
 
 _MS: Final = 1000
@@ -38,7 +38,7 @@ class TokenSource(Protocol):
 
 class TokenLogin:
     def __init__(
-        self, world: ClientWorld, settings: ClientSettings, source: TokenSource, extensions: Mapping[str, str]
+        self, world: ClientWorld, settings: Values, source: TokenSource, extensions: Mapping[str, str]
     ) -> None:
         self._world = world
         self._source = source

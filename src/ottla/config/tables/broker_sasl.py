@@ -13,18 +13,16 @@ _NOT_OF_A_BROKER = {"sasl.mechanism", "sasl.oauthbearer.header.urlencode"}
 _ACTED_ON = {
     "sasl.jaas.config",
     "sasl.kerberos.service.name",
+    "sasl.login.callback.handler.class",
     "sasl.login.connect.timeout.ms",
     "sasl.login.read.timeout.ms",
-    "sasl.oauthbearer.jwt.validator.class",
-    "sasl.oauthbearer.jwks.endpoint.url",
-    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
-    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
-    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
-    "sasl.oauthbearer.expected.audience",
-    "sasl.oauthbearer.expected.issuer",
-    "sasl.oauthbearer.clock.skew.seconds",
-    "sasl.oauthbearer.scope.claim.name",
-    "sasl.oauthbearer.sub.claim.name",
+    "sasl.login.refresh.buffer.seconds",
+    "sasl.login.refresh.min.period.seconds",
+    "sasl.login.refresh.window.factor",
+    "sasl.login.refresh.window.jitter",
+    "sasl.login.retry.backoff.max.ms",
+    "sasl.login.retry.backoff.ms",
+    *(row.name for row in client_sasl.SETTINGS if row.name.startswith("sasl.oauthbearer.")),
 }
 
 

@@ -4,7 +4,8 @@ Theory of operation. A connection goes through these states, and back only from 
 
     DIALLING    what is asked waits
     GREETING    ApiVersions is asked; what is asked waits
-    LOGIN       this node says who it is, where the other asks for that; what is asked waits
+    LOGIN       this node says who it is, where the other asks for that, as soon as it has what it shows; what is asked
+                waits
     OPEN        requests leave as they are asked, in the newest version that both nodes know
     CLOSED      what waited or was in flight has failed, with NETWORK_EXCEPTION
 
@@ -35,6 +36,7 @@ from ottla.wire.message import Message
 
 if TYPE_CHECKING:
     from ottla.runtime.peers.node_login import NewLogin, NodeLogin
+    from ottla.security.sasl.mechanism import ClientMechanism
 
 _MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
 _TRUSTED_RESPONSE_BYTES: Final = 64 << 20
@@ -219,11 +221,21 @@ class NodeConnection:
     # Saying who we are
 
     def _begin_login(self, new_login: "NewLogin") -> None:
+        self.state = State.LOGIN
+        new_login(self.address.host, self._on_mechanism, self._on_no_mechanism)
+
+    def _on_mechanism(self, mechanism: "ClientMechanism") -> None:
+        """There is something to show: at once, or later, when the connection may be gone."""
         from ottla.runtime.peers.node_login import NodeLogin
 
-        self.state = State.LOGIN
-        self._login = NodeLogin(new_login(), self._client_id)
-        self._send([self._login.first()])
+        if self.state is State.LOGIN:
+            self._login = NodeLogin(mechanism, self._client_id)
+            self._send([self._login.first()])
+
+    def _on_no_mechanism(self, reason: str) -> None:
+        if self.state is State.LOGIN:
+            self.login_problem = reason
+            self.close(f"{self.address} cannot be told who this node is: {reason}")
 
     def _on_login(self, login: "NodeLogin", frame: Buffer) -> None:
         more = login.on_frame(frame)

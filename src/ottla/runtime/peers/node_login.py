@@ -20,8 +20,11 @@ from ottla.wire.message import Message
 _HANDSHAKE_VERSION: Final = 1
 _AUTHENTICATE_VERSION: Final = 2
 
-NewLogin = Callable[[], ClientMechanism]
-"""A mechanism for one authentication, with this node's name and secret in it."""
+NewLogin = Callable[[str, Callable[[ClientMechanism], None], Callable[[str], None]], None]
+"""Makes a mechanism for one authentication at that host, with what this node has to show in it.
+
+It may take time, for a token has to be fetched. Either the mechanism is told, or why there is none.
+"""
 
 
 class LoginRefused(ProtocolError):

@@ -14,6 +14,7 @@ PROGRAM = Program(
         Option("count", "A number.", "Integer", "count", default="7"),
         Option("size", "A long number.", "Long"),
         Option("state", "With or without.", "String", is_optional=True),
+        Option("wait", "A number, or none.", "Long", is_optional=True),
         Option("names", "Several.", "String", separator=","),
         Option("gone", "Was there.", "String", why_not="nobody needs it"),
     ),
@@ -36,6 +37,11 @@ def test_an_optional_argument_is_none_if_the_next_word_is_an_option() -> None:
     assert read(PROGRAM, ["--state", "--list"]).all("state") == []
     assert read(PROGRAM, ["--state", "stable"]).get("state") == "stable"
     assert "state" in read(PROGRAM, ["--state"])
+
+
+def test_an_optional_number_may_be_negative_and_is_none_if_the_next_word_is_no_number() -> None:
+    assert read(PROGRAM, ["--wait", "-1", "--list"]).get_integer("wait") == -1
+    assert read(PROGRAM, ["--wait", "soon"]).get_integer("wait") is None
 
 
 def test_a_flag_ignores_a_value_and_other_words_are_left_over() -> None:
