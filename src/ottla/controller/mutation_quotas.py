@@ -30,13 +30,23 @@ def decide_counted(server: ControllerServer, asked: Asked, then: Then, failed: F
         decide(server, asked, then, failed)
         return
     is_strict = asked.version >= STRICT_SINCE[ApiKey(asked.request._schema.api_key)]
-    charge = _Charge(server, server.mutation_buckets.of(limit.sharers), limit.per_second, is_strict=is_strict)
+    bucket = server.mutation_buckets.of(limit.sharers)
+    charge = _Charge(server, bucket, limit.per_second, is_strict=is_strict)
 
     def decided(reply: Message) -> None:
-        reply.throttle_time_ms = charge.throttle_ms  # type: ignore[attr-defined]
+        throttle_ms = reply.throttle_time_ms = charge.throttle_ms  # type: ignore[attr-defined]
+        if throttle_ms:
+            now_ms = elapsed_ms(server)
+            bucket.throttle_times.note(throttle_ms, now_ms)
+            server.mutation_buckets.waiting.add(throttle_ms, now_ms)
         then(reply)
 
     decide(server, asked, decided, failed, charge.admit)
+
+
+def elapsed_ms(server: ControllerServer) -> int:
+    """The time that buckets go by, which nobody sets back."""
+    return int(server.timers.now_s() * 1000)
 
 
 class _Charge:
@@ -52,7 +62,7 @@ class _Charge:
         self._wait_until_ms = 0
 
     def admit(self, partitions: int) -> bool:
-        now_ms, bucket, limit = self._now_ms(), self._bucket, self._limit
+        now_ms, bucket, limit = elapsed_ms(self._server), self._bucket, self._limit
         is_admitted = not self._is_strict or bucket.tokens(limit, now_ms) >= 0
         if is_admitted:
             bucket.take(partitions, limit, now_ms)
@@ -63,7 +73,4 @@ class _Charge:
     @property
     def throttle_ms(self) -> int:
         """What is left of the wait when the reply is given."""
-        return max(self._wait_until_ms - self._now_ms(), 0)
-
-    def _now_ms(self) -> int:
-        return int(self._server.timers.now_s() * 1000)
+        return max(self._wait_until_ms - elapsed_ms(self._server), 0)

@@ -99,6 +99,7 @@ class Node:
         self._metadata_lock: Lock | None = None
         self._server: Server | None = None
         self._metadata: MetadataLog[Controller] | None = None
+        self._controller: ControllerServer | None = None
         self._connections: NodeConnections | None = None
         self._tls: NodeTls | None = None
         self._tethers: BrokerTethers | None = None
@@ -134,7 +135,7 @@ class Node:
         metadata = await wait_for(partial(self._workers.run, partial(self._open_metadata, storage)))
         self._metadata = metadata
         self._sasl.on_loaded(metadata.image)
-        controller = self._make_controller(metadata)
+        controller = self._controller = self._make_controller(metadata)
         self._server.handle = controllers_dispatcher(controller)
         self._server.start_accepting({listener.name for listener in config.listeners if listener.for_controllers})
         await wait_until(metadata.start)
@@ -280,9 +281,11 @@ class Node:
         from ottla.node.metrics.node_metrics import controller_metrics_page, metrics_page
 
         assert self._metadata is not None
+        assert self._controller is not None
+        mutations = self._controller.mutation_buckets
         if self.broker is None:
-            return controller_metrics_page(self._metadata.image, self._requests, self._metadata)
-        return metrics_page(self.broker, self._requests, self._metadata)
+            return controller_metrics_page(self._metadata.image, self._requests, self._metadata, mutations)
+        return metrics_page(self.broker, self._requests, self._metadata, mutations)
 
     def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
         assert self._server is not None

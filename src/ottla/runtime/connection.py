@@ -260,6 +260,8 @@ class Connection:
         self._is_to_send = False
         if not self.session.client.is_open:
             return
+        is_metered = self.server.metering is not None
+        began_s = self.server.now_s() if is_metered else 0.0
         parts = self._replies.take_ready()
         if len(parts) > 1 and self.session.unsent_bytes <= _LITTLE_BYTES:
             with suppress(TypeError):  # There may be a file among them.
@@ -271,8 +273,16 @@ class Connection:
                 self._outbox.add(part)
             if self._outbox and not self._is_sending:
                 self._send()
+        if is_metered:
+            self._note_time(began_s)
         if not self._is_reading:
             self.maybe_resume()
+
+    def _note_time(self, began_s: float) -> None:
+        """What sending takes of the node's thread counts against the quotas of the client."""
+        server = self.server
+        if server.metering is not None:
+            server.metering.on_sent(self.session.client, server.now_s() - began_s)
 
     def _send_alone(self, data: bytes) -> None:
         """A reply of bytes with nothing before it, as most are: it need not go through the outbox."""
@@ -295,8 +305,10 @@ class Connection:
 
     def on_writable(self) -> None:
         self._awaits_writable = False
+        began_s = self.server.now_s()
         try:
             self._send()
+            self._note_time(began_s)
             if not self._awaits_writable:
                 self._watch()
             self._end_sending()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.machines.quota.sampled_rate import SampledRate, Windows
+from ottla.machines.quota.throttle_times import ThrottleTimes
 
 _MOST_ADDRESSES = 10_000
 
@@ -32,6 +33,9 @@ class ConnectionRates:
         self.of_broker = SampledRate(windows)
         self.of_listeners: dict[str, SampledRate] = {}
         self.of_addresses: OrderedDict[str, SampledRate] = OrderedDict()
+        self.waits_at_listeners: dict[str, ThrottleTimes] = {}
+        self.waits_of_addresses: dict[str, ThrottleTimes] = {}
+        """By listener, too."""
 
     def on_accepted(
         self, listener: str, now_ms: int, broker_limit: float, listener_limit: float, *, is_protected: bool
@@ -41,7 +45,9 @@ class ConnectionRates:
         if of_listener is None:
             of_listener = self.of_listeners[listener] = SampledRate(self._windows)
         wait_ms = 0 if is_protected else self._record(self.of_broker, broker_limit, now_ms)
-        return max(wait_ms, self._record(of_listener, listener_limit, now_ms))
+        wait_ms = max(wait_ms, self._record(of_listener, listener_limit, now_ms))
+        self._note(self.waits_at_listeners, listener, wait_ms, now_ms)
+        return wait_ms
 
     def on_address(self, listener: str, host: str, now_ms: int, limit: float | None, *, is_protected: bool) -> int:
         """How long to wait before hanging up on a client from that address; 0 if it is let in."""
@@ -57,7 +63,16 @@ class ConnectionRates:
         if wait_ms:
             for counted in (rate, self.of_listeners[listener], *(() if is_protected else (self.of_broker,))):
                 counted.record(-1, now_ms)
+        self._note(self.waits_of_addresses, listener, wait_ms, now_ms)
         return wait_ms
+
+    def _note(self, waits: dict[str, ThrottleTimes], listener: str, wait_ms: int, now_ms: int) -> None:
+        """A wait of nothing is none."""
+        if wait_ms:
+            of_listener = waits.get(listener)
+            if of_listener is None:
+                of_listener = waits[listener] = ThrottleTimes(self._windows)
+            of_listener.note(wait_ms, now_ms)
 
     def _record(self, rate: SampledRate, limit: float, now_ms: int) -> int:
         rate.record(1, now_ms)

@@ -40,8 +40,9 @@ class ClientConnection:
     A handler that needs time before the requests behind its own may be handled pauses the connection, and resumes it.
     If its request fails meanwhile, the connection is resumed for it. `repeated` is left, under the key of its API, by a
     handler that knows how to answer requests like its own without their being decoded. `is_token_authenticated`: by a
-    delegation token (KIP-48), with which no other token may be asked for. `line` is None where there is no connection:
-    the node itself writes.
+    delegation token (KIP-48), with which no other token may be asked for. `charged_to`: the principal and client id
+    whose quotas its last request counted against, if it did. `line` is None where there is no connection: the node
+    itself writes.
     """
 
     connection_id: int
@@ -56,6 +57,7 @@ class ClientConnection:
     paused_by: Attributed | None = None
     repeated: dict[int, Repeated] = field(default_factory=dict)
     is_token_authenticated: bool = False
+    charged_to: tuple[str, str] | None = None
 
     def pause(self) -> None:
         self.is_paused = True

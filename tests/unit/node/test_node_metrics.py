@@ -13,6 +13,8 @@ from ottla.config.parse import Values
 from ottla.config.scopes import Scope, settings
 from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.machines.quota.sampled_rate import Windows
+from ottla.machines.quota.token_bucket import TokenBuckets
 from ottla.node.metrics.node_metrics import metrics_page
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.testing.clock import FixedClock
@@ -171,7 +173,7 @@ def a_page():
     requests.on_connection("PLAINTEXT", 1)
     requests.on_refused("max.connections")
     metadata = SimpleNamespace(is_active=True, committed_offset=100, last_timestamp_ms=1234)
-    return "".join(metrics_page(broker, requests, metadata))
+    return "".join(metrics_page(broker, requests, metadata, TokenBuckets(Windows())))
 
 
 @pytest.fixture(scope="module")

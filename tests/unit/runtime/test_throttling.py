@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from memory_server import Client, Scene
 
-from ottla.runtime.request import RequestContext
+from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.wire.messages import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 
 ASKED = MetadataRequest(topics=[]), 12
@@ -17,10 +17,14 @@ class Strict:
     def __init__(self, throttle_ms: int) -> None:
         self.throttle_ms = throttle_ms
         self.worked_s: list[float] = []
+        self.sent_s: list[float] = []
 
     def charge(self, context: RequestContext, reply: Any) -> int:
         self.worked_s.append(context.worked_s)
         return self.throttle_ms
+
+    def on_sent(self, client: ClientConnection, took_s: float) -> None:
+        self.sent_s.append(took_s)
 
 
 @pytest.fixture

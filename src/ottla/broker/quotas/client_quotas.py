@@ -7,7 +7,8 @@ metadata has any limit for users or client ids; without one, nothing is counted.
 - A fetch counts with the bytes of its reply. If its client is above the limit then, the records are not sent and not
   counted: the reply is empty, and says how long to wait. A consumer has fetched too early, and asks again.
 - Every request counts with the time that the node's thread worked on it before it was answered or had to wait, as a
-  percentage of one thread. Requests of nodes to each other are exempt. No single wait is longer than one window.
+  percentage of one thread, and with the time of sending its reply. Requests of nodes to each other are exempt: their
+  time is only told. No single wait is longer than one window.
 - What the controller counted (KIP-599) is in its reply, and the client is muted for it here.
 """
 
@@ -20,10 +21,10 @@ from ottla.config.parse import Values
 from ottla.machines.metadata.image.quotas_image import QuotasImage
 from ottla.machines.quota.accounts import Accounts
 from ottla.machines.quota.applicable_limit import Limit, Quotas, find_limit
-from ottla.machines.quota.sampled_rate import Windows
+from ottla.machines.quota.sampled_rate import SampledRate, Windows
 from ottla.runtime.api_access import ACCESS, Quota
 from ottla.runtime.metering import Metering
-from ottla.runtime.request import RequestContext
+from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.wire.message import Message
 
 PRODUCE: Final = "producer_byte_rate"
@@ -69,6 +70,7 @@ class ClientQuotas:
         self.produce = Accounts(windows)
         self.fetch = Accounts(windows)
         self.request = Accounts(windows, longest_throttle_ms=windows.size_ms)
+        self.exempt = SampledRate(windows)
         self.told: Callable[[Metering | None], None] = _nobody
         self._timers = timers
         self._repeated_requests = repeated_requests
@@ -111,7 +113,10 @@ class ClientQuotas:
         """None where there are no limits at all."""
         if not self._has_limits:
             return None
-        client = context.connection.principal, context.client_id or ""
+        return self._limits_of((context.connection.principal, context.client_id or ""))
+
+    def _limits_of(self, client: tuple[str, str]) -> ClientLimits:
+        """Of a principal with a client id."""
         limits = self._limits.get(client)
         if limits is None:
             if len(self._limits) >= _MOST_REMEMBERED:
@@ -137,10 +142,17 @@ class ClientQuotas:
         told_ms: int = getattr(reply, "throttle_time_ms", 0)
         limits = self.limits_of(context)
         key = context.api_key
-        if limits is None or key in _EXEMPT or key in _FETCHES:
+        if limits is None:
+            return told_ms
+        now_ms = self.now_ms()
+        if key in _EXEMPT:
+            context.connection.charged_to = None
+            self.exempt.record(_percentage(context.worked_s), now_ms)
+            return told_ms
+        context.connection.charged_to = context.connection.principal, context.client_id or ""
+        if key in _FETCHES:
             return told_ms
         bytes_ms = request_ms = 0
-        now_ms = self.now_ms()
         if limits.produce is not None and key in _PRODUCES:
             bytes_ms = self.produce.charge(limits.produce, context.size, now_ms)
         if limits.request is not None and reply is not None:
@@ -149,7 +161,16 @@ class ClientQuotas:
             self.produce.note_throttle(limits.produce, bytes_ms, now_ms)
         elif request_ms and limits.request is not None:
             self.request.note_throttle(limits.request, request_ms, now_ms)
+        elif told_ms:
+            self.request.waiting.add(told_ms, now_ms)
         return max(bytes_ms, request_ms, told_ms)
+
+    def on_sent(self, client: ClientConnection, took_s: float) -> None:
+        """See `Metering`. What replies of several requests took together counts for the last of them."""
+        if client.charged_to is None:
+            self.exempt.record(_percentage(took_s), self.now_ms())
+        elif (limit := self._limits_of(client.charged_to).request) is not None:
+            self.request.note(limit, _percentage(took_s), self.now_ms())
 
     # Fetches
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from ottla.machines.quota.applicable_limit import Limit, Sharers
 from ottla.machines.quota.sampled_rate import SampledRate, Windows
+from ottla.machines.quota.throttle_times import ThrottleTimes, Waiting
 
 IDLE_MS: Final = 3_600_000
 MOST_ACCOUNTS: Final = 10_000
@@ -21,21 +22,15 @@ _HELD_SHARE: Final = 0.92
 
 
 class Account:
-    """What the sharers of one limit used. `throttled_ms` and `throttles` tell how long they had to wait."""
+    """What the sharers of one limit used, and how long they had to wait."""
 
-    __slots__ = ("limit", "rate", "throttled_ms", "throttles", "used_ms")
+    __slots__ = ("limit", "rate", "throttle_times", "used_ms")
 
     def __init__(self, windows: Windows) -> None:
         self.rate = SampledRate(windows)
         self.limit = 0.0
         self.used_ms = 0
-        self.throttled_ms = SampledRate(windows)
-        self.throttles = SampledRate(windows)
-
-    def throttle_time_ms(self, now_ms: int) -> float:
-        """The mean of the throttle times that were told within the windows; 0 if there were none."""
-        told = self.throttles.measure(now_ms).rate
-        return self.throttled_ms.measure(now_ms).rate / told if told else 0.0
+        self.throttle_times = ThrottleTimes(windows)
 
 
 class Accounts:
@@ -43,6 +38,7 @@ class Accounts:
 
     def __init__(self, windows: Windows, longest_throttle_ms: int | None = None) -> None:
         self.windows = windows
+        self.waiting = Waiting()
         self._longest_throttle_ms = longest_throttle_ms
         self._by_sharers: OrderedDict[Sharers, Account] = OrderedDict()
 
@@ -61,9 +57,8 @@ class Accounts:
 
     def note_throttle(self, limit: Limit, throttle_ms: int, now_ms: int) -> None:
         """A client was told to wait."""
-        account = self._account(limit, now_ms)
-        account.throttled_ms.record(throttle_ms, now_ms)
-        account.throttles.record(1, now_ms)
+        self._account(limit, now_ms).throttle_times.note(throttle_ms, now_ms)
+        self.waiting.add(throttle_ms, now_ms)
 
     def is_unused(self, limit: Limit, now_ms: int) -> bool:
         """Whether nothing was used within the windows."""

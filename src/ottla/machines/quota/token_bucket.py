@@ -10,15 +10,19 @@ from collections import OrderedDict
 
 from ottla.machines.quota.accounts import MOST_ACCOUNTS
 from ottla.machines.quota.applicable_limit import Sharers
-from ottla.machines.quota.sampled_rate import LONGEST_THROTTLE_MS, Windows
+from ottla.machines.quota.sampled_rate import LONGEST_THROTTLE_MS, SampledRate, Windows
+from ottla.machines.quota.throttle_times import ThrottleTimes, Waiting
 
 
 class TokenBucket:
-    """One client's. It begins full."""
+    """One client's. It begins full. `rate` is what was taken, `limit` the one that it was last held to."""
 
-    __slots__ = ("_is_begun", "_tokens", "_updated_ms", "_windows")
+    __slots__ = ("_is_begun", "_tokens", "_updated_ms", "_windows", "limit", "rate", "throttle_times")
 
     def __init__(self, windows: Windows) -> None:
+        self.limit = 0.0
+        self.rate = SampledRate(windows)
+        self.throttle_times = ThrottleTimes(windows)
         self._windows = windows
         self._tokens = 0.0
         self._updated_ms = 0
@@ -26,6 +30,7 @@ class TokenBucket:
 
     def tokens(self, limit: float, now_ms: int) -> float:
         """How many are left; below zero if it is overdrawn."""
+        self.limit = limit
         burst = self._windows.number * self._windows.size_ms / 1000 * limit
         if self._is_begun:
             self._tokens = min(burst, self._tokens + limit * (now_ms - self._updated_ms) / 1000)
@@ -36,6 +41,7 @@ class TokenBucket:
 
     def take(self, count: float, limit: float, now_ms: int) -> None:
         self._tokens = self.tokens(limit, now_ms) - count
+        self.rate.record(count, now_ms)
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
         """How long until the bucket is not overdrawn any more; 0 if it is not."""
@@ -47,6 +53,7 @@ class TokenBuckets:
     """One for the sharers of each limit. The one that was used longest ago goes when there are very many."""
 
     def __init__(self, windows: Windows) -> None:
+        self.waiting = Waiting()
         self._windows = windows
         self._by_sharers: OrderedDict[Sharers, TokenBucket] = OrderedDict()
 

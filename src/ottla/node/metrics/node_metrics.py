@@ -15,8 +15,9 @@ from ottla.broker.partitions.traffic import TopicTraffic
 from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.partition_image import NO_LEADER, PartitionImage
+from ottla.machines.quota.token_bucket import TokenBuckets
 from ottla.node.metrics.group_metrics import add_groups
-from ottla.node.metrics.quota_metrics import add_connection_rates, client_quotas
+from ottla.node.metrics.quota_metrics import add_connection_rates, client_quotas, mutation_quotas
 from ottla.node.metrics.transaction_metrics import add_transactions
 from ottla.runtime.exposition import Exposition, Sample, label_text
 from ottla.runtime.request_metrics import AUTHENTICATION_OUTCOMES, RequestMetrics
@@ -55,7 +56,9 @@ class MetadataProgress(Protocol):
     def last_timestamp_ms(self) -> int: ...
 
 
-def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataProgress) -> Iterator[str]:
+def metrics_page(
+    broker: Broker, requests: RequestMetrics, metadata: MetadataProgress, mutations: TokenBuckets
+) -> Iterator[str]:
     """In pieces, none of which takes long: the node has more to do, and a metric of every partition is a lot."""
     page = Exposition()
     _add_traffic(page, broker)
@@ -70,18 +73,20 @@ def metrics_page(broker: Broker, requests: RequestMetrics, metadata: MetadataPro
     add_groups(page, broker)
     add_transactions(page, broker)
     yield from client_quotas(page, broker.client_quotas)
+    yield from mutation_quotas(page, mutations, requests.now_ms())
     _add_waiting(page, broker)
     _add_process(page)
     yield page.take()
 
 
 def controller_metrics_page(
-    image: MetadataImage, requests: RequestMetrics, metadata: MetadataProgress
+    image: MetadataImage, requests: RequestMetrics, metadata: MetadataProgress, mutations: TokenBuckets
 ) -> Iterator[str]:
     """Of a node that is a controller alone."""
     page = Exposition()
     _add_requests(page, requests)
     _add_controller(page, image, metadata)
+    yield from mutation_quotas(page, mutations, requests.now_ms())
     _add_process(page)
     yield page.take()
 

@@ -2,15 +2,17 @@
 
 `kafka.server:type=Produce,user=ann,client-id=app` with its attribute `byte-rate` is there as
 `kafka_server_produce_byte_rate{user="ann",client_id="app"}`. A label is empty where the limit is for all: of a user's
-limit the client id. Clients without a limit are not counted, and not shown.
+limit the client id. Clients without a limit are not counted, and not shown. `…_queue_size` is how many clients wait.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ottla.broker.quotas.client_quotas import ClientQuotas
+from ottla.machines.quota.token_bucket import TokenBucket, TokenBuckets
 from ottla.runtime.connection_rates import ConnectionRates
 from ottla.runtime.exposition import Exposition
 
+_MUTATIONS = "kafka_server_controllermutation_"
 _SOCKETS = "kafka_server_socket_server_metrics_"
 
 
@@ -30,8 +32,24 @@ def client_quotas(page: Exposition, quotas: ClientQuotas) -> Iterator[str]:
         yield from page.add_in_pieces(
             f"kafka_server_{kind}_throttle_time",
             "gauge",
-            ((labels, account.throttle_time_ms(now_ms)) for labels, account in held),
+            ((labels, account.throttle_times.mean_ms(now_ms)) for labels, account in held),
         )
+        page.gauge(f"kafka_server_{kind}_queue_size", accounts.waiting.count(now_ms))
+    page.gauge("kafka_server_request_exempt_request_time", quotas.exempt.measure(now_ms).rate)
+
+
+def mutation_quotas(page: Exposition, buckets: TokenBuckets, now_ms: int) -> Iterator[str]:
+    """What clients change of the cluster (KIP-599), as the active controller counts it."""
+    values: dict[str, Callable[[TokenBucket], float]] = {
+        "mutation_rate": lambda bucket: bucket.rate.measure(now_ms).rate,
+        "tokens": lambda bucket: bucket.tokens(bucket.limit, now_ms),
+        "throttle_time": lambda bucket: bucket.throttle_times.mean_ms(now_ms),
+    }
+    held = [({"user": user, "client_id": client_id}, bucket) for (user, client_id), bucket in buckets.items()]
+    for name, value in values.items():
+        samples = ((labels, value(bucket)) for labels, bucket in held)
+        yield from page.add_in_pieces(_MUTATIONS + name, "gauge", samples)
+    page.gauge(_MUTATIONS + "queue_size", buckets.waiting.count(now_ms))
 
 
 def add_connection_rates(page: Exposition, rates: ConnectionRates, now_ms: int) -> None:
@@ -44,3 +62,9 @@ def add_connection_rates(page: Exposition, rates: ConnectionRates, now_ms: int) 
             *(({"ip": host}, rate.measure(now_ms).rate) for host, rate in rates.of_addresses.items()),
         ],
     )
+    for name, waits in (("", rates.waits_at_listeners), ("ip_", rates.waits_of_addresses)):
+        page.add(
+            f"{_SOCKETS}{name}connection_accept_throttle_time",
+            "gauge",
+            [({"listener": listener}, times.mean_ms(now_ms)) for listener, times in waits.items()],
+        )

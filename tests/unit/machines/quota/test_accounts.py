@@ -35,7 +35,7 @@ def test_throttle_times_are_told_as_a_mean() -> None:
     accounts.note_throttle(limit_of("a"), 100, 0)
     accounts.note_throttle(limit_of("a"), 300, 1500)
     ((_, account),) = accounts.items()
-    assert account.throttle_time_ms(2000) == 200
+    assert account.throttle_times.mean_ms(2000) == 200
     assert account.throttle_time_ms(60_000) == 0
 
 
