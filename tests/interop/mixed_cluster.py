@@ -4,11 +4,12 @@ with MixedCluster(directory, {1: APACHE_KAFKA, 2: OURS}, {1: "controller", 2: "b
     Admin(bootstrap_servers=cluster.bootstrap)
 """
 
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from apache_kafka import CLUSTER_ID, QUICK_START, java, libraries
@@ -22,10 +23,24 @@ WAIT_S = 120.0
 
 
 class MixedCluster:
-    """The voters are static. `kinds` and `roles` are by node id; without roles, every node is broker and controller."""
+    """The voters are static. `kinds` and `roles` are by node id; without roles, every node is broker and controller.
 
-    def __init__(self, directory: Path, kinds: Mapping[int, str], roles: Mapping[int, str] | None = None) -> None:
+    `more` are settings of all nodes, `format_options` are for formatting them, and `allowed_urls` those that nodes may
+    have tokens and keys from.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        kinds: Mapping[int, str],
+        roles: Mapping[int, str] | None = None,
+        *,
+        more: Mapping[str, object] | None = None,
+        format_options: Sequence[str] = (),
+        allowed_urls: Sequence[str] = (),
+    ) -> None:
         self.kinds = dict(kinds)
+        self._allowed = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=" + ",".join(allowed_urls)
         roles = roles or dict.fromkeys(kinds, COMBINED)
         ports = iter(free_ports(2 * len(kinds)))
         of_brokers = {node_id: f"127.0.0.1:{next(ports)}" for node_id in kinds}
@@ -56,9 +71,10 @@ class MixedCluster:
                 "transaction.state.log.num.partitions": 4,
                 "transaction.state.log.min.isr": 1,
                 "group.initial.rebalance.delay.ms": 0,
+                **(more or {}),
             }
             path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-            java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path))
+            java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path), *format_options)
 
     @property
     def bootstrap(self) -> str:
@@ -79,10 +95,13 @@ class MixedCluster:
     def start(self, node_id: int) -> None:
         path = str(self.files[node_id])
         ours = [sys.executable, "-m", "ottla.cli.main", "start", "--config", path]
-        theirs = ["java", *QUICK_START, "-Xmx300m", "-cp", f"{libraries()}/*", "kafka.Kafka", path]
+        theirs = ["java", *QUICK_START, "-Xmx300m", self._allowed, "-cp", f"{libraries()}/*", "kafka.Kafka", path]
         with self.files[node_id].with_suffix(".log").open("ab") as log:
             self.processes[node_id] = subprocess.Popen(
-                ours if self.kinds[node_id] == OURS else theirs, stdout=log, stderr=subprocess.STDOUT
+                ours if self.kinds[node_id] == OURS else theirs,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "KAFKA_OPTS": self._allowed},
             )
 
     def kill(self, node_id: int) -> None:

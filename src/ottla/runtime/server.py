@@ -134,6 +134,7 @@ class Server:
         self._held: dict[Transport, Timer] = {}
         self._next_id = 0
         self._sparing_log = SparingLog(_log, timers.now_s)
+        self._login_log = SparingLog(_log, timers.now_s)
         idle_s = self.limits.max_idle_ms / 1000
         self._sweep = timers.every(min(idle_s / 4, 60), self._close_idle) if idle_s > 0 else None
 
@@ -339,12 +340,15 @@ class Server:
         self._traffic.on_authentication(listener, outcome)
 
     def refused_authentication(self, client: ClientConnection, reason: str, *, is_again: bool) -> None:
-        """`reason` may hold what the client sent: it is shown so that it cannot look like a line of ours."""
+        """An operator sees it, whatever the level of the log; some of them, where somebody tries out passwords.
+
+        `reason` may hold what the client sent: it is shown so that it cannot look like a line of ours.
+        """
         self._traffic.on_authentication(
             client.listener, "failed_reauthentication" if is_again else "failed_authentication"
         )
-        _log.info(
-            "failed %sauthentication of %s (%s): %s",
+        self._login_log.warning(
+            "Failed %sauthentication with %s (listener %s): %s",
             "re-" if is_again else "",
             client.client_host,
             client.listener,

@@ -268,6 +268,27 @@ def test_vulnerability_nobody_becomes_another_by_authzid(scene: Scene, client: C
     assert client.is_closed
 
 
+def test_an_operator_sees_who_fails_whatever_the_level_of_the_log(
+    scene: Scene, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        client.log_in("alice", "wrong")
+    [record] = caplog.records
+    assert record.getMessage().startswith("Failed authentication with 127.0.0.1 (listener SASL_PLAINTEXT): PLAIN: ")
+
+
+def test_vulnerability_trying_out_passwords_does_not_fill_the_log(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        for _ in range(50):
+            scene.connect().log_in("alice", "wrong")
+        assert len(caplog.records) == 10
+        scene.advance(10_000)
+        scene.connect().log_in("alice", "wrong")
+    assert caplog.records[10].getMessage() == "40 more lines like these were left out"
+
+
 def test_vulnerability_names_do_not_write_lines_of_their_own(
     scene: Scene, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
