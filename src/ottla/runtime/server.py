@@ -340,19 +340,15 @@ class Server:
         self._traffic.on_authentication(listener, outcome)
 
     def refused_authentication(self, client: ClientConnection, reason: str, *, is_again: bool) -> None:
-        """An operator sees it, whatever the level of the log; some of them, where somebody tries out passwords.
-
-        `reason` may hold what the client sent: it is shown so that it cannot look like a line of ours.
-        """
-        self._traffic.on_authentication(
-            client.listener, "failed_reauthentication" if is_again else "failed_authentication"
-        )
+        """`reason` may hold what the client sent: it is shown so that it cannot look like a line of ours."""
+        again, shown = "re" if is_again else "", reason.encode("unicode_escape").decode()[:_MOST_OF_A_REASON]
+        self._traffic.on_authentication(client.listener, f"failed_{again}authentication")
         self._login_log.warning(
             "Failed %sauthentication with %s (listener %s): %s",
-            "re-" if is_again else "",
+            f"{again}-" if again else "",
             client.client_host,
             client.listener,
-            reason.encode("unicode_escape").decode()[:_MOST_OF_A_REASON],
+            shown,
         )
 
     def on_fault(self, where: RequestContext | ClientConnection, problem: Exception) -> None:
