@@ -10,9 +10,12 @@ UV     := $(shell command -v uv 2>/dev/null)
 # The first interpreter that is new enough; name another with `make PYTHON=…`.
 PYTHON := $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-# Workers of the tests that mostly wait, for nodes and for groups: more than cores. A worker of the others costs ten seconds
-# of a processor, for what it imports and collects, so there is one for each core.
+# Workers of the tests that mostly wait, for nodes and for groups: more than cores. Of the others there is one for each core:
+# a worker costs seconds of a processor, for what it imports and collects.
 JOBS   := 6
+# A worker takes a whole file: what the tests of a file share, a node for instance, is then made once and not by every worker.
+# Files in the order of the command line.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 # In the order in which workers take them: first what computes long, so that the end is short.
 COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture
 # How long `make sim` and the faults of `make chaos` go on, and how many nodes the clusters of `make sim` have.
@@ -41,8 +44,8 @@ demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed hal
 
 test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (four minutes on two cores, and as long for those of Spark; the long run is `make fuzz`)
 	$(say) "pytest, and beside it pytest tests/clients tests/cluster, whose output comes afterwards"
-	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 tests/clients tests/cluster > $(VENV)/clients.log 2>&1 & waiting=$$!; \
-	  $(BIN)/pytest -n auto --maxschedchunk 1 $(COMPUTING); computed=$$?; \
+	@$(BIN)/pytest -n $(JOBS) $(BY_FILE) tests/clients tests/cluster > $(VENV)/clients.log 2>&1 & waiting=$$!; \
+	  $(BIN)/pytest -n auto $(BY_FILE) $(COMPUTING); computed=$$?; \
 	  wait $$waiting; waited=$$?; cat $(VENV)/clients.log; test $$computed = 0 -a $$waited = 0
 	$(say) "pytest tests/spark (one Spark session, one broker)"
 	@$(BIN)/pytest tests/spark
@@ -152,7 +155,10 @@ $(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.interop: $(VE
 	@$(if $(filter interop,$*),! command -v krb5-config >/dev/null || { $(call install,--editable '.[gssapi]'); })
 	@touch $@
 
-# pytest rewrites the asserts of every test file and keeps the result. Once, before workers that start together each do it.
+# pytest rewrites the asserts of every test file and keeps the result. Once, before workers that start together each do it;
+# without a look at the tests in them.
 $(VENV)/.rewritten: $(VENV)/.test
-	@$(BIN)/pytest --collect-only -q >/dev/null || true
+	@$(BIN)/pytest --collect-only -o python_functions=none -o python_classes=None tests/unit >/dev/null & other=$$!; \
+	  $(BIN)/pytest --collect-only -o python_functions=none -o python_classes=None $(filter-out tests/unit,$(COMPUTING)) \
+	  tests/clients tests/cluster >/dev/null; wait $$other || true
 	@touch $@

@@ -3,11 +3,11 @@
 The listener without SASL is the administrators' here: User:ANONYMOUS is a super user.
 """
 
+import io
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 from sasl_node import PLAIN_USERS, a_sasl_node
 
+from ottla.cli.main import main
 from ottla.testing.free_ports import free_ports
 
 WAIT_S = 60.0
@@ -55,10 +56,10 @@ def acls(guarded: Guarded, *words: str, at_controller: bool = False) -> str:
         if at_controller
         else ("--bootstrap-server", guarded.administrators)
     )
-    command = [sys.executable, "-m", "ottla.cli.main", "acls", *server, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert main(["acls", *server, *words]) == 0
+    return printed.getvalue()
 
 
 def of_alice(guarded: Guarded, **more: object) -> dict[str, Any]:

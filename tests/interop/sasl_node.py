@@ -1,11 +1,10 @@
 """A node with a listener for everyone and one with SASL; the users of SCRAM are made as people make them."""
 
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from ottla.cli.main import main
 from ottla.testing.free_ports import free_port
 from ottla.testing.node import RunningNode
 
@@ -42,8 +41,8 @@ def a_sasl_node(
 
 def alter_user(bootstrap: str, user: str, *change: str) -> None:
     """`kafka-configs --alter` for a user: `--add-config SCRAM-…=[password=…]` or `--delete-config SCRAM-…`."""
-    command = [sys.executable, "-m", "ottla.cli.main", "configs", "--bootstrap-server", bootstrap, "--alter"]
-    subprocess.run([*command, "--entity-type", "users", "--entity-name", user, *change], check=True, timeout=60)
+    altered = ["configs", "--bootstrap-server", bootstrap, "--alter", "--entity-type", "users", "--entity-name", user]
+    assert main([*altered, *change]) == 0
 
 
 def add_scram_users(bootstrap: str) -> None:

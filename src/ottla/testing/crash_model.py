@@ -178,6 +178,8 @@ class Faults:
 
     def error_of(self, call: int, operation: str) -> int | None:
         """What this call fails with, if it is to fail. One that is to fail by its name has then done so once."""
+        if not (self._at or self._next or self._since):
+            return None
         if call in self._at:
             return self._at[call]
         if self._since and call >= self._since[0]:

@@ -18,8 +18,7 @@ fails may have written any part of its data. A sync that fails may have lost wha
 """
 
 import errno
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from random import Random
 
 from ottla.base.ports import Buffer, Clock, ColdRead, Space
@@ -58,9 +57,9 @@ class MemoryFile:
         write = Write(position, bytes(data))
         growth = position + len(write.data) - len(self._content.data)
         self._disk.take_space(growth)
-        with self._disk.step("write", partly=lambda random: self._content.change(write.torn(random))):
-            self._content.change(write)
-            self._content.modified_ms = self._disk.now_ms
+        self._disk.step("write", partly=lambda random: self._content.change(write.torn(random)))
+        self._content.change(write)
+        self._content.modified_ms = self._disk.now_ms
 
     def size(self) -> int:
         self._alive()
@@ -68,13 +67,13 @@ class MemoryFile:
 
     def truncate(self, size: int) -> None:
         self._alive()
-        with self._disk.step("truncate"):
-            self._content.change(Truncate(size))
+        self._disk.step("truncate")
+        self._content.change(Truncate(size))
 
     def sync(self) -> None:
         self._alive()
-        with self._disk.step("sync file", partly=self._lose):
-            self._content.sync()
+        self._disk.step("sync file", partly=self._lose)
+        self._content.sync()
 
     def _lose(self, random: Random) -> None:
         if self._disk.syncs_lose_pages:
@@ -197,20 +196,20 @@ class MemoryDisk:
         self._root.evict()
         return MemoryDisk(self._random, self._root)
 
-    @contextmanager
-    def step(self, operation: str, partly: object = None) -> Iterator[None]:
+    def step(self, operation: str, partly: Callable[[Random], object] | None = None) -> None:
+        """Before every call that can fail. Raises if this one does, after what `partly` says it has done of it."""
         self.check_running()
         self.calls += 1
         error = self._faults.error_of(self.calls, operation)
         crashes = self.calls == self._crash_at
-        if (crashes or error is not None) and callable(partly):
+        if not crashes and error is None:
+            return
+        if partly is not None:
             partly(self._random)
         if crashes:
             self._crashed = True
             raise Crashed(f"at call {self.calls}, {operation}")
-        if error is not None:
-            raise OSError(error, f"injected at call {self.calls}, {operation}")
-        yield
+        raise OSError(error, f"injected at call {self.calls}, {operation}")
 
     def step_of_reading(self) -> None:
         self.reads += 1
@@ -226,10 +225,10 @@ class MemoryDisk:
         parent, name = self._parent(path)
         entry = parent.entries.get(name)
         if entry is None and create:
-            with self.step(f"create {name}"):
-                entry = Content()
-                entry.modified_ms = self.now_ms
-                parent.change({**parent.entries, name: entry})
+            self.step(f"create {name}")
+            entry = Content()
+            entry.modified_ms = self.now_ms
+            parent.change({**parent.entries, name: entry})
         if not isinstance(entry, Content):
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         self.check_running()
@@ -250,8 +249,8 @@ class MemoryDisk:
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
         file = self._file(path)
-        with self.step("utime"):
-            file.modified_ms = modified_ms
+        self.step("utime")
+        file.modified_ms = modified_ms
 
     def space(self, path: str) -> Space:
         self._directory(path)
@@ -277,9 +276,9 @@ class MemoryDisk:
         for name in path.strip("/").split("/"):
             entry = directory.entries.get(name)
             if entry is None:
-                with self.step(f"mkdir {name}"):
-                    entry = Directory()
-                    directory.change({**directory.entries, name: entry})
+                self.step(f"mkdir {name}")
+                entry = Directory()
+                directory.change({**directory.entries, name: entry})
             if not isinstance(entry, Directory):
                 raise NotADirectoryError(errno.ENOTDIR, "not a directory", path)
             directory = entry
@@ -290,10 +289,10 @@ class MemoryDisk:
         if name not in parent.entries:
             raise FileNotFoundError(errno.ENOENT, "no such file", source)
         assert parent is target_parent, "renames stay within a directory: only those are atomic after a power cut"
-        with self.step(f"rename {name} to {target_name}"):
-            entries = dict(parent.entries)
-            entries[target_name] = entries.pop(name)
-            parent.change(entries)
+        self.step(f"rename {name} to {target_name}")
+        entries = dict(parent.entries)
+        entries[target_name] = entries.pop(name)
+        parent.change(entries)
 
     def remove(self, path: str) -> None:
         self._file(path)
@@ -306,15 +305,15 @@ class MemoryDisk:
 
     def sync_dir(self, path: str) -> None:
         directory = self._directory(path)
-        with self.step("sync_dir"):
-            directory.sync()
+        self.step("sync_dir")
+        directory.sync()
 
     def sync_all(self, paths: Sequence[str]) -> None:
         """A crash or a failure comes when some of them are synced, and chance decides which."""
         entries = [self._entry(path) for path in paths]
-        with self.step("sync_all", partly=lambda random: [entry.sync() for entry in entries if random.random() < 0.5]):
-            for entry in entries:
-                entry.sync()
+        self.step("sync_all", partly=lambda random: [entry.sync() for entry in entries if random.random() < 0.5])
+        for entry in entries:
+            entry.sync()
 
     def lock(self, path: str) -> _MemoryLock:
         if path in self.locks:
@@ -325,8 +324,8 @@ class MemoryDisk:
 
     def _unlink(self, path: str) -> None:
         parent, name = self._parent(path)
-        with self.step(f"remove {name}"):
-            parent.change({key: entry for key, entry in parent.entries.items() if key != name})
+        self.step(f"remove {name}")
+        parent.change({key: entry for key, entry in parent.entries.items() if key != name})
 
     def _parent(self, path: str) -> tuple[Directory, str]:
         directory, _, name = path.rpartition("/")
@@ -334,10 +333,11 @@ class MemoryDisk:
 
     def _find(self, path: str) -> Content | Directory | None:
         entry: Content | Directory | None = self._root
-        for name in path.strip("/").split("/") if path.strip("/") else []:
-            if not isinstance(entry, Directory):
-                return None
-            entry = entry.entries.get(name)
+        for name in path.split("/"):
+            if name:
+                if not isinstance(entry, Directory):
+                    return None
+                entry = entry.entries.get(name)
         return entry
 
     def _entry(self, path: str) -> Content | Directory:

@@ -233,6 +233,6 @@ def test_a_stop_costs_as_many_syncs_with_ten_changed_partitions_as_with_one() ->
 class SyncCountingDisk(MemoryDisk):
     syncs = 0
 
-    def step(self, operation: str, partly: object = None) -> Any:
+    def step(self, operation: str, partly: Any = None) -> None:
         self.syncs += operation.startswith("sync")
-        return super().step(operation, partly)
+        super().step(operation, partly)

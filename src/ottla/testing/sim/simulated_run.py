@@ -19,6 +19,7 @@ from ottla.testing.sim.invariants.acknowledged_is_there import AcknowledgedIsThe
 from ottla.testing.sim.invariants.changes_last import ChangesLast
 from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn, OneOwner
 from ottla.testing.sim.invariants.images_are_equal import ImagesAreEqual
+from ottla.testing.sim.invariants.invariant import Invariant
 from ottla.testing.sim.invariants.leaders_to_be_have_all import LeadersToBeHaveAll
 from ottla.testing.sim.invariants.offsets_have_one_value import OffsetsHaveOneValue
 from ottla.testing.sim.invariants.once_and_in_order import OnceAndInOrder
@@ -119,6 +120,7 @@ class SimulatedRun:
         self._phase = "starting"
         self.cluster.start()
         self.cluster.create_topics(*(NewTopic(name, count) for name, count in _TOPICS.items()))
+        self._on_step = [one.on_step for one in self.history.invariants if type(one).on_step is not Invariant.on_step]
         simulation.after_step = self._look
         self._phase = "under faults"
         self.nemesis.note("the cluster is up")
@@ -189,8 +191,8 @@ class SimulatedRun:
             raise _Over from None
 
     def _look(self) -> None:
-        for invariant in self.history.invariants:
-            invariant.on_step()
+        for on_step in self._on_step:
+            on_step()
         if self.history.violations:
             self.cluster.simulation.after_step = None
             raise _Over

@@ -65,7 +65,8 @@ class Machine:
     @property
     def metadata(self) -> MetadataLog[Controller] | None:
         """The node's metadata, once it is loaded."""
-        return None if self.node is None else self.node._metadata
+        node = self.node
+        return None if node is None else node._metadata
 
     def format(self, cluster_id: str) -> None:
         config = self._config({})
