@@ -207,5 +207,9 @@ def keep_from_harm(message: Any, version: int) -> None:
                 message.feature_updates = [one for one in message.feature_updates if one.feature in FEATURES]
             else:
                 message.validate_only = message.validate_only or not is_harmless
+        case "AlterClientQuotasRequest":
+            named = (one for entry in message.entries for one in entry.entity)
+            of_others = any(one.entity_name is None or one.entity_type == "ip" for one in named)
+            message.validate_only = message.validate_only or of_others  # the innocent client's, too
         case "UnregisterBrokerRequest":
             message.broker_id = 7 if message.broker_id == NODE_ID else message.broker_id
