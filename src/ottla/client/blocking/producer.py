@@ -130,6 +130,8 @@ class Producer:
         self._loop.check()
         if not self._serializes:
             value, key, headers = self._serialize(topic, value, key, headers)
+        accumulator, sender = self._core.accumulator, self._core.sender
+        opened, had_much_in_flight = accumulator.opened, sender.has_much_in_flight
         with self._lock:
             outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
         if isinstance(outcome, Promise):
@@ -138,9 +140,8 @@ class Producer:
                 topic,
                 monotonic() + self._max_block_s,
             )
-        if self._core.sender.wants_answers:
-            self._loop.drive()
-        self._loop.note_use()
+        # As long as the batch grows instead, fewer and larger ones are sent.
+        self._loop.note_use(wants_answers=had_much_in_flight and accumulator.opened != opened)
         return outcome
 
     def send_arrow(self, topic: str, rows: Any, *, partition: int | None = None) -> "ArrowDelivery":

@@ -37,6 +37,8 @@ from ottla.client.world import ClientWorld
 T = TypeVar("T")
 
 _GRACE_S: Final = 0.005
+_OFTEN_S: Final = 0.001
+_NOW_AND_THEN_S: Final = 0.0005
 _STOP_TIMEOUT_S: Final = 10.0
 
 _alive: "WeakSet[LoopThread]" = WeakSet()
@@ -185,13 +187,17 @@ class LoopThread:
             other._ask_for_wheel()
         return None
 
-    def note_use(self) -> None:
-        """The caller has sent something, and what is answered is to be taken up."""
+    def note_use(self, *, wants_answers: bool = False) -> None:
+        """The caller has sent something. Answers are taken up here, if they are wanted, and now and then if it sends
+        often; else by whoever waits, or by the thread.
+        """
         now_s = monotonic()
-        self._is_used_often = now_s - self._used_s < _GRACE_S
+        self._is_used_often = now_s - self._used_s < _OFTEN_S
         self._used_s = now_s
         if CAN_WAIT_FOR_TWO:
             _last_used.client = self._self
+        if wants_answers or (self._is_used_often and now_s - self._last_driven_s > _NOW_AND_THEN_S):
+            self.drive()
 
     def drive(self) -> None:
         """Handles what is ready, if no other thread does, without waiting. For a caller who has filled much."""

@@ -73,6 +73,8 @@ class Accumulator:
         self.topics: dict[str, TopicQueues] = {}
         self.ready: dict[int, dict[PartitionQueue, None]] = {}
         self.free_bytes = settings.buffer_memory
+        self.opened = 0
+        """How many batches were begun."""
         self._settings = settings
         self._world = world
         self.now_s = world.now_s
@@ -207,6 +209,7 @@ class Accumulator:
         """Puts a new batch at the end of its queue. It takes its memory from now on."""
         queue = batch.queue
         self.free_bytes -= batch.held_bytes
+        self.opened += 1
         queue.waiting.append(batch)
         self._unfinished.append(batch)
         if not self._linger_s:

@@ -49,6 +49,9 @@ class Sender:
         self._accumulator = accumulator
         self._sequences = sequences
         self._in_flight: dict[int, int] = {}
+        # Batches that may grow do so while their node has as much as it takes; else it is better to look before.
+        can_grow = settings.most_batch_size > settings.batch_size
+        self._much_in_flight = settings.max_in_flight if can_grow else settings.max_in_flight // 2
         self._blocked_since_s: dict[int, float] = {}
         self._connecting: set[int] = set()
         self._is_running = False
@@ -76,9 +79,9 @@ class Sender:
             self._is_running = False
 
     @property
-    def wants_answers(self) -> bool:
-        """Whether a node has so much on its way that answers are worth looking for."""
-        return max(self._in_flight.values(), default=0) * 2 > self._settings.max_in_flight
+    def has_much_in_flight(self) -> bool:
+        """Whether a node has so much on its way that answers are worth looking for when another batch is begun."""
+        return max(self._in_flight.values(), default=0) >= self._much_in_flight
 
     @property
     def in_flight(self) -> int:
