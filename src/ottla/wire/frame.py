@@ -149,6 +149,27 @@ def decode_response(message: type[Message], frame: Buffer, version: int) -> tupl
     return correlation_id, value
 
 
+def decode_response_of(api_key: int, version: int, frame: Buffer) -> Any:
+    """The message of a response whose correlation id was looked at: what a client does for every one."""
+    known = _response_decoders.get((api_key, version))
+    if known is not None:
+        start, decoder = known
+        # Nothing has ever been among the tagged fields of a flexible header: then the byte before the message is 0.
+        if start == _SIZE.size or (len(frame) > _SIZE.size and not frame[_SIZE.size]):
+            value, end = decoder(frame, start)
+            if end == len(frame):
+                return value
+    message = response_type(api_key)
+    _, value = decode_response(message, frame, version)
+    is_plain = response_header_version(api_key, version) == _PLAIN_RESPONSE
+    _response_decoders[api_key, version] = _SIZE.size + (not is_plain), message._decoders[version]
+    return value
+
+
+_response_decoders: dict[tuple[int, int], tuple[int, Decoder]] = {}
+"""API and version of a request to where the message of its response begins, mostly, and what decodes it."""
+
+
 def correlation_id_of(response_frame: Buffer) -> int:
     """Which request a response answers: what tells its API and version, and so how to decode the rest."""
     if len(response_frame) < _SIZE.size:

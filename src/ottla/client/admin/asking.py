@@ -28,7 +28,7 @@ from ottla.client.errors import (
     UnsupportedVersion,
     error_for,
 )
-from ottla.client.network.broker_connection import Ask
+from ottla.client.network.asked import Ask
 from ottla.client.promise import all_settled, spawn
 from ottla.client.topic_partition import Broker
 from ottla.wire import messages

@@ -160,7 +160,7 @@ class Consumer(ConsumerFace):
             if self._core.tasks:
                 await self._run_tasks()
             return False
-        await self._settled(self._core.activity(), min(left_s, self._patience_s))
+        await self._io.settled(self._core.activity(), min(left_s, self._patience_s))
         self._yielded_s = monotonic()
         return True
 
@@ -264,17 +264,8 @@ class Consumer(ConsumerFace):
         """Waits, and runs what is the application's to run meanwhile."""
         deadline_s = monotonic() + timeout_s
         while not promise.is_done and (left_s := deadline_s - monotonic()) > 0:
-            await self._settled(first_settled((promise, self._core.stirred())), left_s)
+            await self._io.settled(first_settled((promise, self._core.stirred())), left_s)
             await self._run_tasks()
-
-    async def _settled(self, promise: Promise[Any], timeout_s: float) -> None:
-        """Until it is, or the time is over."""
-        if not promise.is_done:
-            future = self._io.future(promise)
-            try:
-                await asyncio.wait([future], timeout=timeout_s)
-            finally:
-                future.cancel()
 
     async def _run_tasks(self) -> None:
         tasks = self._core.tasks

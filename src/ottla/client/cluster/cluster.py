@@ -21,8 +21,8 @@ from ottla.client.errors import (
     error_for,
 )
 from ottla.client.network.api_versions import ApiVersions
+from ottla.client.network.asked import Ask
 from ottla.client.network.backoff import Backoff
-from ottla.client.network.broker_connection import Ask
 from ottla.client.network.connections import Connections, Key, Line
 from ottla.client.promise import Promise
 from ottla.client.settings import Address, ClientSettings
@@ -41,6 +41,7 @@ class Cluster:
     def __init__(self, world: ClientWorld, settings: ClientSettings, *, creates_topics: bool = False) -> None:
         self.world = world
         self.settings = settings
+        self.client_id = settings.text("client.id") or None
         self.view = bootstrap_view(settings.bootstrap)
         self.backoff = Backoff(settings.integer("retry.backoff.ms"), settings.integer("retry.backoff.max.ms"))
         """Between attempts at the same request."""

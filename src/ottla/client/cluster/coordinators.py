@@ -5,7 +5,7 @@ from typing import Any
 
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.errors import Disconnected, KafkaError, RequestTimedOut, error_for
-from ottla.client.network.broker_connection import Ask
+from ottla.client.network.asked import Ask
 from ottla.client.network.connections import Line
 from ottla.client.promise import Promise
 from ottla.client.topic_partition import Broker

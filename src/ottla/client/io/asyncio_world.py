@@ -1,4 +1,8 @@
-"""The ports of a client over a running asyncio loop. Everything happens on the loop's thread, and no lock is needed."""
+"""The ports of a client over a running asyncio loop. Everything happens on the loop's thread, and no lock is needed.
+
+A task that waits does not let the loop sleep at once, where a short wait is expected: it comes back to the loop again
+and again, for a moment (`short_waits`). Other tasks run meanwhile, as at any `await`.
+"""
 
 import asyncio
 import errno
@@ -10,12 +14,17 @@ from ottla.base.ports import Watcher
 from ottla.client.errors import ClientClosed, ForkedClient
 from ottla.client.io.dialers import dialer_for
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
+from ottla.client.io.short_waits import moment_ns
 from ottla.client.io.tcp import AddressInfo, numeric_address
 from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
 
 T = TypeVar("T")
+
+_NEVER = float("inf")
+_CLOCK_STEP_S = 0.001
+"""So much before its time a timer of asyncio may fire, by rounding."""
 
 
 class AsyncioTimer:
@@ -110,6 +119,20 @@ class AsyncioPoller:
             self.watch(fd, None, reading=False, writing=False)
 
 
+class _Waiting:
+    """A task that waits for a promise, until a time."""
+
+    __slots__ = ("deadline_s", "over")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, deadline_s: float) -> None:
+        self.over: asyncio.Future[None] = loop.create_future()
+        self.deadline_s = deadline_s
+
+    def end(self, _: object = None) -> None:
+        if not self.over.done():
+            self.over.set_result(None)
+
+
 class AsyncioWorld:
     """One client's, in the loop that runs when it is made."""
 
@@ -118,6 +141,12 @@ class AsyncioWorld:
         loop = asyncio.get_running_loop()
         self.loop = loop
         self._awaited: set[asyncio.Future[Any]] = set()
+        self._waiting: dict[_Waiting, None] = {}
+        self._is_closed = False
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_s = _NEVER
+        self._moment_s = moment_ns() / 1e9
+        self._expects_short_wait = False
         self._poller = AsyncioPoller(loop)
         self._timers = AsyncioTimers(loop)
         dialer = dialer_for(self._poller, self._timers, settings)
@@ -166,11 +195,55 @@ class AsyncioWorld:
             promise.on_done(settle)
         return future
 
+    async def settled(self, promise: Promise[Any], timeout_s: float) -> None:
+        """Until it is, the time is over, or the client is closed. Tells neither which, nor what became of it."""
+        if promise.is_done:
+            return
+        began_s = monotonic()
+        if self._expects_short_wait:
+            while monotonic() - began_s < self._moment_s:
+                await asyncio.sleep(0)
+                if promise.is_done or self._is_closed:
+                    return
+        waiting = _Waiting(self.loop, self.loop.time() + timeout_s)
+        self._waiting[waiting] = None
+        promise.on_done(waiting.end)
+        if waiting.deadline_s < self._alarm_s:
+            self._set_alarm(waiting.deadline_s)
+        try:
+            await waiting.over
+        finally:
+            del self._waiting[waiting]
+            promise.forget(waiting.end)
+            self._expects_short_wait = monotonic() - began_s < self._moment_s
+
+    def _set_alarm(self, deadline_s: float) -> None:
+        """One timer stands for all that wait, at the earliest deadline; it looks again when it fires."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_s = deadline_s
+        self._alarm = self.loop.call_at(deadline_s, self._on_alarm)
+
+    def _on_alarm(self) -> None:
+        self._alarm_s = _NEVER
+        now_s = self.loop.time() + _CLOCK_STEP_S
+        for waiting in list(self._waiting):
+            if waiting.deadline_s <= now_s:
+                waiting.end()
+        deadlines = [waiting.deadline_s for waiting in self._waiting if not waiting.over.done()]
+        if deadlines:
+            self._set_alarm(min(deadlines))
+
     def close(self) -> None:
         """No timer fires and no socket is watched after this, so what is still awaited will not come."""
+        self._is_closed = True
         for future in self._awaited:
             if not future.done():
                 future.set_exception(ClientClosed("the client was closed"))
                 future.exception()  # A task that waits raises it; one that has gone elsewhere is not missed.
+        for waiting in self._waiting:
+            waiting.end()
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._timers.close()
         self._poller.close()

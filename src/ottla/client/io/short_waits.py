@@ -24,8 +24,8 @@ CAN_WAIT_FOR_TWO = hasattr(select, "poll")
 
 
 @cache
-def _moment_ns() -> int:
-    """With a single processor the broker may need it to answer."""
+def moment_ns() -> int:
+    """How long to look before sleeping. With a single processor the broker may need it to answer."""
     return _MOMENT_NS if processor_count() >= _FEWEST_PROCESSORS else 0
 
 
@@ -49,7 +49,7 @@ class ShortWaits:
             timeout_s = second.time_to_sleep_s(timeout_s)
         began_ns = perf_counter_ns()
         if self._expects_short_wait and timeout_s > 0:
-            ends_ns = began_ns + min(_moment_ns(), int(timeout_s * 1e9))
+            ends_ns = began_ns + min(moment_ns(), int(timeout_s * 1e9))
             while perf_counter_ns() < ends_ns:
                 if ready := loop.look(0.0):
                     loop.handle(ready)
@@ -62,7 +62,7 @@ class ShortWaits:
         else:
             self._sleep(second, timeout_s)
             ready = loop.look(0.0)
-        self._expects_short_wait = perf_counter_ns() - began_ns < _moment_ns()
+        self._expects_short_wait = perf_counter_ns() - began_ns < moment_ns()
         loop.handle(ready)
         if second is not None:
             second.handle(second.look(0.0))

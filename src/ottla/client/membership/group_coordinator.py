@@ -7,7 +7,7 @@ from typing import Any
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import CoordinatorKind, Coordinators
 from ottla.client.errors import KafkaError
-from ottla.client.network.broker_connection import Ask
+from ottla.client.network.asked import Ask
 from ottla.client.network.connections import Line
 from ottla.client.promise import Promise
 from ottla.wire.errors import ErrorCode

@@ -15,19 +15,15 @@ the broker is told anew who we are (KIP-368), which is done when a request comes
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ottla.base.errors import LocalProtocolError, ProtocolError
 from ottla.base.ports import Buffer, Timer, Transport
-from ottla.client.errors import (
-    Disconnected,
-    KafkaError,
-    RequestTimedOut,
-    SslAuthenticationFailed,
-    UnsupportedVersion,
-)
+from ottla.client.errors import Disconnected, KafkaError, RequestTimedOut, SslAuthenticationFailed, UnsupportedVersion
 from ottla.client.network.api_versions import ApiVersions, Negotiation
+from ottla.client.network.asked import Ask, Asked, ConnectionLimits
 from ottla.client.network.authentication import NO_LIMIT, Authentication
+from ottla.client.network.outgoing import Outgoing
 from ottla.client.promise import Promise
 from ottla.client.settings import Address
 from ottla.client.world import ClientWorld, TlsFailed
@@ -36,12 +32,9 @@ from ottla.wire.exchange.frames import Frames
 from ottla.wire.exchange.spare_buffers import SpareBuffers
 from ottla.wire.message import Message
 
-Ask = Message | Callable[[int], Message]
-"""A request, or what makes one for the version that is chosen."""
-
 _MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
 _TRUSTED_RESPONSE_BYTES: Final = 64 << 20
-_MOST_PARTS: Final = 64
+_SIZE: Final = 4
 _PROTOCOL: Final = "security.protocol"
 _TLS_ALERT: Final = b"\x15\x03"
 """How a listener with TLS answers plain bytes. No first response is so long that its size begins so."""
@@ -52,24 +45,6 @@ class State(Enum):
     GREETING = "greeting"
     OPEN = "open"
     CLOSED = "closed"
-
-
-class ConnectionLimits(NamedTuple):
-    """Of the settings what every connection needs."""
-
-    client_id: str | None
-    setup_timeout_ms: float
-    receive_buffer_bytes: int
-    send_buffer_bytes: int
-
-
-class _Asked(NamedTuple):
-    api_key: int
-    request: Ask
-    newest: int | None
-    has_response: bool
-    deadline_s: float
-    outcome: Promise[Any]
 
 
 class BrokerConnection:
@@ -96,19 +71,18 @@ class BrokerConnection:
         self._on_closed = on_closed
         self._limits = limits
         self._negotiation = Negotiation(limits.client_id)
-        self._correlation: Correlation[_Asked] = Correlation(limits.client_id)
+        self._correlation: Correlation[Asked] = Correlation(limits.client_id)
         self._frames = Frames(_MAX_RESPONSE_BYTES, "the largest frame", _TRUSTED_RESPONSE_BYTES, spare)
         self._versions: ApiVersions | None = None
+        self._newest: dict[tuple[int, int | None], int] = {}
+        """Of an API, at most a version: which one is used."""
         self._is_authenticating = False
         self._has_answered = False
         """Anything but its versions."""
         self._authenticate_again_s = NO_LIMIT
         self._transport: Transport | None = None
-        self._waiting: deque[_Asked] = deque()
-        self._unsent: deque[Buffer] = deque()
-        self._parts_queued = self._parts_sent = 0
-        self._leaving: deque[tuple[int, _Asked]] = deque()
-        """Requests without a response, until as many parts are sent."""
+        self._waiting: deque[Asked] = deque()
+        self._outgoing: Outgoing[Asked] = Outgoing()
         self._throttled_until_s = 0.0
         self._timer: Timer = world.timers.after(limits.setup_timeout_ms / 1000, self._on_setup_timeout)
         self._timer_due_s = 0.0
@@ -124,7 +98,7 @@ class BrokerConnection:
     @property
     def in_flight(self) -> int:
         """Requests that have been asked and not answered."""
-        return len(self._correlation) + len(self._waiting) + len(self._leaving)
+        return len(self._correlation) + len(self._waiting) + len(self._outgoing.leaving())
 
     def ask(
         self, api_key: int, request: Ask, *, timeout_ms: float, newest: int | None = None, has_response: bool = True
@@ -132,10 +106,22 @@ class BrokerConnection:
         """What the broker answers; None, once the bytes are on their way, if it has no response."""
         assert self.state is not State.CLOSED, "asked of a connection that is closed"
         outcome: Promise[Any] = Promise()
-        deadline_s = self._world.now_s() + timeout_ms / 1000
-        self._waiting.append(_Asked(api_key, request, newest, has_response, deadline_s, outcome))
-        if self.state is State.OPEN:
+        now_s = self._world.now_s()
+        deadline_s = now_s + timeout_ms / 1000
+        asked = Asked(api_key, request, newest, has_response, deadline_s, outcome)
+        if self.state is not State.OPEN:
+            self._waiting.append(asked)
+            return outcome
+        if (
+            self._waiting
+            or self._is_authenticating
+            or not self._throttled_until_s <= now_s < self._authenticate_again_s
+        ):
+            self._waiting.append(asked)
             self._send_waiting()
+        else:
+            self._send_at_once(asked)
+        if deadline_s < self._timer_due_s:
             self._watch_deadline(deadline_s)
         return outcome
 
@@ -149,11 +135,10 @@ class BrokerConnection:
         if self._transport is not None:
             self._transport.close()
         self._frames.clear()
-        self._unsent.clear()
         unanswered = self._open_requests()
         self._correlation.take_unanswered()
         self._waiting.clear()
-        self._leaving.clear()
+        self._outgoing.clear()
         self._on_closed(self, error)
         self.ready.reject_if_waiting(error)
         for asked in unanswered:
@@ -205,7 +190,7 @@ class BrokerConnection:
             outcome.reject(Disconnected(f"the connection to {self.address} was closed meanwhile"))
             return outcome
         deadline_s = self._world.now_s() + self._limits.setup_timeout_ms / 1000
-        asked = _Asked(request._schema.api_key or 0, request, version, True, deadline_s, outcome)
+        asked = Asked(request._schema.api_key or 0, request, version, True, deadline_s, outcome)
         self._send(self._correlation.ask(request, version, asked))
         if self.state is State.OPEN:
             self._watch_deadline(deadline_s)
@@ -222,10 +207,30 @@ class BrokerConnection:
 
     # --- requests out ---
 
+    def _send_at_once(self, asked: Asked) -> None:
+        """Nothing stands before it, as mostly."""
+        try:
+            parts = self._encode(asked)
+        except (LocalProtocolError, KafkaError) as problem:
+            asked.outcome.reject_if_waiting(_refusal(problem))
+            return
+        if not asked.has_response:
+            self._outgoing.leaves_after(len(parts), asked)
+        self._send(parts)
+
+    def _encode(self, asked: Asked) -> list[Any]:
+        assert self._versions is not None, "a connection that is open knows the versions"
+        kind = asked.api_key, asked.newest
+        version = self._newest.get(kind)
+        if version is None:
+            version = self._newest[kind] = self._versions.newest(*kind)
+        request = asked.request(version) if callable(asked.request) else asked.request
+        return self._correlation.ask(request, version, asked, has_response=asked.has_response)
+
     def _send_waiting(self) -> None:
         """What a refusal sets in motion may ask this connection: it is told when all is on its way, in order."""
         parts: list[Any] = []
-        refused: list[tuple[_Asked, Exception]] = []
+        refused: list[tuple[Asked, Exception]] = []
         now_s = self._world.now_s()
         versions = self._versions
         if versions is None or self._is_authenticating:
@@ -239,14 +244,12 @@ class BrokerConnection:
                 break
             asked = self._waiting.popleft()
             try:
-                version = versions.newest(asked.api_key, asked.newest)
-                request = asked.request(version) if callable(asked.request) else asked.request
-                parts += self._correlation.ask(request, version, asked, has_response=asked.has_response)
+                parts += self._encode(asked)
             except (LocalProtocolError, KafkaError) as problem:
                 refused.append((asked, _refusal(problem)))
                 continue
             if not asked.has_response:
-                self._leaving.append((self._parts_queued + len(parts), asked))
+                self._outgoing.leaves_after(len(parts), asked)
         if parts:
             self._send(parts)
         for asked, error in refused:
@@ -258,41 +261,32 @@ class BrokerConnection:
 
     def _send(self, parts: list[Any]) -> None:
         self.last_used_s = self._world.now_s()
-        had_room = not self._unsent
-        self._unsent.extend(parts)
-        self._parts_queued += len(parts)
-        if had_room:
-            self.on_writable()
+        transport = self._transport
+        assert transport is not None, "there is a transport before there are requests"
+        try:
+            is_all_sent = self._outgoing.send(transport, parts)
+        except OSError as problem:
+            self._lose(problem)
+            return
+        if not is_all_sent:
+            transport.watch(self, reading=True, writing=True)
+        self._end_left()
 
     def on_writable(self) -> None:
         transport = self._transport
         if transport is None or self.state is State.CLOSED:
             return
-        unsent = self._unsent
-        had_to_wait = False
         try:
-            while unsent and not had_to_wait:
-                parts = list(unsent) if len(unsent) <= _MOST_PARTS else [unsent[index] for index in range(_MOST_PARTS)]
-                had_to_wait = self._drop_sent(transport.send_parts(parts, more=False), parts)
-        except BlockingIOError:
-            pass
+            is_all_sent = self._outgoing.go_on(transport)
         except OSError as problem:
             self._lose(problem)
             return
-        transport.watch(self, reading=True, writing=bool(unsent))
-        while self._leaving and self._leaving[0][0] <= self._parts_sent:
-            self._leaving.popleft()[1].outcome.resolve_if_waiting(None)
+        transport.watch(self, reading=True, writing=not is_all_sent)
+        self._end_left()
 
-    def _drop_sent(self, sent: int, parts: list[Buffer]) -> bool:
-        """Returns whether something of these parts was not taken."""
-        for part in parts:
-            if sent < len(part):
-                self._unsent[0] = memoryview(part)[sent:]
-                return True
-            sent -= len(part)
-            self._unsent.popleft()
-            self._parts_sent += 1
-        return False
+    def _end_left(self) -> None:
+        for asked in self._outgoing.left():
+            asked.outcome.resolve_if_waiting(None)
 
     # --- responses in ---
 
@@ -314,7 +308,7 @@ class BrokerConnection:
                     if count:
                         if self._versions is None and bytes(self._scratch[:2]) == _TLS_ALERT:
                             raise SslAuthenticationFailed(f"{self.address} speaks TLS, and {_PROTOCOL} has none")
-                        self._frames.take(self._scratch[:count], self._on_scratch_frame)
+                        self._take(self._scratch[:count])
                 if not count:
                     self.close(Disconnected(f"{self.address} closed the connection{self._supposition()}"))
                 elif count < size:
@@ -329,6 +323,13 @@ class BrokerConnection:
             # A bug in what a response set in motion. The frames behind it are lost, so nothing more can be read here.
             self.close(Disconnected(f"a response of {self.address} could not be handled"))
             raise
+
+    def _take(self, received: memoryview) -> None:
+        """Mostly it is one whole response."""
+        if len(received) > _SIZE and int.from_bytes(received[:_SIZE], "big") == len(received) - _SIZE:
+            self._on_frame(memoryview(bytes(received[_SIZE:])))
+        else:
+            self._frames.take(received, self._on_scratch_frame)
 
     def _on_scratch_frame(self, frame: memoryview) -> bool:
         """What is in the scratch buffer is overwritten by what comes next, and a response may be kept."""
@@ -348,8 +349,8 @@ class BrokerConnection:
 
     # --- what goes wrong ---
 
-    def _open_requests(self) -> list[_Asked]:
-        return [*self._correlation.in_flight(), *(asked for _, asked in self._leaving), *self._waiting]
+    def _open_requests(self) -> list[Asked]:
+        return [*self._correlation.in_flight(), *self._outgoing.leaving(), *self._waiting]
 
     def _watch_deadline(self, deadline_s: float) -> None:
         """One timer stands for all requests, at the earliest deadline; it looks again when it fires."""

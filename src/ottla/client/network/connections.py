@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from ottla.client.errors import ClientClosed, Disconnected, KafkaError
 from ottla.client.login.choice import login_for
 from ottla.client.network.api_versions import ApiVersions
+from ottla.client.network.asked import Ask, ConnectionLimits
 from ottla.client.network.authentication import Authentication, NoAuthentication, SaslAuthentication
 from ottla.client.network.backoff import Backoff
-from ottla.client.network.broker_connection import Ask, BrokerConnection, ConnectionLimits, State
+from ottla.client.network.broker_connection import BrokerConnection, State
 from ottla.client.promise import Promise
 from ottla.client.settings import Address, ClientSettings
 from ottla.client.world import ClientWorld

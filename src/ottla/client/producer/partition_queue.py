@@ -3,10 +3,11 @@
 from collections import deque
 from typing import NamedTuple
 
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, Uuid
 from ottla.client.cluster.view import NO_NODE
 from ottla.client.producer.batch import ProducerBatch
 from ottla.records.header import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+from ottla.wire.request_forms import RecordsForm
 
 
 class Identity(NamedTuple):
@@ -25,6 +26,7 @@ class PartitionQueue:
     """
 
     __slots__ = (
+        "form",
         "identity",
         "is_in_transaction",
         "is_muted",
@@ -47,6 +49,8 @@ class PartitionQueue:
         self.topic_partition = TopicPartition(topic, partition)
         self.leader = NO_NODE
         self.leader_epoch = -1
+        self.form: tuple[int, Uuid, RecordsForm | None] | None = None
+        """Of the last request with a batch of this partition alone: version, id of the topic, and what is around it."""
         self.waiting: deque[ProducerBatch] = deque()
         self.unacked: list[ProducerBatch] = []
         self.is_muted = False

@@ -13,6 +13,7 @@ from ottla.client.producer.batch import ProducerBatch
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.topic_partition import Broker
 from ottla.wire.messages import ProduceRequest
+from ottla.wire.request_forms import Filled, RecordsForm
 
 LAST_WITH_EXPLICIT_PARTITIONS: Final = 11
 _LAST_WITH_NAMES: Final = 12
@@ -22,13 +23,16 @@ _topic_data = ProduceRequest.TopicProduceData
 
 
 class ProduceAttempt:
-    """The batches are of different partitions."""
+    """The batches are of different partitions. One that is alone takes the form of the request before it, if it can."""
 
-    __slots__ = ("_settings", "_topics", "batches")
+    __slots__ = ("_client_id", "_settings", "_topics", "batches")
 
-    def __init__(self, batches: list[ProducerBatch], view: ClusterView, settings: ProducerSettings) -> None:
+    def __init__(
+        self, batches: list[ProducerBatch], view: ClusterView, settings: ProducerSettings, client_id: str | None
+    ) -> None:
         self.batches = batches
         self._settings = settings
+        self._client_id = client_id
         topics: dict[str, tuple[Uuid, dict[int, ProducerBatch]]] = {}
         for batch in batches:
             entry = topics.get(batch.topic)
@@ -44,7 +48,17 @@ class ProduceAttempt:
             return newest
         return _LAST_WITH_NAMES if newest is None else min(newest, _LAST_WITH_NAMES)
 
-    def request(self, version: int) -> ProduceRequest:
+    def request(self, version: int) -> ProduceRequest | Filled:
+        if len(self.batches) == 1 and (records := self.batches[0].encoded) is not None:
+            [(topic_id, _)] = self._topics.values()
+            queue = self.batches[0].queue
+            if queue.form is None or queue.form[:2] != (version, topic_id):
+                queue.form = version, topic_id, RecordsForm.of(self._message(version), version, self._client_id)
+            if (form := queue.form[2]) is not None:
+                return Filled(form, records)
+        return self._message(version)
+
+    def _message(self, version: int) -> ProduceRequest:
         by_name = version <= _LAST_WITH_NAMES
         topics = []
         for name, (topic_id, batches) in self._topics.items():

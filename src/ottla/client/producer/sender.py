@@ -195,7 +195,7 @@ class Sender:
         queue.is_muted = self._settings.max_in_flight == 1
 
     def _send(self, node_id: int, batches: list[ProducerBatch]) -> None:
-        attempt = ProduceAttempt(batches, self._cluster.view, self._settings)
+        attempt = ProduceAttempt(batches, self._cluster.view, self._settings, self._cluster.client_id)
         self._in_flight[node_id] = self._in_flight.get(node_id, 0) + 1
         sent_s = self._world.now_s()
         self.metrics.on_request(batches, sent_s)

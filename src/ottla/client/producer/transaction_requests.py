@@ -11,7 +11,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import CoordinatorKind, Coordinators
 from ottla.client.errors import CommitFailed, KafkaError, ProducerFenced, error_for
-from ottla.client.network.broker_connection import Ask
+from ottla.client.network.asked import Ask
 from ottla.client.producer.partition_queue import Identity
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.topic_partition import OffsetAndMetadata

@@ -11,8 +11,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.wire.codec import Piece
-from ottla.wire.frame import correlation_id_of, decode_response, encode_request_parts, response_type
+from ottla.wire.frame import correlation_id_of, decode_response_of, encode_request_parts
 from ottla.wire.message import Message
+from ottla.wire.request_forms import Filled
 
 AskedT = TypeVar("AskedT")
 
@@ -37,13 +38,17 @@ class Correlation(Generic[AskedT]):
     def __len__(self) -> int:
         return len(self._in_flight)
 
-    def ask(self, request: Message, version: int, asked: AskedT, *, has_response: bool = True) -> list[Piece]:
+    def ask(self, request: Message | Filled, version: int, asked: AskedT, *, has_response: bool = True) -> list[Piece]:
         """The bytes to send. Produce with acks=0 has no response, and must not be waited for."""
         correlation_id = self._next_id
-        parts = encode_request_parts(request, version, correlation_id, self._client_id)
+        if request.__class__ is Filled:
+            parts, api_key = request.parts(correlation_id), request.api_key
+        else:
+            parts = encode_request_parts(request, version, correlation_id, self._client_id)  # type: ignore[arg-type]
+            api_key = request._schema.api_key  # type: ignore[union-attr]
         self._next_id = correlation_id + 1 & _LARGEST_ID
         if has_response:
-            self._in_flight.append(_InFlight(correlation_id, request._schema.api_key, version, asked))
+            self._in_flight.append(_InFlight(correlation_id, api_key, version, asked))
         return parts
 
     def on_frame(self, frame: Buffer) -> tuple[AskedT, Any]:
@@ -56,7 +61,7 @@ class Correlation(Generic[AskedT]):
             raise RemoteProtocolError(
                 f"a response with correlation id {correlation_id} where {oldest.correlation_id} comes next"
             )
-        _, response = decode_response(response_type(oldest.api_key), frame, oldest.version)
+        response = decode_response_of(oldest.api_key, oldest.version, frame)
         self._in_flight.popleft()
         return oldest.asked, response
 

@@ -42,7 +42,7 @@ class FakeClock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     clock = FakeClock()
     monkeypatch.setattr(short_waits, "perf_counter_ns", lambda: clock.now_ns)
-    monkeypatch.setattr(short_waits, "_moment_ns", lambda: 200_000)
+    monkeypatch.setattr(short_waits, "moment_ns", lambda: 200_000)
     return clock
 
 

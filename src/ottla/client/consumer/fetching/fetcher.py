@@ -32,6 +32,7 @@ from ottla.client.topic_partition import Broker
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest
+from ottla.wire.request_forms import Filled, NumberForm
 
 _LAST_WITH_TOPIC_NAMES: Final = 12
 _FIRST_WITH_RACK: Final = 11
@@ -41,6 +42,8 @@ _TIMERS_EARLY_S: Final = 0.001
 _FEW_BYTES: Final = 4096
 """Of records that are handed out before the next request is sent."""
 _A_MOMENT_S: Final = 0.001
+_AN_OFFSET: Final = 0x5A1C_93E7_0F2D_4B61
+"""Where it is in a request, the offset of another belongs."""
 
 
 class _Plan(NamedTuple):
@@ -80,6 +83,8 @@ class Fetcher:
         self.is_late = False
         """Whether a broker is not asked again before the application polls, or a moment has passed."""
         self._is_timer_set = False
+        self._form: NumberForm | None = None
+        self._form_kind: tuple[Any, ...] = ()
 
     @property
     def in_flight(self) -> int:
@@ -214,7 +219,19 @@ class Fetcher:
             self._errors.want_metadata()
         self.fetch()
 
-    def _request(self, asked: SessionRequest, max_bytes: int, version: int) -> FetchRequest:
+    def _request(self, asked: SessionRequest, max_bytes: int, version: int) -> FetchRequest | Filled:
+        """One that differs from the last only in its offset takes its form."""
+        if asked.session_id or asked.forgotten or len(asked.fetched) != 1:
+            return self._message(asked, max_bytes, version)
+        [(partition, fetch)] = asked.fetched.items()
+        kind = version, max_bytes, asked.epoch, partition, fetch.topic_id, fetch.max_bytes, fetch.leader_epoch
+        if self._form is None or self._form_kind != kind:
+            like = asked._replace(fetched={partition: fetch._replace(fetch_offset=_AN_OFFSET)})
+            message = self._message(like, max_bytes, version)
+            self._form_kind, self._form = kind, NumberForm(message, version, self._cluster.client_id, _AN_OFFSET)
+        return Filled(self._form, fetch.fetch_offset)
+
+    def _message(self, asked: SessionRequest, max_bytes: int, version: int) -> FetchRequest:
         settings = self._settings
         request = FetchRequest(
             max_wait_ms=settings.fetch_max_wait_ms,
