@@ -14,6 +14,7 @@ import pytest
 from apache_kafka import QUICK_START, ApacheKafka, free_ports, java
 from kerberos_names import RECORDED, ask
 from kerberos_realm import MODULE, KerberosRealm
+from processes_of_a_cluster import ClusterOfProcesses, described, eventually
 
 from ottla import Admin, Consumer, NewTopic, Producer, aio
 from ottla.errors import RetriableError, SaslAuthenticationFailed
@@ -210,3 +211,34 @@ def test_a_node_without_the_key_of_its_principal_does_not_start_and_says_why(rea
     with pytest.raises(Exception, match="a login whose key table has the key of its principal") as raised:
         RunningNode(config=settings, environment=realm.environment).__enter__()
     assert LISTENER in str(raised.value)
+
+
+def test_nodes_say_who_they_are_to_each_other_by_tickets(realm: KerberosRealm, tmp_path: Path) -> None:
+    """Brokers and controllers, in short sessions: replicas stay in sync over several of them."""
+    login = realm.login("kafka/localhost")
+    settings = {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "GSSAPI",
+        "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+        "sasl.mechanism.controller.protocol": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        "listener.name.controller.gssapi.sasl.jaas.config": login,
+        "listener.name.plaintext.gssapi.sasl.jaas.config": login,
+        "connections.max.reauth.ms": str(SESSION_MS),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:alice;User:kafka",
+    }
+    with ClusterOfProcesses(tmp_path, settings=settings) as cluster:
+        client = realm.client(cluster.bootstrap)
+        with Admin(client) as admin:
+            admin.create_topics([NewTopic("t", partitions=3, replication_factor=3)]).raise_first()
+
+            def is_replicated() -> bool:
+                return all(len(one.in_sync_replicas) == 3 for one in described(admin, "t").partitions)
+
+            eventually(is_replicated, "all replicas are in sync")
+            ends_s = time.monotonic() + 2.5 * SESSION_MS / 1000
+            with Producer({**client, "acks": "all"}) as producer:
+                while time.monotonic() < ends_s:
+                    producer.send("t", value=b"1").result(30)
+            assert is_replicated()

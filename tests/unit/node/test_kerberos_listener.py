@@ -1,13 +1,18 @@
 """A listener with Kerberos: what is wrong with its settings is told by name when the node starts."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from ottla.config.parse import ConfigError, Values
 from ottla.config.scopes import Scope, settings
 from ottla.node.security.kerberos_acceptors import kerberos_mechanism
+from ottla.node.security.node_tickets import ticket_login
+from ottla.security.kerberos.gss_context import GssFailed
+from ottla.security.kerberos.kerberos_login import KerberosLogin
 from ottla.security.sasl.jaas import parse_login
+from ottla.testing.step_workers import StepWorkers
 
 MODULE = "com.sun.security.auth.module.Krb5LoginModule required"
 KEY_TABLE = 'useKeyTab=true keyTab="/there/is/none" principal="kafka/node@REALM"'
@@ -47,3 +52,28 @@ def test_a_node_has_to_know_what_its_service_is_called() -> None:
 def test_a_key_table_that_is_not_there_is_told_of_at_start() -> None:
     pytest.importorskip("gssapi", reason="the extra gssapi is not installed")
     assert "a login whose key table has the key of its principal" in problem_of(KEY_TABLE)
+
+
+def test_a_node_has_a_ticket_for_each_host_made_by_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The KDC may take a while, and the node's loop does not wait for it."""
+    told: list[object] = []
+
+    def initiate(login: KerberosLogin, host: str) -> str:
+        if host == "unknown":
+            raise GssFailed("Server not found in Kerberos database")
+        return f"{login.principal} at {login.service}@{host}"
+
+    monkeypatch.setattr("ottla.node.security.node_tickets.initiate", initiate)
+    workers = StepWorkers()
+    workers.hold()
+    world = SimpleNamespace(workers=workers)
+    values = Values({"sasl.kerberos.service.name": "kafka"}, settings(Scope.BROKER))
+    login = ticket_login(world, values, "INTERNAL", parse_login(f"{MODULE} {KEY_TABLE};"))  # type: ignore[arg-type]
+    login("node2", told.append, told.append)
+    assert told == []
+    login("unknown", told.append, told.append)
+    workers.let_go()
+    assert told == [
+        "kafka/node@REALM at kafka@node2",
+        "Kerberos gives no ticket for unknown: Server not found in Kerberos database",
+    ]

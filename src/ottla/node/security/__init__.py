@@ -2,6 +2,7 @@
 
     credentials         SCRAM credentials, as the metadata has them now
     node_logins         how this node says who it is to others
+    node_tickets        the same by tickets of Kerberos
     node_tokens         the same by tokens that have to be fetched
     token_checks        which tokens of OAUTHBEARER a listener believes
     provider_keys       the public keys of a token provider, kept fresh

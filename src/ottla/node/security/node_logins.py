@@ -10,11 +10,11 @@ from ottla.node.security.authenticators import new_nonce, server_login
 from ottla.runtime.peers.node_login import NewLogin
 from ottla.runtime.world import World
 from ottla.security.sasl.jaas import JaasEntry
-from ottla.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, ClientMechanism
+from ottla.security.sasl.mechanism import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, ClientMechanism
 from ottla.security.sasl.plain import PlainClient
 from ottla.security.sasl.scram_client import ScramClient
 
-_USED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
+_USED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI)
 
 
 def node_login(world: World, values: Values, listener: str, setting: str) -> NewLogin:
@@ -30,6 +30,10 @@ def node_login(world: World, values: Values, listener: str, setting: str) -> New
         from ottla.node.security.node_tokens import token_login
 
         return token_login(world, values, listener, login)
+    if mechanism == GSSAPI:
+        from ottla.node.security.node_tickets import ticket_login
+
+        return ticket_login(world, values, listener, login)
     if not login.options.get("username") or "password" not in login.options:
         raise ConfigError((Problem(key, None, "a login with username and password: nodes use it between each other"),))
     return partial(_by_password, mechanism, login, world.entropy)

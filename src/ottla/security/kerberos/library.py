@@ -130,4 +130,6 @@ def _store(login: KerberosLogin) -> dict[str, str] | None:
 def failed(problem: Any) -> GssFailed:
     """What the library raised, in the words of Kerberos."""
     minor = getattr(problem, "min_code", 0)
-    return GssFailed(str(problem), may_pass=minor & 0xFFFFFFFF == _KDC_UNREACHABLE)
+    # The major code of what Kerberos itself says is always the same: "Unspecified GSS failure".
+    told = "; ".join(problem.get_all_statuses(minor, False)) if minor else str(problem)
+    return GssFailed(told, may_pass=minor & 0xFFFFFFFF == _KDC_UNREACHABLE)

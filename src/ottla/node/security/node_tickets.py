@@ -1,0 +1,34 @@
+"""How a node says who it is by Kerberos: a ticket for each node that it connects to. Workers ask the KDC for them."""
+
+from collections.abc import Callable
+from functools import partial
+
+from ottla.config.listener_values import listener_values
+from ottla.config.parse import Values
+from ottla.node.security.kerberos_acceptors import listener_login
+from ottla.runtime.world import World
+from ottla.security.kerberos.kerberos_login import KerberosLogin
+from ottla.security.kerberos.library import initiate
+from ottla.security.sasl.jaas import JaasEntry
+from ottla.security.sasl.mechanism import GSSAPI, ClientMechanism
+
+
+def ticket_login(world: World, values: Values, listener: str, entry: JaasEntry) -> "NodeTickets":
+    """Raises `ConfigError`."""
+    return NodeTickets(world, listener_login(listener_values(values, listener, GSSAPI), listener, entry))
+
+
+class NodeTickets:
+    """A `NewLogin`. One worker at a time waits for the KDC, however many nodes are connected to."""
+
+    def __init__(self, world: World, login: KerberosLogin) -> None:
+        self._world = world
+        self._login = login
+
+    def __call__(self, host: str, then: Callable[[ClientMechanism], None], failed: Callable[[str], None]) -> None:
+        self._world.workers.run(
+            partial(initiate, self._login, host),
+            then,
+            lambda problem: failed(f"Kerberos gives no ticket for {host}: {problem}"),
+            key=self,
+        )
