@@ -21,6 +21,8 @@ SETTINGS = {
     ),
     # Rows of Python reach Java a third sooner than by TCP.
     "spark.python.unix.domain.socket.enabled": "true",
+    # The pieces in which Java reads what Python has written: of 64 KB, it and the worker wake each other too often.
+    "spark.buffer.size": str(256 << 10),
     "spark.driver.host": _LOOPBACK,
     "spark.driver.bindAddress": _LOOPBACK,
 }

@@ -42,16 +42,19 @@ class RangeConsumer(Consumer):
         position = begin
         deadline_s = monotonic() + patience_s
         while position < end:
-            self._take_up()
+            self._loop.check()
             with self._lock:
                 chunk = self._core.poll_chunk()
             if chunk is None:
+                self._take_up()
                 if not self._wait_for_activity(deadline_s):
                     raise RequestTimedOut(
                         f"nothing came from {partition} at offset {position} for {patience_s:g} s; "
                         f"it was to be read to {end}"
                     )
                 continue
+            # The next chunk is received while this one is decoded, and while the caller works on it.
+            self._loop.hand_over()
             position = chunk.records.end_offset
             batch = to_arrow(chunk, check_crcs=check_crcs, end_offset=end)
             with self._lock:

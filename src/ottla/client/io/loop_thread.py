@@ -207,6 +207,11 @@ class LoopThread:
             finally:
                 self._leave_wheel()
 
+    def hand_over(self) -> None:
+        """For a caller who turns to other work now: the loop's thread drives at once, without grace."""
+        self._last_driven_s = monotonic() - _GRACE_S
+        self._end_parking()
+
     def _take_wheel(self, patience_s: float = 0.001) -> bool:
         if self._driving.acquire(blocking=False):
             return True

@@ -1,9 +1,10 @@
 """What a task does on an executor: reads its ranges as Arrow's record batches, and makes of them what was asked for."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.client.errors import KafkaError, OffsetOutOfRange, RequestTimedOut, UnknownTopicOrPartition
+from ottla.spark.source.ahead import one_ahead
 from ottla.spark.source.kept_consumers import kept_consumer
 from ottla.spark.source.lookups import SourceError
 from ottla.spark.source.ranges import OffsetRange
@@ -34,6 +35,15 @@ def read_rows(
 ) -> "Iterator[pa.RecordBatch]":
     """The ranges as Spark is to see them. `keep` takes out the rows that nobody wants."""
     begin_task("source")
+    return one_ahead(_rows(options, reading, ranges, keep))
+
+
+def _rows(
+    options: SourceOptions,
+    reading: RowReading,
+    ranges: Iterable[OffsetRange],
+    keep: "Callable[[pa.RecordBatch], pa.RecordBatch] | None",
+) -> "Generator[pa.RecordBatch, None, None]":
     from ottla.spark.source.values.value_options import make_decoder
 
     decoder = make_decoder(options.values, reading.value_type) if "value" in reading.names else None

@@ -10,6 +10,7 @@ import pytest
 
 from ottla.base.errors import ClientError
 from ottla.client.errors import ClientClosed, ForkedClient
+from ottla.client.io import loop_thread
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.promise import Promise
 
@@ -45,6 +46,18 @@ def test_timers_fire_while_nobody_waits(thread: LoopThread) -> None:
     with thread.lock:
         thread.loop.after(0.001, fired.set)
     assert fired.wait(10)
+
+
+def test_the_loops_thread_drives_at_once_when_a_caller_hands_over(
+    thread: LoopThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_thread, "_GRACE_S", 600.0)  # a caller who has driven might come back for so long
+    thread.ask(lambda: thread.world.sleep(10), 60)
+    fired = threading.Event()
+    with thread.lock:
+        thread.loop.after(0.0, fired.set)
+    thread.hand_over()
+    assert fired.wait(60)
 
 
 def test_several_callers_wait_at_once(thread: LoopThread) -> None:
