@@ -1,4 +1,7 @@
-"""The failure table of the Spark sink (docs/decisions/0012) on Apache Kafka: its coordinator answers as ours does."""
+"""Spark's source and sink on Apache Kafka: what they read, and the failure table (docs/decisions/0012).
+
+Its coordinator answers as ours does.
+"""
 
 import os
 import subprocess
@@ -12,8 +15,10 @@ import ottla
 from ottla.client.admin.feature_levels import FeatureUpdate, UpgradeType
 
 pytestmark = pytest.mark.interop
-TABLE = Path(__file__).parents[1] / "spark" / "test_sink_failures.py"
-OF_OUR_BROKER = "broker_is_killed or answers_of_the_coordinator"
+SPARK = Path(__file__).parents[1] / "spark"
+TABLE = "test_sink_failures.py", "test_single_transaction.py"
+SOURCE = "test_batch_source.py", "test_stream_source.py"
+OF_OUR_BROKER = "broker_is_killed or answers_of_the_coordinator or batch_write"
 """What asks a broker for faults."""
 
 
@@ -24,12 +29,22 @@ def test_every_row_of_the_failure_table_holds_on_apache_kafka(tmp_path: Path, le
             with ottla.Admin(bootstrap_servers=kafka.bootstrap) as admin:
                 older = FeatureUpdate(level, UpgradeType.SAFE_DOWNGRADE)
                 admin.update_features({"transaction.version": older}).raise_first()
-        ran = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", str(TABLE), "-k", f"not ({OF_OUR_BROKER})"],
-            env={**os.environ, "OTTLA_BROKER": kafka.bootstrap},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
-        )
+        run_on(kafka, TABLE, "-k", f"not ({OF_OUR_BROKER})")
+
+
+def test_batches_and_streams_are_read_from_apache_kafka(tmp_path: Path) -> None:
+    with ApacheKafka(tmp_path) as kafka:
+        run_on(kafka, SOURCE)
+
+
+def run_on(kafka: ApacheKafka, files: tuple[str, ...], *options: str) -> None:
+    """Our own tests, with another broker than ours."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *(str(SPARK / name) for name in files), *options],
+        env={**os.environ, "OTTLA_BROKER": kafka.bootstrap},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
     assert ran.returncode == 0, ran.stdout[-4000:]

