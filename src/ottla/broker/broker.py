@@ -131,6 +131,7 @@ class Broker:
     def on_settings(self, config: Values) -> None:
         """Settings of this node have been changed while it runs (KIP-226)."""
         self.metadata.on_node_settings(config)
+        self.partitions.repeated_requests.forget()
         self.replicas.on_broker_settings()
         self.fetchers.on_settings()
 

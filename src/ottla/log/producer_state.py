@@ -139,14 +139,15 @@ class Producer:
 class ProducerState:
     """All producers of a partition, and the transactions that are open or not yet replicated."""
 
-    __slots__ = ("_ongoing", "_producers", "_unreplicated")
+    __slots__ = ("_ongoing", "_producers", "unreplicated")
 
     def __init__(self) -> None:
         self._producers: dict[int, Producer] = {}
         # First offset -> producer id, in the order of offsets: transactions begin where the log ends.
         self._ongoing: dict[int, int] = {}
         # First offset -> offset of the marker, for markers at or above the high watermark.
-        self._unreplicated: dict[int, int] = {}
+        self.unreplicated: dict[int, int] = {}
+        """Transactions that are decided, and whose markers the high watermark has not passed."""
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -203,7 +204,7 @@ class ProducerState:
         if first_offset < 0:
             return None
         del self._ongoing[first_offset]
-        self._unreplicated[first_offset] = header.base_offset
+        self.unreplicated[first_offset] = header.base_offset
         return CompletedTransaction(header.producer_id, first_offset, header.base_offset, aborted=not marker.committed)
 
     def aborted(self, completed: CompletedTransaction) -> AbortedTransaction:
@@ -219,13 +220,13 @@ class ProducerState:
     @property
     def first_unstable_offset(self) -> int | None:
         """Where the oldest transaction begins that is open, or whose marker is not yet below the high watermark."""
-        if not self._unreplicated:
+        if not self.unreplicated:
             return next(iter(self._ongoing), None)
-        return min((*self._unreplicated, *self._ongoing))
+        return min((*self.unreplicated, *self._ongoing))
 
     def on_high_watermark(self, high_watermark: int) -> None:
-        if self._unreplicated:
-            self._unreplicated = {first: last for first, last in self._unreplicated.items() if last >= high_watermark}
+        if self.unreplicated:
+            self.unreplicated = {first: last for first, last in self.unreplicated.items() if last >= high_watermark}
 
     def expire(self, silent_since_ms: int) -> None:
         """Forgets producers that have been silent for `producer.id.expiration.ms` and have no transaction open."""
@@ -246,7 +247,7 @@ class ProducerState:
     def clear(self) -> None:
         self._producers.clear()
         self._ongoing.clear()
-        self._unreplicated.clear()
+        self.unreplicated.clear()
 
     def records(self) -> Iterator[ProducerRecord]:
         return (producer.record() for producer in self._producers.values())

@@ -94,7 +94,8 @@ class ReadableLog:
     def advance_high_watermark(self, high_watermark: int) -> None:
         assert high_watermark <= self.log_end_offset, "the high watermark cannot pass the end of the log"
         self.high_watermark = high_watermark
-        self.producers.on_high_watermark(high_watermark)
+        if self.producers.unreplicated:
+            self.producers.on_high_watermark(high_watermark)
 
     @property
     def last_stable_offset(self) -> int:

@@ -16,18 +16,19 @@ A request of very many entries is decoded and handled in steps, with others in b
 One file because what is received and what is sent stop and start each other.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import RemoteProtocolError
-from ottla.base.ports import Transport
+from ottla.base.ports import Buffer, Transport
 from ottla.runtime.attribution import WORK
 from ottla.runtime.large_requests.large_frames import decode_large
 from ottla.runtime.large_requests.slow_lane import Steps, and_then
 from ottla.runtime.outbox import OnDiskThread, Outbox, Region
 from ottla.runtime.pending_request import GivenReply, LateReply, PendingRequest, raising
 from ottla.runtime.request import ClientConnection, Handler, Repeated
-from ottla.runtime.session import Session
+from ottla.runtime.session import MAX_UNANSWERED, MAX_UNSENT_BYTES, Session
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.exchange.replies import ReplyRow
 from ottla.wire.frame import UnsupportedRequestError, decode_request
@@ -88,10 +89,10 @@ class Connection:
         self.session.active_s = server.now_s()
         self._is_corked = True
         try:
-            if self._frames.has_begun:
+            if self._frames.partial is not None:
                 self._receive_rest()
             elif count := self._transport.receive_into(server.scratch):
-                with memoryview(server.scratch)[:count] as received:
+                with server.scratch[:count] as received:
                     self._frames.take(received, self._handle)
             else:
                 self.close()
@@ -183,7 +184,9 @@ class Connection:
             self.server.answered_at_once(repeated.api_key, repeated.api_version, size, session.active_s)
         elif isinstance(outcome, LateReply):
             self._replies.append(outcome)
-            outcome.await_on(self, session.active_s, size)
+            outcome.size, outcome.received_s, outcome.connection = size, session.active_s, self
+            if outcome.parts is not None:
+                self.on_late_reply(outcome)
         else:
             self.take(*decode_request(frame), size, outcome)  # type: ignore[arg-type]
             return True
@@ -210,9 +213,15 @@ class Connection:
         self._maybe_pause()
 
     def _maybe_pause(self) -> None:
-        """Stops reading if the client has too much under way, or others have to have their turn."""
+        """Stops reading if the client has too much under way (see `session`), or others have to have their turn."""
         server, session = self.server, self.session
-        if server.is_full or session.client.is_paused or session.is_full(len(self._replies)):
+        if (
+            server.is_full
+            or session.client.is_paused
+            or session.unmute is not None
+            or len(self._replies) >= MAX_UNANSWERED
+            or session.unsent_bytes > MAX_UNSENT_BYTES
+        ):
             self._pause_reading()
         elif (elapsed_s := server.answered_s - session.active_s) > _STEP_AMONG_OTHERS_S and (
             elapsed_s > _STEP_S or server.network.is_crowded
@@ -235,20 +244,21 @@ class Connection:
     def on_answered(self, request: PendingRequest) -> None:
         """The request has its reply."""
         self.server.answered(request)
-        unsent_bytes = 0
-        for part in request.parts or ():
-            if part.__class__ is not Region:
-                unsent_bytes += len(part)  # type: ignore[arg-type]
-        self.session.unsent_bytes += unsent_bytes
-        if not self._is_corked and not self._is_to_send and self._replies.has_ready:
-            self._send_later()
+        self._on_reply(request.parts or ())
 
     def on_late_reply(self, place: LateReply) -> None:
         """A request that was not decoded has its reply."""
         self.server.answered_at_once(place.api_key, place.api_version, place.size, place.received_s)
-        self.session.unsent_bytes += len(place.parts[0]) if place.parts else 0
-        if not self._is_corked and not self._is_to_send and self._replies.has_ready:
-            self._send_later()
+        self._on_reply(place.parts or ())
+
+    def _on_reply(self, parts: Sequence[Buffer | Region]) -> None:
+        for part in parts:
+            if part.__class__ is not Region:
+                self.session.unsent_bytes += len(part)  # type: ignore[arg-type]
+        replies = self._replies
+        if not self._is_corked and not self._is_to_send and replies and replies[0].parts is not None:
+            self._is_to_send = True
+            self.server.send_later(self)
 
     def _send_later(self) -> None:
         if not self._is_to_send:
@@ -266,7 +276,7 @@ class Connection:
         if len(parts) > 1 and self.session.unsent_bytes <= _LITTLE_BYTES:
             with suppress(TypeError):  # There may be a file among them.
                 parts = [b"".join(parts)]
-        if len(parts) == 1 and parts[0].__class__ is bytes and not self._outbox:
+        if len(parts) == 1 and parts[0].__class__ is bytes and not self._outbox.parts:
             self._send_alone(parts[0])
         else:
             for part in parts:

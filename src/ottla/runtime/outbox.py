@@ -19,7 +19,7 @@ _MAX_PARTS = 64
 _PROBE_STRIDE = 128 << 10
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
 # Of a reply with files in it, at most so much is read and sent as bytes.
-_LITTLE_BYTES = 16 << 10
+LITTLE_BYTES = 16 << 10
 # And so much if it has been read already.
 _COPIED_BYTES = 1 << 20
 # What is read at a time where files cannot be sent: about what a socket takes.
@@ -78,7 +78,7 @@ def pin_all(parts: list[Buffer | FilePart]) -> list[Buffer | Region]:
     would take four.
     """
     held: list[Buffer | Region] = []
-    has_files, to_read, to_copy = False, _LITTLE_BYTES, _COPIED_BYTES
+    has_files, to_read, to_copy = False, LITTLE_BYTES, _COPIED_BYTES
     try:
         for part in parts:
             size = len(part)  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def pin_all(parts: list[Buffer | FilePart]) -> list[Buffer | Region]:
                 if size:
                     held.append(part)
             elif size:
-                little = _read_already(part, to_copy) or (_read_from_memory(part) if size <= to_read else None)
+                little = _read_already(part, to_copy) or (read_from_memory(part) if size <= to_read else None)
                 if little is None:
                     has_files = True
                     held.append(Region(part))
@@ -104,8 +104,8 @@ def _read_already(part: FilePart, most_bytes: int) -> bytes | None:
     return part.data if part.size <= most_bytes else None
 
 
-def _read_from_memory(part: FilePart) -> bytearray | None:
-    """The bytes of a small part of a file, if they are in the page cache."""
+def read_from_memory(part: FilePart) -> bytearray | None:
+    """The bytes of a small part of a file, if they are in the page cache; None if not."""
     if _NO_WAIT is None or part.file is None:
         return None
     data = bytearray(part.size)
@@ -123,31 +123,31 @@ def release(part: "Buffer | Region") -> None:
 
 
 class Outbox:
-    """Parts in order, each made safe with `pinned`. `send` sends what the transport takes, and says why it stopped."""
+    """`parts` in order, each made safe with `pinned`. `send` sends what the transport takes, and says why it stops."""
 
-    __slots__ = ("_parts", "buffered", "sent")
+    __slots__ = ("buffered", "parts", "sent")
 
     def __init__(self) -> None:
-        self._parts: deque[Buffer | Region] = deque()
+        self.parts: deque[Buffer | Region] = deque()
         self.buffered = 0
         self.sent = 0
 
     def __bool__(self) -> bool:
-        return bool(self._parts)
+        return bool(self.parts)
 
     def add(self, part: Buffer | Region) -> None:
         if isinstance(part, Region):
             if part.left:
-                self._parts.append(part)
+                self.parts.append(part)
             else:
                 release(part)
         elif len(part):
-            self._parts.append(part)
+            self.parts.append(part)
             self.buffered += len(part)
 
     def send(self, transport: Transport) -> Region | None:
         """Sends until the transport would wait (then parts are left) or the disk would (that region is returned)."""
-        parts = self._parts
+        parts = self.parts
         while parts:
             first = parts[0]
             if isinstance(first, Region):
@@ -164,7 +164,7 @@ class Outbox:
     def _send_bytes(self, transport: Transport) -> bool:
         run: list[Buffer] = []
         more = False
-        for part in self._parts:
+        for part in self.parts:
             if isinstance(part, Region):
                 more = True
                 break
@@ -180,11 +180,11 @@ class Outbox:
         whole = True
         for part in run:
             if count < len(part):
-                self._parts[0] = memoryview(part)[count:]
+                self.parts[0] = memoryview(part)[count:]
                 whole = False
                 break
             count -= len(part)
-            self._parts.popleft()
+            self.parts.popleft()
         return whole
 
     def _send_region(self, transport: Transport, region: Region) -> bool:
@@ -201,25 +201,25 @@ class Outbox:
 
     def _advance(self, count: int) -> None:
         """So many bytes of the region that comes first are done with."""
-        region = self._parts[0]
+        region = self.parts[0]
         assert isinstance(region, Region), "bytes are not sent from files"
         region.position += count
         region.left -= count
         if region.left == 0:
-            self._parts.popleft()
+            self.parts.popleft()
             region.file.unpin()
 
     def _put_read(self, data: bytes) -> None:
         """The beginning of the region that comes first has become bytes."""
         self._advance(len(data))
-        self._parts.appendleft(data)
+        self.parts.appendleft(data)
         self.buffered += len(data)
 
     def clear(self) -> None:
         """Lets go of everything: the connection is closed."""
-        for part in self._parts:
+        for part in self.parts:
             release(part)
-        self._parts.clear()
+        self.parts.clear()
         self.buffered = 0
 
 

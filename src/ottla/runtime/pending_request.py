@@ -153,7 +153,7 @@ class GivenReply:
 class LateReply:
     """The place of a request that was taken without being decoded, and is answered later, once.
 
-    Nothing of its frame is kept. It may be answered before its connection has given it its place.
+    Its `connection` is None until that has given it its place; it may be answered before.
     """
 
     __slots__ = ("api_key", "api_version", "connection", "parts", "received_s", "size")
@@ -166,23 +166,30 @@ class LateReply:
         self.api_key = api_key
         self.api_version = api_version
         self.connection = None
-        self.parts: list[bytes] | None = None
-
-    def await_on(self, connection: "Connection", received_s: float, size: int) -> None:
-        """The request has its place in that connection's row."""
-        self.received_s = received_s
-        self.size = size
-        self.connection = connection
-        if self.parts is not None:
-            connection.on_late_reply(self)
+        self.parts: Parts | None = None
 
     def give(self, reply: bytes) -> None:
         self.parts = [reply]
         if self.connection is not None:
             self.connection.on_late_reply(self)
 
+    def respond(self, message: Message | None, correlation_id: int) -> None:
+        """The reply of a handler, to a request that was decoded after all."""
+        assert message is not None, "it waits for a reply"
+        parts: Any = encode_response_parts(message, self.api_version, correlation_id)
+        self.parts = parts if len(parts) == 1 else pin_all(parts)
+        if self.connection is not None:
+            self.connection.on_late_reply(self)
+
+    def fail(self, problem: Exception) -> None:
+        """An exception came out of work for it. There is nothing left of the request that could be answered."""
+        if self.connection is not None:
+            self.connection.break_off(problem)
+
     def abandon(self) -> None:
-        """There are no files in it."""
+        """The client has gone: what would have been sent is let go of."""
+        for part in self.parts or ():
+            release(part)
 
 
 def raising(problem: Exception) -> Handler:

@@ -112,7 +112,7 @@ class Server:
         """Who counts what clients use and has them wait; None while there are no limits."""
         self.handle_unsupported = handle_unsupported
         self.limits = limits or Limits()
-        self.scratch = bytearray(_SCRATCH_BYTES)
+        self.scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self.connections: dict[Connection, None] = {}
         self.paused: dict[Connection, None] = {}
         self.bytes_sent = 0

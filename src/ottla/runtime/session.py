@@ -31,10 +31,6 @@ class Session:
         self._muted_until_s = 0.0
         self.unmute: Timer | None = None
 
-    def is_full(self, unanswered: int) -> bool:
-        """Whether the client has to wait before its next request is looked at."""
-        return unanswered >= MAX_UNANSWERED or self.unsent_bytes > MAX_UNSENT_BYTES or self.unmute is not None
-
     def has_room(self, unanswered: int) -> bool:
         """Whether one that had to wait may go on."""
         return (

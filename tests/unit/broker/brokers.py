@@ -30,6 +30,7 @@ from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
 from ottla.runtime.channels import Caller, ControllerChannel, Failed, PeerChannel, Then
+from ottla.runtime.outbox import Region
 from ottla.runtime.pending_request import LateReply
 from ottla.runtime.request import ClientConnection, RequestContext, Respond
 from ottla.testing.clock import FixedClock
@@ -157,15 +158,15 @@ class StepLine:
 
 
 class LateReplies:
-    """A connection that takes one reply, when it is given."""
+    """A connection that takes one reply, when it is given, and breaks off if there is none."""
 
-    def __init__(self, take: Callable[[bytes], None]) -> None:
+    def __init__(self, take: Callable[[bytes], None], break_off: Callable[[Exception], None]) -> None:
         self._take = take
+        self.break_off = break_off
 
     def on_late_reply(self, place: LateReply) -> None:
         assert place.parts is not None
-        (given,) = place.parts
-        self._take(given)
+        self._take(b"".join(part.read() if isinstance(part, Region) else part for part in place.parts))
 
 
 class Reply:
@@ -361,7 +362,10 @@ class TestNode:
         if isinstance(outcome, bytes):
             take(outcome)
         elif isinstance(outcome, LateReply):
-            outcome.await_on(LateReplies(take), 0.0, len(frame))  # type: ignore[arg-type]
+            outcome.size, outcome.received_s = len(frame), 0.0
+            outcome.connection = LateReplies(take, self.line.hang_up)  # type: ignore[assignment]
+            if outcome.parts is not None:
+                outcome.connection.on_late_reply(outcome)
         else:
             context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(frame))
             outcome(context, decode_request(frame).message, reply)

@@ -107,7 +107,7 @@ def test_a_client_that_does_not_read_does_not_keep_the_thread(file, sockets):
     for _ in range(1000):
         if not outbox:
             break
-        job = OnDiskThread(outbox, transport(ours), outbox._parts[0])
+        job = OnDiskThread(outbox, transport(ours), outbox.parts[0])
         count = job.run()
         job.end()
         job.finish(count)
@@ -120,7 +120,7 @@ def test_a_connection_that_is_closed_meanwhile_does_no_harm(file, sockets):
     ours, theirs = sockets
     outbox = Outbox()
     outbox.add(pinned(FileSlice(file, 0, 10_000)))
-    job = OnDiskThread(outbox, transport(ours), outbox._parts[0])
+    job = OnDiskThread(outbox, transport(ours), outbox.parts[0])
     outbox.clear()
     ours.close()
     file.close()

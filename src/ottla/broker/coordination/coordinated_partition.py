@@ -214,7 +214,7 @@ class CoordinatedPartition(Generic[MachineT]):
         except Exception as problem:
             batch.waiting.remove(outcome)
             self.take_offline(subject, problem)
-            outcome.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
+            outcome.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
         log.write_soon()
         return True
 

@@ -95,12 +95,12 @@ class CoordinatorLog:
         limit = self.max_batch_bytes
         batch = self._open
         if batch is not None:
-            if batch.transaction == transaction and batch.has_room_for(size, limit):
+            if batch.transaction == transaction and batch.size + size <= limit:
                 return ErrorCode.NONE
             if self.append_open():
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
         batch = self._begin_batch(transaction)
-        if not batch.has_room_for(size, limit):
+        if batch.size + size > limit:
             # It may still fit: sizes are estimates, and the batch may be compressed.
             alone = self._begin_batch(transaction)
             alone.add(records, size, now_ms)
@@ -113,20 +113,21 @@ class CoordinatorLog:
         """The batch that records of that size may go into, if they can without more ado: outside of transactions, with
         room for them, and nothing in the way of writing it. Who takes it puts something in, and calls `write_soon`.
         """
-        batch = self._open
-        if self._failed_s is not None or self._cannot_append:
+        batch, partition = self._open, self.partition
+        state = partition.state
+        if state is None or not state.has_enough_replicas or self._failed_s is not None:
             return None
         if batch is None:
-            batch = self._begin_batch(None)
+            batch = GatheredBatch(None, self._base_sequence, self._compression)
         elif batch.transaction is not None:
             return None
-        if not batch.has_room_for(size, self.max_batch_bytes):
+        if batch.size + size > partition.settings.rules.max_message_bytes:
             return None
         self._open = batch
         return batch
 
     def _begin_batch(self, transaction: TransactionStamp | None) -> GatheredBatch:
-        return GatheredBatch(transaction, base_sequence=self._base_sequence, compression=self._compression)
+        return GatheredBatch(transaction, self._base_sequence, self._compression)
 
     def add(self, records: Sequence[EncodedRecord], size: int, now_ms: int) -> None:
         assert self._open is not None, "room is made first"
@@ -164,7 +165,7 @@ class CoordinatorLog:
         if batch is None:
             return ErrorCode.NONE
         try:
-            error = self._append_gathered(batch) if batch.record_count else ErrorCode.NONE
+            error = self._append_gathered(batch) if batch.writer.record_count else ErrorCode.NONE
         except Exception:
             _log.exception("what was decided in %s could not be made into a batch", self.partition.name)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -177,23 +178,26 @@ class CoordinatorLog:
         return error
 
     def _append_gathered(self, batch: GatheredBatch) -> ErrorCode:
-        partition = self.partition
+        partition, writer = self.partition, batch.writer
+        state = partition.state
         data = batch.build(partition.log.log_end_offset, partition.leader_epoch)
-        if batch.transaction is not None:
+        if batch.transaction is not None or state is None or not state.has_enough_replicas:
             return self.append(data, batch.header)
-        error = self._cannot_append
-        if error:
-            return error
-        appended = append_assigned(self._partitions, partition, data, batch.record_count, batch.max_timestamp)
-        return self._on_append(appended.error, len(data))
+        appended = append_assigned(self._partitions, partition, data, writer.record_count, writer.max_timestamp)
+        if appended.error:
+            return _AS_COORDINATOR.get(appended.error, appended.error)
+        partition.traffic.bytes_in += len(data)
+        return ErrorCode.NONE
 
     def append(self, data: bytearray, header: BatchHeader | None = None) -> ErrorCode:
         """Appends a batch by itself; nothing is open. `on_appended` says who waits for it."""
         error = self._cannot_append
         if error:
             return error
-        appended = append(self._partitions, self.partition, data, AppendOrigin.COORDINATOR, header)
-        return self._on_append(appended.error, len(data))
+        error = append(self._partitions, self.partition, data, AppendOrigin.COORDINATOR, header).error
+        if not error:
+            self.partition.traffic.bytes_in += len(data)
+        return _AS_COORDINATOR.get(error, error)
 
     @property
     def _cannot_append(self) -> ErrorCode:
@@ -202,12 +206,6 @@ class CoordinatorLog:
         if state is None:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.NONE if state.has_enough_replicas else ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-    def _on_append(self, error: ErrorCode, size: int) -> ErrorCode:
-        if error:
-            return _AS_COORDINATOR.get(error, error)
-        self.partition.traffic.bytes_in += size
-        return error
 
     # Waiting for the commit
 

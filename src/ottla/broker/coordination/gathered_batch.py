@@ -25,7 +25,7 @@ class Outcome(Protocol):
     """What somebody is told once all that a decision has seen is committed, or cannot be any more. Neither raises."""
 
     def tell(self) -> None: ...
-    def fail(self, error: ErrorCode, /) -> None: ...
+    def refuse(self, error: ErrorCode, /) -> None: ...
 
 
 class Waiting(NamedTuple):
@@ -43,7 +43,7 @@ class Waiting(NamedTuple):
         for waiter, answer in self.answers:
             self._call(None, waiter.failed if isinstance(answer, ErrorCode) else waiter.then, answer)
 
-    def fail(self, error: ErrorCode, /) -> None:
+    def refuse(self, error: ErrorCode, /) -> None:
         self._call(self.request, self.failed, error)
         for waiter, _ in self.answers:
             self._call(None, waiter.failed, error)
@@ -83,21 +83,23 @@ def in_parts(
 
 
 class GatheredBatch:
-    """A batch that is still open, and who waits for it. `transaction` is None outside of transactions."""
+    """A batch that is still open, and who waits for it. `transaction` is None outside of transactions. `size` is at
+    least what it takes so far, before compression.
+    """
 
-    __slots__ = ("_base_sequence", "_size", "_writer", "transaction", "waiting")
+    __slots__ = ("_base_sequence", "size", "transaction", "waiting", "writer")
 
-    def __init__(self, transaction: TransactionStamp | None, *, base_sequence: int, compression: int) -> None:
+    def __init__(self, transaction: TransactionStamp | None, base_sequence: int, compression: int) -> None:
         self.transaction = transaction
         self.waiting: list[Outcome] = []
+        self.size = HEADER_SIZE
         self._base_sequence = base_sequence
-        self._size = HEADER_SIZE
-        self._writer: RecordWriter | BatchBuilder
+        self.writer: RecordWriter
         if transaction is None and not compression:
-            self._writer = RecordWriter(HEADER_SIZE)
+            self.writer = RecordWriter(HEADER_SIZE)
         else:
             stamp = transaction or _NOBODY
-            self._writer = BatchBuilder(
+            self.writer = BatchBuilder(
                 compression=compression,
                 producer_id=stamp.producer_id,
                 producer_epoch=stamp.producer_epoch,
@@ -105,34 +107,22 @@ class GatheredBatch:
                 transactional=transaction is not None,
             )
 
-    def has_room_for(self, size: int, limit: int) -> bool:
-        return self._size + size <= limit
-
-    def add(self, records: Sequence[EncodedRecord], size: int, now_ms: int) -> None:
+    def add(self, records: Iterable[EncodedRecord], size: int, now_ms: int) -> None:
         """`size` is that of the records, as `size_of` says."""
-        append = self._writer.append
+        append = self.writer.append
         for key, value in records:
             append(now_ms, key, value)
-        self._size += size
-
-    @property
-    def record_count(self) -> int:
-        return self._writer.record_count
-
-    @property
-    def max_timestamp(self) -> int:
-        return self._writer.max_timestamp
+        self.size += size
 
     def build(self, base_offset: int, leader_epoch: int) -> bytearray:
         """The batch, for that place in the log."""
-        writer = self._writer
+        writer = self.writer
         if not isinstance(writer, BatchBuilder):
             return writer.finish_batch(base_offset, leader_epoch, self._base_sequence)
         writer.base_offset, writer.leader_epoch = base_offset, leader_epoch
         return writer.build()
 
     @property
-    def header(self) -> BatchHeader:
-        """Of a batch that is built, in a transaction."""
-        assert isinstance(self._writer, BatchBuilder)
-        return self._writer.header
+    def header(self) -> BatchHeader | None:
+        """Of a batch that is built, if it is known without being read again."""
+        return self.writer.header if isinstance(self.writer, BatchBuilder) else None

@@ -47,4 +47,4 @@ def give_out(waiting: Sequence[Outcome]) -> None:
 
 def fail(waiting: Sequence[Outcome], error: ErrorCode) -> None:
     for outcome in waiting:
-        outcome.fail(error)
+        outcome.refuse(error)

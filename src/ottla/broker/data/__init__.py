@@ -3,6 +3,7 @@
     produce              batches into logs; batch_checks decides what a batch must be, ordinary_batch at a glance
     fetch                bytes out of logs; fetch_reader reads one partition, fetch_sessions remembers what clients read
     list_offsets, offset_for_leader_epoch, delete_records
+    repeated_produce, repeated_fetch   requests like one before them, which are not decoded
     leader_hints         where a leader is, for a client that asked the wrong node
 
 Import from the modules.

@@ -19,7 +19,8 @@ from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
 from ottla.broker.data.fetch_replies import RESPONSE, put_partitions
 from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
-from ottla.broker.data.ordinary_fetch import HAS_REPLICA_STATE, USES_TOPIC_IDS, read_ordinary
+from ottla.broker.data.ordinary_fetch import HAS_REPLICA_STATE, USES_TOPIC_IDS, find_ordinary, most_bytes, read_ordinary
+from ottla.broker.data.repeated_fetch import learn
 from ottla.broker.data.replica_selector import chooses_replicas, selector_of
 from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.held_partitions import Partitions
@@ -62,10 +63,15 @@ def handle_fetch(
         context.go_through(look_in_steps(partitions, context.api_version, request, begin))
     else:
         if quotas is None and context.may_use is None:
-            reply = read_ordinary(partitions, context.api_version, request, _max_bytes(request, node_settings))
-            if reply is not None:
-                respond(reply)
-                return
+            partition = find_ordinary(partitions, context.api_version, request)
+            if partition is not None:
+                max_bytes = most_bytes(request, node_settings)
+                go_on = partial(handle_fetch, partitions, fetch_sessions, node_settings, client_quotas)
+                learn(partitions, context, request, partition, max_bytes, go_on)
+                reply = read_ordinary(partitions, partition, context.api_version, request, max_bytes)
+                if reply is not None:
+                    respond(reply)
+                    return
         wanted = look_up(partitions, context.api_version, request)
         _begin(partitions, fetch_sessions, node_settings, quotas, context, request, respond, wanted)
 
@@ -85,12 +91,8 @@ def _begin(
     if session.error:
         respond(FetchResponse(error_code=session.error))
     else:
-        max_bytes = _max_bytes(request, node_settings)
+        max_bytes = most_bytes(request, node_settings)
         Fetch(partitions, context, request, session, max_bytes, respond, quotas).begin()
-
-
-def _max_bytes(request: FetchRequest, node_settings: NodeSettings) -> int:
-    return min(request.max_bytes, node_settings.effective.integer("fetch.max.bytes"))
 
 
 class Fetch(Operation):

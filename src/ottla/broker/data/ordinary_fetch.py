@@ -6,21 +6,26 @@ fetch takes the long way, which looks at everything again and has the words for 
 """
 
 from ottla.base.ports import ColdRead
-from ottla.broker.data.fetch_replies import RESPONSE, TOPIC, partition_data
+from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.broker.data.fetch_replies import partition_data, reply_of_one
 from ottla.broker.data.fetch_sessions import FINAL_EPOCH, NO_SESSION
 from ottla.broker.partitions.held_partitions import Partitions
-from ottla.broker.partitions.partition import NO_EPOCH
+from ottla.broker.partitions.partition import NO_EPOCH, Partition
 from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
-from ottla.wire.message import like
 from ottla.wire.messages import FetchRequest, FetchResponse
 
 USES_TOPIC_IDS = 13
 HAS_REPLICA_STATE = 15
-_LONG_WAY = (ColdRead, OffsetOutOfRange, *STORAGE_PROBLEMS)
+LONG_WAY = (ColdRead, OffsetOutOfRange, *STORAGE_PROBLEMS)
 
 
-def read_ordinary(partitions: Partitions, version: int, request: FetchRequest, max_bytes: int) -> FetchResponse | None:
-    """The reply, at most `max_bytes` of records unless the first batch is larger; None for the long way."""
+def most_bytes(request: FetchRequest, node_settings: NodeSettings) -> int:
+    """Of records in a reply, unless the first batch is larger."""
+    return min(request.max_bytes, node_settings.effective.integer("fetch.max.bytes"))
+
+
+def find_ordinary(partitions: Partitions, version: int, request: FetchRequest) -> Partition | None:
+    """The partition that such a fetch is of, if there is nothing to say about it but what is in it."""
     topics = request.topics
     if len(topics) != 1 or request.session_epoch != FINAL_EPOCH or request.session_id != NO_SESSION:
         return None
@@ -34,9 +39,19 @@ def read_ordinary(partitions: Partitions, version: int, request: FetchRequest, m
     partition = partitions.get((name, asked.partition))  # type: ignore[arg-type]  # no partition has no name
     if partition is None or partition.state is None or (by_id and partition.topic_id != topic.topic_id):
         return None
-    epoch, offset, log = asked.current_leader_epoch, asked.fetch_offset, partition.log
+    epoch = asked.current_leader_epoch
     if (epoch != NO_EPOCH and epoch != partition.leader_epoch) or asked.last_fetched_epoch >= 0:
         return None
+    return partition
+
+
+def read_ordinary(
+    partitions: Partitions, partition: Partition, version: int, request: FetchRequest, max_bytes: int
+) -> FetchResponse | None:
+    """The reply, at most `max_bytes` of records unless the first batch is larger; None for the long way."""
+    (topic,) = request.topics
+    (asked,) = topic.partitions
+    log, offset = partition.log, asked.fetch_offset
     if not log.log_start_offset <= offset < log.high_watermark:
         return None
     disk = partitions.world.disk
@@ -45,7 +60,7 @@ def read_ordinary(partitions: Partitions, version: int, request: FetchRequest, m
         records = partition.read(
             offset, min(asked.partition_max_bytes, max_bytes), log.high_watermark, min_one_batch=True
         )
-    except _LONG_WAY:
+    except LONG_WAY:
         return None
     finally:
         disk.reads_may_wait(True)
@@ -53,12 +68,4 @@ def read_ordinary(partitions: Partitions, version: int, request: FetchRequest, m
         return None
     partition.traffic.fetch_requests += 1
     partition.traffic.bytes_out += records.size
-    of_topic = like(TOPIC)
-    if by_id:
-        of_topic.topic_id = topic.topic_id
-    else:
-        of_topic.topic = topic.topic
-    of_topic.partitions = [partition_data(partition, records)]
-    response = like(RESPONSE)
-    response.responses = [of_topic]
-    return response
+    return reply_of_one(topic, partition_data(partition, records), by_id=version >= USES_TOPIC_IDS)

@@ -41,6 +41,7 @@ _SIZE, _START, _CORRELATION_END = 4, 4, 8
 # Where these are in a frame, the offset and the leader epoch of another belong.
 _AN_OFFSET, _AN_EPOCH = 0x5A1C_93E7_0F2D_4B61, 0x2D4B_0F61
 _COMMITTED = Struct(">qi")
+_OF_ONE_PARTITION = 6  # start, correlation id, and around the offset and the leader epoch what comes before and after
 
 
 class _Known(NamedTuple):
@@ -61,15 +62,20 @@ class CommitReply(LateReply):
     __slots__ = ("_correlation_id", "_known")
 
     def __init__(self, known: _Known, correlation_id: bytes) -> None:
-        super().__init__(_API_KEY, known.api_version)
+        # As its base class does, without a call: there is one for every commit.
+        self.api_key = _API_KEY
+        self.api_version = known.api_version
+        self.connection = self.parts = None
         self._known = known
         self._correlation_id = correlation_id
 
     def tell(self) -> None:
         known = self._known
-        self.give(known.reply_size + self._correlation_id + known.reply)
+        self.parts = [known.reply_size + self._correlation_id + known.reply]
+        if self.connection is not None:
+            self.connection.on_late_reply(self)
 
-    def fail(self, error: ErrorCode, /) -> None:
+    def refuse(self, error: ErrorCode, /) -> None:
         known, version = self._known, self.api_version
         frame = self._correlation_id + known.reply
         correlation_id, response = decode_response(OffsetCommitResponse, frame, version)
@@ -101,7 +107,7 @@ class RepeatedCommit:
         if known is None or known.start != found[0]:
             return None
         reply = CommitReply(known, found[1])
-        committed = zip(found[3::3], found[4::3], strict=True)
+        committed = (found[3:5],) if len(found) == _OF_ONE_PARTITION else zip(found[3::3], found[4::3], strict=True)
         if not known.led.submit_known(known.commit, committed, known.records_size, reply):
             return None
         self._lessons = 0

@@ -1,9 +1,9 @@
 """What stays the same in requests that come again and again, by who sends them.
 
-`data/repeated_produce.py` and `groups/repeated_commit.py` answer such a request without decoding it: without asking
-whether its client may write to the topic, and without counting it. So what is known was learned from a request of the
-same principal from the same host (rights may be by host), to which no limit applies, and is forgotten when rights or
-limits change (`forget`).
+`data/repeated_produce.py`, `data/repeated_fetch.py` and `groups/repeated_commit.py` answer such a request without
+decoding it: without asking whether its client may use the topic, and without counting it. So what is known was learned
+from a request of the same principal from the same host (rights may be by host), to which no limit applies, and is
+forgotten when rights, limits or settings change (`forget`).
 """
 
 from typing import Any

@@ -25,6 +25,7 @@ from ottla.machines.coordinator_machine import (
 from ottla.machines.group import offset_commands
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState, DescribedGroup
 from ottla.machines.group.classic.replies import write_error
+from ottla.machines.group.classic.timers import session
 from ottla.machines.group.consumer.describing import described
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.replay import replay_consumer_record
@@ -188,9 +189,7 @@ class GroupCoordinator(CoordinatorMachine):
         member = group.members.get(member_id)
         if member is None or group.state not in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
             return ()
-        effects = Effects()
-        self.members.rebalance.keep_session(group, member, effects)
-        return effects.timers
+        return (session(group, member_id, member.session_timeout_ms),)
 
     @staticmethod
     def _check_commit_of_nobody(generation: int, api_version: int) -> ErrorCode:

@@ -25,7 +25,6 @@ class KnownCommit:
         "_api_version",
         "_generation",
         "_instance_id",
-        "_keys",
         "_member_id",
         "_partitions",
         "_places",
@@ -38,13 +37,13 @@ class KnownCommit:
         self._generation = request.generation_id_or_member_epoch
         self._instance_id = request.group_instance_id
         self._member_id = request.member_id
-        self._places = [
+        places = [
             ((self.subject, topic.name, partition.partition_index), topic.topic_id)
             for topic in request.topics
             for partition in topic.partitions
         ]
-        self._partitions = [(topic_id, partition) for (_, _, partition), topic_id in self._places]
-        self._keys = [commit_key(*place) for place, _ in self._places]
+        self._places = [(place, topic_id, commit_key(*place)) for place, topic_id in places]
+        self._partitions = [(topic_id, partition) for (_, _, partition), topic_id in places]
 
     def is_taken(self, machine: "GroupCoordinator") -> bool:
         group = machine.groups.get(self.subject)
@@ -62,16 +61,14 @@ class KnownCommit:
     ) -> list[EncodedRecord]:
         """Takes up the offsets and leader epochs that are `committed` now, and returns the records that say so."""
         replay, records = machine.offsets.replay_commit, list[EncodedRecord]()
-        for (place, topic_id), key, (offset, leader_epoch) in zip(self._places, self._keys, committed, strict=True):
+        for (place, topic_id, key), (offset, leader_epoch) in zip(self._places, committed, strict=True):
             replay(place, offset, leader_epoch, now_ms, topic_id)
             records.append((key, commit_value(offset, leader_epoch, now_ms, topic_id)))
         return records
 
     def sample(self) -> list[EncodedRecord]:
         """Records as it writes them: they have the same size each time."""
-        return [
-            (key, commit_value(0, 0, 0, topic_id)) for key, (_, topic_id) in zip(self._keys, self._places, strict=True)
-        ]
+        return [(key, commit_value(0, 0, 0, topic_id)) for _, topic_id, key in self._places]
 
     def timers(self, machine: "GroupCoordinator") -> Sequence[Timer]:
         return machine.kept_session(machine.groups.get(self.subject), self._member_id) if self._member_id else ()

@@ -50,7 +50,8 @@ class Offsets:
         `place` is group, topic and partition.
         """
         group_id, topic, partition = place
-        self._take_up(group_id)
+        if group_id in self.encoded.by_group:
+            self._take_up(group_id)
         self._replayed = order = self._replayed + 1
         committed = as_committed((offset, leader_epoch, "", timestamp_ms, -1, topic_id, order))
         self.by_group.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed

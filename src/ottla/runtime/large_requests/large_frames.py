@@ -27,7 +27,7 @@ def decode_large(connection: "Connection", frame: memoryview) -> Request | None:
             next(steps)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
-    if frame.obj is server.scratch:
+    if frame.obj is server.scratch.obj:
         steps = decode_request_in_steps(memoryview(bytearray(frame)))
     connection.session.client.pause()
     server.lane.add(None, _decode_and_take(connection, steps, len(frame)), connection.is_open)

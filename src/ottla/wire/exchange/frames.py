@@ -37,11 +37,13 @@ class LooksLikeTls(FrameTooLarge):
 class Frames:
     """One connection's. `limit_name` is the setting that an error names.
 
+    `partial` is what there is of a frame that is still arriving, or None.
+
     `trusted_bytes`: a frame that announces so many or fewer gets its buffer at once. A client trusts its broker so far:
     growing by copying costs it as much as receiving. `spare` has buffers for large ones, if they are used again.
     """
 
-    __slots__ = ("_limit_name", "_max_bytes", "_partial", "_received", "_spare", "_trusted_bytes", "_waiting", "_wants")
+    __slots__ = ("_limit_name", "_max_bytes", "_received", "_spare", "_trusted_bytes", "_waiting", "_wants", "partial")
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class Frames:
         self._spare = spare
         self._trusted_bytes = trusted_bytes
         self._limit_name = limit_name
-        self._partial: bytearray | None = None
+        self.partial: bytearray | None = None
         self._received = 0
         self._wants = 0
         self._waiting = bytearray()
@@ -62,7 +64,7 @@ class Frames:
     @property
     def has_begun(self) -> bool:
         """Whether a frame is still arriving: then its rest goes into `room`, else what comes goes to `take`."""
-        return self._partial is not None
+        return self.partial is not None
 
     @property
     def has_waiting(self) -> bool:
@@ -72,7 +74,7 @@ class Frames:
     @property
     def kept_bytes(self) -> int:
         """How much memory a frame that is still arriving has."""
-        return 0 if self._partial is None else len(self._partial)
+        return 0 if self.partial is None else len(self.partial)
 
     def set_limit(self, max_bytes: int, limit_name: str) -> None:
         """For the frames that are taken from now on; not within `take`, whose taker has to ask for no more first."""
@@ -104,7 +106,7 @@ class Frames:
 
     def room(self) -> memoryview:
         """Where the next bytes of the frame that has begun belong. To be released before `fill`."""
-        partial = self._partial
+        partial = self.partial
         assert partial is not None, "no frame has begun"
         if self._received == len(partial):
             partial.extend(bytes(min(self._wants - self._received, self._received * _GROWTH)))
@@ -112,7 +114,7 @@ class Frames:
 
     def fill(self, count: int, take_frame: TakeFrame) -> None:
         """So many bytes have come into `room`."""
-        partial = self._partial
+        partial = self.partial
         assert partial is not None, "no frame has begun"
         self._received += count
         if self._received < self._wants:
@@ -123,12 +125,12 @@ class Frames:
                 if self._wants <= self._trusted_bytes:
                     partial.extend(bytes(self._wants - _SIZE))
                 return
-        self._partial = None
+        self.partial = None
         take_frame(memoryview(partial)[_SIZE : self._wants])
 
     def clear(self) -> None:
         """Forgets what has arrived: the connection is closed."""
-        self._partial = None
+        self.partial = None
         self._waiting = bytearray()
 
     def _announced(self, data: Buffer, at: int) -> int:
@@ -146,8 +148,8 @@ class Frames:
         self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
         first = self._wants if self._wants <= self._trusted_bytes else _FIRST_BUFFER
         if self._spare is not None and LEAST_BYTES <= self._wants <= self._trusted_bytes:
-            self._partial = self._spare.take(self._wants)
+            self.partial = self._spare.take(self._wants)
         else:
-            self._partial = bytearray(max(min(self._wants, first), len(rest)))
-        self._partial[: len(rest)] = rest
+            self.partial = bytearray(max(min(self._wants, first), len(rest)))
+        self.partial[: len(rest)] = rest
         self._received = len(rest)

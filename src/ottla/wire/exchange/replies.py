@@ -18,11 +18,6 @@ class ReplyRow(deque[PlaceT]):
 
     __slots__ = ()
 
-    @property
-    def has_ready(self) -> bool:
-        """Whether the reply whose turn it is has been given."""
-        return bool(self) and self[0].parts is not None
-
     def take_ready(self) -> list[Any]:
         """The parts of all replies whose turn has come. They have left the row."""
         parts: list[Any] = []

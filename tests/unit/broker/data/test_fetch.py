@@ -13,9 +13,10 @@ from brokers import (
     topic_id_of,
     values_in,
 )
+from repeated_fetches import ask_undecoded
 
-from ottla.broker.data import fetch
-from ottla.broker.data.ordinary_fetch import read_ordinary
+from ottla.broker.data import fetch, repeated_fetch
+from ottla.broker.data.ordinary_fetch import find_ordinary, read_ordinary
 from ottla.broker.partitions.partition import Partition
 from ottla.log.outcomes import FileSlice
 from ottla.log.producer_state import AppendOrigin
@@ -27,11 +28,16 @@ from ottla.wire.messages import FetchRequest
 VERSIONS = range(4, 19)
 
 
-@pytest.fixture(autouse=True, params=["the short way", "the long way"])
+@pytest.fixture(autouse=True, params=["the short way", "the long way", "undecoded"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fetch of one partition has a way of its own. Whatever it is asked, the other must answer the same."""
+    """A fetch of one partition has a way of its own, and so has one that comes again. Whatever they are asked, the long
+    way must answer the same.
+    """
     if request.param == "the long way":
-        monkeypatch.setattr(fetch, "read_ordinary", lambda *_: None)
+        monkeypatch.setattr(fetch, "find_ordinary", lambda *_: None)
+    if request.param == "undecoded":
+        monkeypatch.setattr(TestNode, "ask", ask_undecoded)
+        monkeypatch.setattr(repeated_fetch, "read_from_memory", lambda part: part.read())
 
 
 @pytest.fixture
@@ -407,8 +413,12 @@ def test_a_fetch_of_one_partition_with_something_to_read_is_ordinary_and_others_
     node.create_topic("shared", replicas=(2, 1))
 
     def is_ordinary(offset=0, version=11, **fields):
-        request = fetch_request(offset, **fields)
-        return read_ordinary(node.broker.partitions, version, request, 1 << 20) is not None
+        return reads(version, fetch_request(offset, **fields))
+
+    def reads(version, request):
+        partitions = node.broker.partitions
+        partition = find_ordinary(partitions, version, request)
+        return partition is not None and read_ordinary(partitions, partition, version, request, 1 << 20) is not None
 
     assert is_ordinary()
     assert is_ordinary(current_leader_epoch=0, max_wait_ms=500)
@@ -425,4 +435,4 @@ def test_a_fetch_of_one_partition_with_something_to_read_is_ordinary_and_others_
     assert not is_ordinary(session_id=5)
     assert not is_ordinary(min_bytes=1 << 16, max_wait_ms=500)
     assert is_ordinary(min_bytes=1 << 16)
-    assert read_ordinary(node.broker.partitions, 11, several((0, 0), (1, 0)), 1 << 20) is None
+    assert not reads(11, several((0, 0), (1, 0)))

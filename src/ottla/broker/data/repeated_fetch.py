@@ -1,0 +1,238 @@
+"""A fetch like one before it on its connection, from another offset: answered without being decoded.
+
+Theory of operation. A consumer of one partition that has no session sends the same fetch over and over, each from where
+the one before has ended. After an ordinary one (`ordinary_fetch`) was answered, it is known where in such a frame the
+offset is and what is around it, and so is the reply, but for its numbers and its records. A frame of that size with the
+same around its offset is the same fetch: if what it asks for is a little, and in memory, the reply is put together from
+bytes. If it asks for what comes next at the end of its partition, it waits there, and keeps its frame. Whatever
+turns out to be another matter is decoded after all.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from ottla.base.ids import TopicPartition, Uuid
+from ottla.broker.data.fetch_replies import numbered_data, reply_of_one
+from ottla.broker.data.ordinary_fetch import LONG_WAY, USES_TOPIC_IDS
+from ottla.broker.partitions.held_partitions import Partitions
+from ottla.broker.partitions.partition import NO_EPOCH, Partition
+from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.runtime.outbox import LITTLE_BYTES, read_from_memory
+from ottla.runtime.pending_request import LateReply
+from ottla.runtime.request import ClientConnection, Handler, RequestContext
+from ottla.wire.apis import ApiKey
+from ottla.wire.frame import decode_request, encode_request, encode_response_parts
+from ottla.wire.messages import FetchRequest
+from ottla.wire.varint import encode_varint
+
+_API_KEY = ApiKey.FETCH.value
+_FIRST_WITH_LOG_STARTS = 5
+# A client that has sent so many fetches, each unlike all before it, is not learned from again.
+_MOST_LESSONS = 64
+_MOST_KNOWN = 256
+_SIZE, _START, _CORRELATION_END, _LENGTH = 4, 4, 8, 4
+_INT64, _NUMBERS = Struct(">q"), Struct(">qqq")
+# Where these are in a frame or a reply, the offsets and the records of another belong. No text has these bytes.
+_AN_OFFSET = 0x5A1C_93E7_0F2D_4B61
+_SOME_NUMBERS = _AN_OFFSET, _AN_OFFSET + 1, _AN_OFFSET + 2
+_SOME_RECORDS = _INT64.pack(_AN_OFFSET + 3)
+
+
+class _Known(NamedTuple):
+    """A fetch that was answered: what it asks for, and the reply around its numbers and its records.
+
+    `topic_id` is None if the request names its topic. There may be another topic of that name by now.
+    """
+
+    start: bytes
+    name: TopicPartition
+    topic_id: Uuid | None
+    api_version: int
+    leader_epoch: int
+    max_bytes: int
+    min_bytes: int
+    max_wait_ms: int
+    head: Struct
+    before: bytes
+    between: bytes
+    after: bytes
+    has_compact_length: bool
+
+    def suits(self, partition: Partition) -> bool:
+        """Whether there is nothing to say about the partition but what is in it."""
+        return (
+            partition.state is not None
+            and (self.topic_id is None or self.topic_id == partition.topic_id)
+            and (self.leader_epoch == NO_EPOCH or self.leader_epoch == partition.leader_epoch)
+        )
+
+    def read(self, partitions: Partitions, partition: Partition, offset: int, correlation_id: bytes) -> bytes | None:
+        """The reply; None if there is nothing, too little or too much to read, or something that is not in memory."""
+        log = partition.log
+        if not log.log_start_offset <= offset < log.high_watermark:
+            return None
+        disk = partitions.world.disk
+        disk.reads_may_wait(False)
+        try:
+            found = partition.read(offset, self.max_bytes, log.high_watermark, min_one_batch=True)
+        except LONG_WAY:
+            return None
+        finally:
+            disk.reads_may_wait(True)
+        size = found.size
+        if size > LITTLE_BYTES or (size < self.min_bytes and self.max_wait_ms > 0):
+            return None
+        records = found.data or read_from_memory(found)
+        if not records:
+            return None
+        traffic, head, after = partition.traffic, self.head, self.after
+        traffic.fetch_requests += 1
+        traffic.bytes_out += size
+        length = encode_varint(size + 1) if self.has_compact_length else size.to_bytes(_LENGTH, "big")
+        numbers = log.high_watermark, log.last_stable_offset, log.log_start_offset
+        whole = head.size - _SIZE + len(length) + size + len(after)
+        return b"".join((head.pack(whole, correlation_id, self.before, *numbers, self.between), length, records, after))
+
+
+class _Waiting(Operation):
+    """A fetch at the end of its partition. `reply` is its place among the replies of its connection."""
+
+    __slots__ = ("_fetch", "_frame", "_known", "_offset", "_partition", "reply")
+
+    def __init__(
+        self, fetch: "RepeatedFetch", known: _Known, partition: Partition, offset: int, frame: memoryview
+    ) -> None:
+        super().__init__(fetch.client)
+        self.reply = LateReply(_API_KEY, known.api_version)
+        self._fetch = fetch
+        self._known = known
+        self._partition = partition
+        self._offset = offset
+        self._frame = bytes(frame)
+
+    def is_done(self, place: Place) -> bool:
+        partition = self._partition
+        return partition.log.high_watermark != self._offset or not self._known.suits(partition)
+
+    def complete(self) -> None:
+        known, partition, frame, partitions = self._known, self._partition, self._frame, self._fetch.partitions
+        if known.suits(partition) and partitions.holds(partition):
+            reply = known.read(partitions, partition, self._offset, frame[_START:_CORRELATION_END])
+            if reply is not None:
+                self.reply.give(reply)
+                return
+        self._fetch.decode(frame, self.reply)
+
+
+class RepeatedFetch:
+    """What a connection has learned. Called with a frame: see `request.Repeated`. `go_on` answers what is decoded."""
+
+    __slots__ = ("_go_on", "_known", "_layouts", "_lessons", "api_version", "client", "partitions")
+
+    api_key = _API_KEY
+
+    def __init__(self, partitions: Partitions, client: ClientConnection, go_on: Handler) -> None:
+        self.partitions = partitions
+        self.client = client
+        self.api_version = 0
+        self._go_on = go_on
+        self._known = partitions.repeated_requests.of(client.principal, client.client_host, client.connection_id)
+        self._layouts: dict[int, Struct] = {}
+        self._lessons = 0
+
+    def __call__(self, frame: memoryview) -> bytes | LateReply | None:
+        layout = self._layouts.get(len(frame))
+        if layout is None:
+            return None
+        start, correlation_id, before, offset, after = layout.unpack(frame)
+        known: _Known | None = self._known.get((before, after))
+        if known is None or known.start != start:
+            return None
+        partition = self.partitions.get(known.name)
+        if partition is None or not known.suits(partition):
+            return None
+        self._lessons, self.api_version = 0, known.api_version
+        if offset == partition.log.high_watermark and known.min_bytes == 1 and known.max_wait_ms > 0:
+            waiting = _Waiting(self, known, partition, offset, frame)
+            self.partitions.purgatory.park(waiting, (partition,), known.max_wait_ms)
+            waiting.request = waiting.reply
+            return waiting.reply
+        return known.read(self.partitions, partition, offset, correlation_id)
+
+    def decode(self, frame: bytes, reply: LateReply) -> None:
+        """Answers a fetch that has waited, as it would be answered if it came now and did not wait."""
+        header, request = decode_request(frame)
+        assert isinstance(request, FetchRequest)
+        request.max_wait_ms = 0
+        version, correlation_id = header.request_api_version, header.correlation_id
+        context = RequestContext(_API_KEY, version, correlation_id, header.client_id, self.client, reply.received_s)
+        self._go_on(context, request, lambda message: reply.respond(message, correlation_id))
+
+    def learn(self, context: RequestContext, request: FetchRequest, partition: Partition, max_bytes: int) -> None:
+        """An ordinary fetch of that partition has come, and is not as those before."""
+        if self._lessons >= _MOST_LESSONS or context.api_version < _FIRST_WITH_LOG_STARTS:
+            return
+        self._lessons += 1
+        layout, frame = _layout_of(request, context.api_version, context.client_id)
+        start, _, before, _, after = layout.unpack(frame)
+        known = _known(request, partition, context.api_version, max_bytes, start)
+        if len(self._known) >= _MOST_KNOWN or len(self._layouts) >= _MOST_KNOWN:
+            self._known.clear()
+            self._layouts.clear()
+        self._layouts[len(frame)] = layout
+        self._known[before, after] = known
+
+
+def _layout_of(request: FetchRequest, version: int, client_id: str | None) -> tuple[Struct, bytes]:
+    """Where the offset is in a frame of such a fetch, as most clients encode it, and a frame of it."""
+    asked = request.topics[0].partitions[0]
+    offset, asked.fetch_offset = asked.fetch_offset, _AN_OFFSET
+    frame = encode_request(request, version, 0, client_id)[_SIZE:]
+    asked.fetch_offset = offset
+    at = frame.index(_INT64.pack(_AN_OFFSET), _CORRELATION_END)
+    rest = len(frame) - at - _INT64.size
+    return Struct(f">{_START}s{_CORRELATION_END - _START}s{at - _CORRELATION_END}sq{rest}s"), frame
+
+
+def _known(request: FetchRequest, partition: Partition, version: int, max_bytes: int, start: bytes) -> _Known:
+    (topic,) = request.topics
+    (asked,) = topic.partitions
+    by_id = version >= USES_TOPIC_IDS
+    data = numbered_data(asked.partition, *_SOME_NUMBERS, _SOME_RECORDS)
+    parts = encode_response_parts(reply_of_one(topic, data, by_id=by_id), version, 0)
+    whole = b"".join(parts)  # type: ignore[arg-type]
+    numbers_at, records_at = whole.index(_NUMBERS.pack(*_SOME_NUMBERS)), whole.index(_SOME_RECORDS)
+    is_compact = version in request._schema.flexible
+    length_at = records_at - (1 if is_compact else _LENGTH)
+    before, between = whole[_CORRELATION_END:numbers_at], whole[numbers_at + _NUMBERS.size : length_at]
+    return _Known(
+        start,
+        partition.name,
+        topic.topic_id if by_id else None,
+        version,
+        asked.current_leader_epoch,
+        min(asked.partition_max_bytes, max_bytes),
+        min(request.min_bytes, max_bytes),
+        request.max_wait_ms,
+        Struct(f">i{_CORRELATION_END - _START}s{len(before)}sqqq{len(between)}s"),
+        before,
+        between,
+        whole[records_at + len(_SOME_RECORDS) :],
+        is_compact,
+    )
+
+
+def learn(
+    partitions: Partitions,
+    context: RequestContext,
+    request: FetchRequest,
+    partition: Partition,
+    max_bytes: int,
+    go_on: Handler,
+) -> None:
+    """An ordinary fetch of a partition has come: others like it may be known by it, on its connection."""
+    client = context.connection
+    repeated = client.repeated.get(_API_KEY)
+    if not isinstance(repeated, RepeatedFetch):
+        repeated = client.repeated[_API_KEY] = RepeatedFetch(partitions, client, go_on)
+    repeated.learn(context, request, partition, max_bytes)
