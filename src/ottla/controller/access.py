@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ottla.base.ids import ZERO_UUID
-from ottla.broker.access.check_shapes import divide, joined, on_cluster, open_to_all, with_entries
+from ottla.broker.access.check_shapes import (
+    CLUSTER_WORDS,
+    NO_WORDS,
+    TOPIC_WORDS,
+    divide,
+    joined,
+    on_cluster,
+    open_to_all,
+    with_entries,
+)
 from ottla.broker.access.cluster_checks import describe_cluster
 from ottla.broker.access.rights import Check, Question, Rights
 from ottla.broker.access.setting_checks import check_resources
@@ -18,9 +27,9 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
 _REFUSED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-_WORDS: Final = "Topic authorization failed."
 _TELLS_CONFIGS: Final = 5
 _DELETES_STATES: Final = 6
+_DELETES_WITH_WORDS: Final = 5
 
 
 def create_topics(rights: Rights, question: Question) -> None:
@@ -63,7 +72,7 @@ def delete_topics(rights: Rights, question: Question) -> None:
     allowed: list[Any] = []
     for entry in getattr(request, asked):
         name, topic_id = (entry.name, entry.topic_id) if has_states else (entry, ZERO_UUID)
-        told = _kept(rights, name, topic_id)
+        told = _kept(rights, name, topic_id, TOPIC_WORDS if question.version >= _DELETES_WITH_WORDS else None)
         if told is None:
             allowed.append(entry)
         else:
@@ -76,7 +85,7 @@ def delete_topics(rights: Rights, question: Question) -> None:
         question.respond(DeleteTopicsResponse(responses=refused))
 
 
-def _kept(rights: Rights, name: str | None, topic_id: Any) -> Any:
+def _kept(rights: Rights, name: str | None, topic_id: Any, words: str | None) -> Any:
     """The answer about a topic that is not deleted; None if it may be, or does not exist for all that is known."""
     by_id = name is None
     known = rights.topic_name(topic_id) if by_id else name
@@ -85,7 +94,7 @@ def _kept(rights: Rights, name: str | None, topic_id: Any) -> Any:
     may_describe = rights.allow_topic(AclOperation.DESCRIBE, known)
     if may_describe and rights.allow_topic(AclOperation.DELETE, known):
         return None
-    answer = DeleteTopicsResponse.DeletableTopicResult(error_code=_REFUSED, error_message=_WORDS)
+    answer = DeleteTopicsResponse.DeletableTopicResult(error_code=_REFUSED, error_message=words)
     answer.name = None if by_id and not may_describe else known
     answer.topic_id = topic_id if by_id else ZERO_UUID
     topic = rights.image.topics.by_name.get(known)
@@ -126,7 +135,7 @@ def _describe_cluster(rights: Rights, question: Question) -> None:
     if rights.allow_cluster(AclOperation.ALTER):
         describe_cluster(rights, question)
     else:
-        question.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        question.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, rights.missing(AclOperation.ALTER))
 
 
 _OF_NODES: Final = on_cluster(AclOperation.CLUSTER_ACTION)
@@ -144,17 +153,17 @@ CHECKS: Final[dict[int, Check]] = {
     ApiKey.ALTER_CONFIGS: _alter_configs,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _alter_configs,
     ApiKey.DESCRIBE_CONFIGS: _describe_configs,
-    ApiKey.ALTER_CLIENT_QUOTAS: on_cluster(AclOperation.ALTER_CONFIGS),
+    ApiKey.ALTER_CLIENT_QUOTAS: on_cluster(AclOperation.ALTER_CONFIGS, words=CLUSTER_WORDS),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _ALTER,
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _DESCRIBE,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: on_cluster(AclOperation.DESCRIBE, words=NO_WORDS),
     ApiKey.CREATE_DELEGATION_TOKEN: create_token,
     ApiKey.RENEW_DELEGATION_TOKEN: open_to_all,
     ApiKey.EXPIRE_DELEGATION_TOKEN: open_to_all,
     ApiKey.UPDATE_FEATURES: _ALTER,
     ApiKey.UNREGISTER_BROKER: _ALTER,
-    ApiKey.DESCRIBE_QUORUM: _DESCRIBE,
-    ApiKey.ADD_RAFT_VOTER: _ALTER,
-    ApiKey.REMOVE_RAFT_VOTER: _ALTER,
+    ApiKey.DESCRIBE_QUORUM: on_cluster(AclOperation.DESCRIBE, words=CLUSTER_WORDS),
+    ApiKey.ADD_RAFT_VOTER: on_cluster(AclOperation.ALTER, words=CLUSTER_WORDS),
+    ApiKey.REMOVE_RAFT_VOTER: on_cluster(AclOperation.ALTER, words=CLUSTER_WORDS),
     ApiKey.DESCRIBE_ACLS: _DESCRIBE,
     ApiKey.CREATE_ACLS: _ALTER,
     ApiKey.DELETE_ACLS: _ALTER,

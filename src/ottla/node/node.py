@@ -254,7 +254,7 @@ class Node:
         )
 
     def _make_controller(self, metadata: MetadataLog[Controller]) -> ControllerServer:
-        node_settings = NodeSettings(self.config.node_id, self.config.values)
+        node_settings = NodeSettings(self.config.node_id, self.config.values, self._workers)
         node_settings.watch(self._on_settings)
         assert self._tls is not None
         node_settings.checks.append(self._tls.check)

@@ -166,4 +166,4 @@ def _dialer(network: Network, trust: "ListenerTrust", log: SparingLog) -> Dialer
     def told(address: str, problem: OSError) -> None:
         log.warning("cannot connect to the node at %s: %s", address, problem)
 
-    return TlsDialer(network, lambda: trust.client, network.at_end_of_turn, trust.suites, told)
+    return TlsDialer(network, lambda: trust.client, network.at_end_of_turn, lambda: trust.suites, told)

@@ -126,13 +126,16 @@ _UNKNOWN: Final[dict[ApiKey, dict[str, int]]] = {
 }
 
 
-def error_response(request: Message, version: int, error: ErrorCode) -> Message | None:
-    """None where there is no place for an error: acks=0 asks for no response, old versions may have no field for it."""
+def error_response(request: Message, version: int, error: ErrorCode, words: str | None = None) -> Message | None:
+    """None where there is no place for an error: acks=0 asks for no response, old versions may have no field for it.
+
+    `words` are told wherever there is a field for them.
+    """
     api_key = request._schema.api_key
     if api_key == ApiKey.PRODUCE and request.acks == 0:  # type: ignore[attr-defined]
         return None
     response = response_type(api_key)()
-    writer = _Writer(type(response), version, error, _UNKNOWN.get(api_key, {}))  # type: ignore[call-overload]
+    writer = _Writer(type(response), version, error, words, _UNKNOWN.get(api_key, {}))  # type: ignore[call-overload]
     writer.write(response)
     if api_key != ApiKey.FETCH or version < _FIRST_FETCH_WITHOUT_ENTRIES:
         for entries in _ENTRIES.get(api_key, ()):  # type: ignore[call-overload]
@@ -141,12 +144,12 @@ def error_response(request: Message, version: int, error: ErrorCode) -> Message 
     return response if writer.has_written else None
 
 
-def refusal_response(request: Message, version: int, error: ErrorCode) -> Message:
+def refusal_response(request: Message, version: int, error: ErrorCode, words: str | None = None) -> Message:
     """The same for a request that is refused as a whole; without a place for the error, a response without entries.
 
     That is what Kafka answers to an ElectLeaders of everything, version 0, that may take no time.
     """
-    return error_response(request, version, error) or response_type(request._schema.api_key)()
+    return error_response(request, version, error, words) or response_type(request._schema.api_key)()
 
 
 def _sources(api_key: int, request: Message) -> Iterable[Any]:
@@ -157,7 +160,10 @@ def _sources(api_key: int, request: Message) -> Iterable[Any]:
 class _Writer:
     """Puts one error into the structs of one response."""
 
-    def __init__(self, response: type[Message], version: int, error: ErrorCode, unknown: dict[str, int]) -> None:
+    def __init__(
+        self, response: type[Message], version: int, error: ErrorCode, words: str | None, unknown: dict[str, int]
+    ) -> None:
+        self._words = words
         self._response = response
         self._version = version
         self._error = error
@@ -172,6 +178,8 @@ class _Writer:
             if field.attribute in _ERROR_CODES:
                 setattr(struct, field.attribute, self._error)
                 self.has_written = True
+            elif field.attribute == "error_message" and self._words is not None:
+                struct.error_message = self._words  # type: ignore[attr-defined]
             elif field.attribute in self._unknown:
                 setattr(struct, field.attribute, self._unknown[field.attribute])
 

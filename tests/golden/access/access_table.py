@@ -1,10 +1,11 @@
 """Which of the requests are refused, with which rules: how the table is made, of any node that can be asked.
 
-A row is an outcome: which errors of access a reply has and where, and which of the resources' names it shows. Other
-errors are not in it: they depend on what a node holds, and come after access was granted.
+A row is an outcome: which errors of access a reply has, where and in which words, and which of the resources' names it
+shows. Other errors are not in it: they depend on what a node holds, and come after access was granted.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from ottla.wire.messages import CreateAclsRequest
 
 FACTS = Path(__file__).parent / "access-kafka-4.3.1.json"
 PRINCIPAL = "User:bob"
+_OF_A_CONNECTION = re.compile(r"Request .* needs")
 REFUSALS = frozenset(
     {
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -109,7 +111,7 @@ def _found(part: Any, path: str, by_id: dict[Any, str]) -> Iterator[str]:
         for name in part.__slots__:
             value = getattr(part, name)
             if name.endswith("error_code") and value in REFUSALS:
-                yield f"{path}[{_name_of(part) or label}].{name} = {ErrorCode(value).name}"
+                yield f"{path}[{_name_of(part) or label}].{name} = {ErrorCode(value).name}{_said(part)}"
             elif name.endswith("authorized_operations") and value != -(1 << 31):
                 yield f"{path}[{_name_of(part)}].{name} = {value}"
             elif isinstance(value, str) and value in NAMES:
@@ -122,6 +124,12 @@ def _found(part: Any, path: str, by_id: dict[Any, str]) -> Iterator[str]:
                 yield f"{path} = {item}"
             else:
                 yield from _found(item, path, by_id)
+
+
+def _said(part: Any) -> str:
+    """The words of a refusal, without what is of one connection alone in them."""
+    words = getattr(part, "error_message", None)
+    return f": {_OF_A_CONNECTION.sub('Request … needs', words)}" if words else ""
 
 
 def _name_of(part: Any) -> str:

@@ -5,7 +5,7 @@ to its reply. If none is left there is nothing to ask the handler.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ottla.broker.access.rights import Check, Question, Rights
 from ottla.runtime.request import Respond
@@ -14,21 +14,30 @@ from ottla.wire.error_responses import refusal_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import like
 
+TOPIC_WORDS: Final = "Topic authorization failed."
+GROUP_WORDS: Final = "Group authorization failed."
+TRANSACTION_WORDS: Final = "Transactional Id authorization failed."
+CLUSTER_WORDS: Final = "Cluster authorization failed."
+"""What Kafka says for an error code where it has nothing else to say."""
+NO_WORDS: Final = ""
+"""For replies that have a place for words, which Kafka leaves empty."""
+
 
 def open_to_all(_rights: Rights, question: Question) -> None:
     """Nothing is needed, or what is needed is looked at by the controller that the request is passed on to."""
     question.pass_on()
 
 
-def on_cluster(*operations: AclOperation) -> Check:
-    """One of these operations on the cluster, or the whole request is refused."""
+def on_cluster(*operations: AclOperation, words: str | None = None) -> Check:
+    """One of these operations on the cluster, or the whole request is refused: with these words, or what is missing."""
 
     def check(rights: Rights, question: Question) -> None:
         *others, last = operations
         if any(rights.allow_cluster(one, tell=False) for one in others) or rights.allow_cluster(last):
             question.pass_on()
         else:
-            question.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            told = rights.missing(last) if words is None else words or None
+            question.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, told)
 
     return check
 
@@ -45,17 +54,23 @@ def on_group(operation: AclOperation, field: str = "group_id") -> Check:
     return check
 
 
-def each(asked: str, answers: str, is_allowed: Callable[[Rights, Any], bool], error: ErrorCode) -> Check:
+def each(
+    asked: str, answers: str, is_allowed: Callable[[Rights, Any], bool], error: ErrorCode, words: str | None = None
+) -> Check:
     """Each entry of the list `asked` is checked; the list `answers` of the reply has the refused ones too."""
 
     def check(rights: Rights, question: Question) -> None:
-        check_each(question, asked, answers, lambda entry: is_allowed(rights, entry), error)
+        check_each(question, asked, answers, lambda entry: is_allowed(rights, entry), error, words)
 
     return check
 
 
 def each_topic(
-    operation: AclOperation, asked: str = "topics", answers: str = "topics", name: Callable[[Any], str] | None = None
+    operation: AclOperation,
+    asked: str = "topics",
+    answers: str = "topics",
+    name: Callable[[Any], str] | None = None,
+    words: str | None = None,
 ) -> Check:
     """The operation on each topic."""
     name_of = name or (lambda entry: entry.name)
@@ -64,17 +79,23 @@ def each_topic(
         answers,
         lambda rights, entry: rights.allow_topic(operation, name_of(entry)),
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        words,
     )
 
 
 def check_each(
-    question: Question, asked: str, answers: str, is_allowed: Callable[[Any], bool], error: ErrorCode
+    question: Question,
+    asked: str,
+    answers: str,
+    is_allowed: Callable[[Any], bool],
+    error: ErrorCode,
+    words: str | None = None,
 ) -> None:
     allowed, refused = divide(getattr(question.request, asked) or (), is_allowed)
     if not refused:
         question.pass_on()
         return
-    told = refusal_response(with_entries(question.request, asked, refused), question.version, error)
+    told = refusal_response(with_entries(question.request, asked, refused), question.version, error, words)
     if not allowed:
         question.respond(told)
         return

@@ -10,7 +10,7 @@ from ottla.broker.access import (
     token_checks,
     transaction_checks,
 )
-from ottla.broker.access.check_shapes import on_cluster, open_to_all
+from ottla.broker.access.check_shapes import NO_WORDS, on_cluster, open_to_all
 from ottla.broker.access.rights import Check
 from ottla.wire.acls import AclOperation
 from ottla.wire.apis import ApiKey
@@ -75,10 +75,10 @@ CHECKS: Final[dict[int, Check]] = {
     ApiKey.ALTER_CONFIGS: setting_checks.alter_configs,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: setting_checks.alter_configs,
     ApiKey.LIST_CONFIG_RESOURCES: on_cluster(AclOperation.DESCRIBE_CONFIGS),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: on_cluster(AclOperation.DESCRIBE_CONFIGS),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: on_cluster(AclOperation.DESCRIBE_CONFIGS, words=NO_WORDS),
     ApiKey.ALTER_CLIENT_QUOTAS: _BY_THE_CONTROLLER,
     # Users and rules
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: on_cluster(AclOperation.DESCRIBE),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: on_cluster(AclOperation.DESCRIBE, words=NO_WORDS),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _BY_THE_CONTROLLER,
     ApiKey.CREATE_DELEGATION_TOKEN: token_checks.create_token,
     ApiKey.RENEW_DELEGATION_TOKEN: _BY_THE_CONTROLLER,

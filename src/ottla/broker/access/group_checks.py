@@ -2,7 +2,16 @@
 
 from typing import Any, Final
 
-from ottla.broker.access.check_shapes import check_each, divide, each, joined, on_group, with_entries
+from ottla.broker.access.check_shapes import (
+    GROUP_WORDS,
+    TRANSACTION_WORDS,
+    check_each,
+    divide,
+    each,
+    joined,
+    on_group,
+    with_entries,
+)
 from ottla.broker.access.rights import Question, Rights
 from ottla.wire.acls import AclOperation, AclResource
 from ottla.wire.error_responses import refusal_response
@@ -31,9 +40,10 @@ def find_coordinator(rights: Rights, question: Question) -> None:
     """DESCRIBE on what is looked for."""
     request = question.request
     if request.key_type == _GROUPS:
-        resource, error = AclResource.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED
+        resource, error, words = AclResource.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED, GROUP_WORDS
     elif request.key_type == _TRANSACTIONS:
         resource, error = AclResource.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        words = TRANSACTION_WORDS
     elif rights.allow_cluster(AclOperation.CLUSTER_ACTION):
         question.pass_on()
         return
@@ -44,7 +54,7 @@ def find_coordinator(rights: Rights, question: Question) -> None:
         if rights.allow(AclOperation.DESCRIBE, resource, request.key):
             question.pass_on()
         else:
-            question.refuse(error)
+            question.refuse(error, words)
         return
     check_each(
         question,

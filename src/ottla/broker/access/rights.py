@@ -32,9 +32,9 @@ class Question(NamedTuple):
     def pass_on(self) -> None:
         self.go_on(self.request, self.respond)
 
-    def refuse(self, error: ErrorCode) -> None:
-        """The whole request is refused."""
-        self.respond(refusal_response(self.request, self.version, error))
+    def refuse(self, error: ErrorCode, words: str | None = None) -> None:
+        """The whole request is refused, with these words where a reply has a place for them."""
+        self.respond(refusal_response(self.request, self.version, error, words))
 
 
 class Guard(Protocol):
@@ -67,6 +67,10 @@ class Rights:
     @property
     def node_settings(self) -> NodeSettings:
         return self._guard.node_settings
+
+    def missing(self, operation: AclOperation) -> str:
+        """What a client hears that may not do something with the cluster. Apache Kafka shows the request at length."""
+        return f"Request {self._api} of {self.principal} from {self._host} needs {operation.name} permission."
 
     def allow(self, operation: AclOperation, resource: AclResource, name: str, *, tell: bool = True) -> bool:
         if self._guard.authorizer.allows(self.principal, self._host, operation, resource, name):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ottla.broker.access.check_shapes import with_entries
+from ottla.broker.access.check_shapes import CLUSTER_WORDS, GROUP_WORDS, TOPIC_WORDS, with_entries
 from ottla.broker.access.rights import Question, Rights
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.wire.acls import AclOperation
@@ -66,6 +66,6 @@ def _error(rights: Rights, operation: AclOperation, resource: Any) -> ErrorCode:
 
 def _words(error: int) -> str:
     return {
-        ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
-        ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
-    }.get(ErrorCode(error), "Cluster authorization failed.")
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED: TOPIC_WORDS,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED: GROUP_WORDS,
+    }.get(ErrorCode(error), CLUSTER_WORDS)

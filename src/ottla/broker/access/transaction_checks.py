@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from ottla.broker.access.check_shapes import check_each, divide, each, each_topic, on_cluster
+from ottla.broker.access.check_shapes import TOPIC_WORDS, check_each, divide, each, each_topic, on_cluster
 from ottla.broker.access.rights import Question, Rights
 from ottla.wire.acls import AclOperation
 from ottla.wire.error_responses import refusal_response
@@ -11,7 +11,7 @@ from ottla.wire.errors import ErrorCode
 _ADDED_BY_BROKERS: Final = 4
 _REFUSED: Final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
-describe_producers = each_topic(AclOperation.READ)
+describe_producers = each_topic(AclOperation.READ, words=TOPIC_WORDS)
 write_txn_markers = on_cluster(AclOperation.ALTER, AclOperation.CLUSTER_ACTION)
 
 

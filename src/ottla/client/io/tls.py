@@ -18,12 +18,12 @@ class TlsToBrokers:
     """
 
     def __init__(self, poller: Poller, timers: Timers, settings: ClientSettings) -> None:
-        context = client_context(settings)
+        context, suites = client_context(settings), allowed_suites(settings)
         self._dialer = TlsDialer(
             TcpDialer(poller),
             lambda: context,
             lambda callback: _soon(timers, callback),
-            allowed_suites(settings),
+            lambda: suites,
             scratch=memoryview(bytearray(SCRATCH_BYTES)),
         )
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class TlsDialer:
-    """Connects with `context()`, which is asked every time: certificates change while a program runs.
+    """Connects with `context()`, which is asked every time: certificates and settings change while a program runs.
 
-    `suites` are the cipher suites that may be used; None is any. `told` hears of every handshake that failed: to whom,
-    and why. `scratch` is as for `Handshake`.
+    `suites()` are the cipher suites that may be used, as they are then; None is any. `told` hears of every handshake
+    that failed: to whom, and why. `scratch` is as for `Handshake`.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class TlsDialer:
         dialer: Dialer,
         context: "Callable[[], ssl.SSLContext]",
         later: "Later",
-        suites: frozenset[str] | None = None,
+        suites: "Callable[[], frozenset[str] | None]",
         told: Callable[[str, OSError], None] | None = None,
         scratch: memoryview | None = None,
     ) -> None:
@@ -60,7 +60,7 @@ class TlsDialer:
                 then=then,
                 failed=on_refused,
                 host=host.rstrip(".") or None,
-                suites=self._suites,
+                suites=self._suites(),
                 scratch=self._scratch,
             )
 

@@ -31,11 +31,13 @@ class Scene:
         self.connected: list[Transport] = []
         self.failed: list[OSError] = []
         self.told: list[tuple[str, str]] = []
+        self.suites: frozenset[str] | None = None
         context = client_context(trial.inline(None, trial.authority()))
         self.dialer = TlsDialer(
             self.network,
             lambda: context,
             self.network.at_end_of_turn,
+            lambda: self.suites,
             told=lambda address, problem: self.told.append((address, str(problem))),
         )
 
@@ -86,6 +88,19 @@ def test_who_is_not_believed_is_a_failure_that_says_why(shown: trial.Issued, rea
         f"the certificate of the other side is not accepted: {reason}"
     ]
     assert scene.told == [("localhost:9093", str(scene.failed[0]))]
+
+
+def test_cipher_suites_that_change_count_from_the_next_connection_on() -> None:
+    scene = Scene(trial.node())
+    scene.dial()
+    scene.network.run()
+    assert len(scene.connected) == 1
+    scene.suites = frozenset({"TLS_NOBODY_HAS_THIS"})
+    scene.dial()
+    scene.network.run()
+    assert len(scene.connected) == 1
+    [problem] = scene.failed
+    assert "which ssl.cipher.suites does not have" in str(problem)
 
 
 def test_nobody_there_is_a_failure_without_a_handshake() -> None:

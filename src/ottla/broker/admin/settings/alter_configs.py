@@ -7,7 +7,7 @@ order.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ottla.broker.admin.settings.logger_changes import change_loggers
@@ -28,6 +28,7 @@ from ottla.wire.messages import (
 
 Resource: TypeAlias = AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource
 Key: TypeAlias = tuple[int, str]
+Changes: TypeAlias = Mapping[str, str | None]
 
 
 def handle_incremental_alter_configs(
@@ -38,18 +39,23 @@ def handle_incremental_alter_configs(
     request: IncrementalAlterConfigsRequest,
     respond: Respond,
 ) -> None:
-    def check(resource: IncrementalAlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
-        if resource.resource_type == ResourceType.BROKER_LOGGER:
-            return change_loggers(identity.node_id, resource, validate_only=request.validate_only)
-        if resource.resource_type not in ALTERABLE:
-            return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
-        changes = {
+    def changes_of(resource: IncrementalAlterConfigsRequest.AlterConfigsResource) -> Changes:
+        return {
             change.name: change.value if change.config_operation != Operation.DELETE else None
             for change in resource.configs
         }
-        return _check_broker(node_settings, resource, changes)
 
-    _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(controller, context, respond)
+    def carry_out(problem: str | None) -> None:
+        def check(resource: IncrementalAlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
+            if resource.resource_type == ResourceType.BROKER_LOGGER:
+                return change_loggers(identity.node_id, resource, validate_only=request.validate_only)
+            if resource.resource_type not in ALTERABLE:
+                return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
+            return _check_broker(node_settings.node_id, resource, changes_of(resource), problem)
+
+        _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(controller, context, respond)
+
+    _after_checks(node_settings, context, request.resources, changes_of, carry_out)
 
 
 def handle_alter_configs(
@@ -59,10 +65,37 @@ def handle_alter_configs(
     request: AlterConfigsRequest,
     respond: Respond,
 ) -> None:
-    def check(resource: AlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
-        return _check_broker(node_settings, resource, {config.name: config.value for config in resource.configs})
+    def changes_of(resource: AlterConfigsRequest.AlterConfigsResource) -> Changes:
+        return {config.name: config.value for config in resource.configs}
 
-    _Alteration(request, AlterConfigsResponse, check).carry_out(controller, context, respond)
+    def carry_out(problem: str | None) -> None:
+        def check(resource: AlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
+            return _check_broker(node_settings.node_id, resource, changes_of(resource), problem)
+
+        _Alteration(request, AlterConfigsResponse, check).carry_out(controller, context, respond)
+
+    _after_checks(node_settings, context, request.resources, changes_of, carry_out)
+
+
+def _after_checks(
+    node_settings: NodeSettings,
+    context: RequestContext,
+    resources: Sequence[Any],
+    changes_of: Callable[[Any], Changes],
+    carry_out: Callable[[str | None], None],
+) -> None:
+    """Goes on when it is known what this node could not use of its settings, if there are any of files and keys.
+
+    The requests of the connection that are behind this one wait: the next may be about the same setting.
+    """
+    own = (ResourceType.BROKER, str(node_settings.node_id))
+    changes = next((changes_of(resource) for resource in resources if _key(resource) == own), {})
+    if not node_settings.has_to_check(changes):
+        carry_out(None)
+        return
+    connection = context.connection
+    connection.pause()
+    node_settings.find_problem(changes, lambda problem: connection.resume_with(lambda: carry_out(problem)))
 
 
 class _Alteration:
@@ -117,9 +150,12 @@ def _key(resource: Any) -> Key:
     return resource.resource_type, resource.resource_name
 
 
-def _check_broker(node_settings: NodeSettings, resource: Resource, changes: Mapping[str, str | None]) -> Refusal | None:
-    """No name is all brokers, which any of them may speak for. A key store belongs to one listener of one broker."""
-    name, node_id = resource.resource_name, node_settings.node_id
+def _check_broker(node_id: int, resource: Resource, changes: Changes, problem: str | None) -> Refusal | None:
+    """No name is all brokers, which any of them may speak for. A key store belongs to one listener of one broker.
+
+    `problem` is why this node could not use what it is given.
+    """
+    name = resource.resource_name
     if resource.resource_type != ResourceType.BROKER:
         return None
     if name and name != str(node_id):
@@ -128,5 +164,4 @@ def _check_broker(node_settings: NodeSettings, resource: Resource, changes: Mapp
     if for_listeners:
         keys = ", ".join(for_listeners)
         return Refusal(ErrorCode.INVALID_REQUEST, f"To be given to a listener, as listener.name.<name>.<key>: {keys}")
-    problem = node_settings.problem_with(changes) if name else None
-    return Refusal(ErrorCode.INVALID_REQUEST, problem) if problem is not None else None
+    return Refusal(ErrorCode.INVALID_REQUEST, problem) if name and problem is not None else None

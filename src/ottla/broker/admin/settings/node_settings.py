@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from ottla.base.ports import Workers
 from ottla.config.parse import LISTENER_PREFIX, ConfigError, Values, listener_setting
 from ottla.config.scopes import Scope, settings
 from ottla.config.setting import Dynamic, Setting
@@ -26,21 +27,33 @@ class NodeSettings:
     """`static` is the file; `effective` what counts now. Watchers are told of a change in the order they came.
 
     `checks` raise `ConfigError` for settings that this node could not use, before they are given: they are told all
-    settings as they would be, and the keys of those that would change.
+    settings as they would be, and the keys of those that would change. They may read files, so `workers` run them.
     """
 
-    def __init__(self, node_id: int, static: Values) -> None:
+    def __init__(self, node_id: int, static: Values, workers: Workers | None = None) -> None:
         self.node_id = node_id
         self.static = static
         self.effective = static
         self.checks: list[Watcher] = []
+        self._workers = workers
         self._watchers: list[Watcher] = []
 
     def watch(self, watcher: Watcher) -> None:
         self._watchers.append(watcher)
 
+    def has_to_check(self, changes: Mapping[str, str | None]) -> bool:
+        """Whether settings like these are ones that this node might be unable to use: those of files and keys."""
+        return bool(self.checks) and any("ssl." in key for key in changes)
+
+    def find_problem(self, changes: Mapping[str, str | None], then: Callable[[str | None], None]) -> None:
+        """`then` hears why this node could not use these settings, later; a value of None is one that is taken away."""
+        if self._workers is None:
+            then(self.problem_with(changes))
+        else:
+            self._workers.run(lambda: self.problem_with(changes), then, key=NodeSettings)
+
     def problem_with(self, changes: Mapping[str, str | None]) -> str | None:
-        """Why this node could not use these settings of its own, None for one that is taken away."""
+        """The same, at once: for a worker. What it looks at is not changed, but replaced."""
         given = dict(self.effective.given)
         for key, text in changes.items():
             row = broker_row(key)

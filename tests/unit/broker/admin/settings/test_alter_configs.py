@@ -8,6 +8,7 @@ import logging
 import pytest
 from brokers import TestNode
 
+from ottla.config.parse import ConfigError, Problem
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     AlterConfigsRequest,
@@ -120,6 +121,38 @@ def test_key_stores_are_given_to_a_listener():
     node.controller.replies.append(decided(IncrementalAlterConfigsResponse, (BROKER, "1", 0)))
     reply = alter(node, resource(BROKER, "1", ("listener.name.inside.ssl.keystore.location", SET, "/x")))
     assert outcomes(reply) == [(BROKER, "1", ErrorCode.NONE)]
+
+
+def test_files_of_keys_are_read_on_a_worker_and_what_cannot_be_used_is_refused():
+    node = TestNode()
+    settings = node.broker.node_settings
+    settings._workers = node.workers
+    looked_at = []
+
+    def check(values, changed):
+        looked_at.append((values.given["listener.name.inside.ssl.keystore.location"], changed))
+        raise ConfigError((Problem("ssl.keystore.location", "/none", "a file"),))
+
+    settings.checks.append(check)
+    node.workers.hold()
+    key = "listener.name.inside.ssl.keystore.location"
+    replies = []
+    asked = IncrementalAlterConfigsRequest(resources=[resource(BROKER, "1", (key, SET, "/none"))])
+    node.hear(asked, 1, replies.append)
+    assert (looked_at, replies) == ([], [])
+    node.workers.step()
+    assert looked_at == [("/none", frozenset({key}))]
+    [reply] = replies
+    assert outcomes(reply) == [(BROKER, "1", ErrorCode.INVALID_REQUEST)]
+    assert "/none: it must be a file" in reply.responses[0].error_message
+    assert node.controller.asked == []
+
+
+def test_settings_without_files_wait_for_no_worker():
+    node = TestNode()
+    node.broker.node_settings.checks.append(lambda values, changed: pytest.fail("looked at"))
+    node.controller.replies.append(decided(IncrementalAlterConfigsResponse, (BROKER, "1", 0)))
+    assert outcomes(alter(node, resource(BROKER, "1", ("log.cleaner.threads", SET, "2")))) == [(BROKER, "1", 0)]
 
 
 def test_when_the_controller_cannot_be_asked_every_resource_says_so():
