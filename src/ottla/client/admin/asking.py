@@ -55,6 +55,10 @@ class Deadline(NamedTuple):
     at_s: float
 
 
+ANY_BROKER: Final = -(1 << 31)
+"""In place of a node's id: whoever answers."""
+
+
 class Asking:
     """One admin's."""
 
@@ -103,7 +107,9 @@ class Asking:
         return await self.until_answered(attempt, deadline)
 
     async def broker(self, node_id: int, request: Ask, deadline: Deadline, *, api: ApiKey | None = None) -> Any:
-        """Asked of one broker, again until it is answered."""
+        """Asked of one broker, again until it is answered; of `ANY_BROKER`, each time of one that may be up."""
+        if node_id == ANY_BROKER:
+            return await self.any(request, deadline, api=api)
 
         async def attempt() -> Any:
             await self.know(node_id, deadline)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from ottla.client.admin.asking import Asking, never
+from ottla.client.admin.asking import ANY_BROKER, Asking, never
 from ottla.client.admin.known_values import numbered
 from ottla.client.admin.results import Outcome, Results, failure
 from ottla.client.admin.routing import spread
@@ -144,7 +144,7 @@ async def describe_configs(
         return {_resource(one): _described(one) for one in response.results}
 
     async def attempt(left: list[ConfigResource]) -> dict[ConfigResource, Outcome[dict[str, ConfigEntry]]]:
-        return await spread(asking, {resource: _node_of(asking, resource) for resource in left}, ask)
+        return await spread(asking, {resource: _node_of(resource) for resource in left}, ask)
 
     return await asking.each("describe_configs", keys, attempt, deadline, may_pass=_is_not_about_the_resource)
 
@@ -180,7 +180,7 @@ async def incremental_alter_configs(
         return {_resource(one): failure(one) for one in response.responses}
 
     async def attempt(left: list[ConfigResource]) -> dict[ConfigResource, Outcome[None]]:
-        nodes = {resource: _node_of(asking, resource) for resource in left}
+        nodes = {resource: _node_of(resource) for resource in left}
         if asking.via_controllers:
             controller_id = await asking.controller_id(deadline)
             nodes = dict.fromkeys(left, controller_id)
@@ -222,10 +222,10 @@ def _changes(given: Iterable[AlterConfig] | Mapping[str, str | None]) -> list[Al
     ]
 
 
-def _node_of(asking: Asking, resource: ConfigResource) -> Outcome[int]:
+def _node_of(resource: ConfigResource) -> Outcome[int]:
     """A broker knows its own settings best; for all others any will do."""
     if resource.type not in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) or not resource.name:
-        return asking.cluster.least_busy()
+        return ANY_BROKER
     try:
         return int(resource.name)
     except ValueError:

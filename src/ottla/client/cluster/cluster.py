@@ -2,11 +2,12 @@
 
 Theory of operation. A client begins with the addresses that it was given, as brokers with negative ids. One refresh of
 metadata is under way at most; refreshes that are asked for meanwhile share the next one. It asks the least busy broker
-that is not in a pause, and another one when that fails. When no broker that is known can be reached, or none has told
-metadata for too long, or a broker says so, the client starts over from the addresses it was given (KIP-899, KIP-1102).
+that is not in a pause, and another one at once when that fails; when all have failed, it pauses. When no broker that is
+known can be reached, or none has told metadata for too long, or a broker says so, the client starts over from the
+addresses it was given (KIP-899, KIP-1102).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, Final
 
 from ottla.base.ids import TopicPartition
@@ -132,9 +133,12 @@ class Cluster:
         """Whether the broker could not be reached a moment ago."""
         return self._connections.is_pausing(node_id, line)
 
-    def least_busy(self) -> int:
-        """A broker with an open connection and little in flight; else one that was not found unreachable just now."""
-        ids = list(self.view.brokers)
+    def least_busy(self, tried: Container[int] = ()) -> int:
+        """A broker with an open connection and little in flight; else one that was not found unreachable just now.
+
+        One of those that were `tried` only when there is no other.
+        """
+        ids = [node_id for node_id in self.view.brokers if node_id not in tried] or list(self.view.brokers)
         self.world.entropy.shuffle(ids)
         return min(ids, key=self._busyness)
 
@@ -228,11 +232,14 @@ class Cluster:
             self._refreshing = None
 
     async def _refresh_until_told(self) -> None:
+        tried: set[int] = set()
         while not self.is_closed:
             if self._is_stale() or all(map(self._connections.is_pausing, self.view.brokers)):
                 self._rebootstrap()
+            node_id = self.least_busy(tried)
+            tried.add(node_id)
             try:
-                response = await self.ask_any(self._metadata_request, api_key=ApiKey.METADATA)
+                response = await self.ask(node_id, self._metadata_request, api_key=ApiKey.METADATA)
                 if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
                     self._rebootstrap()
                 elif response.brokers:
@@ -245,6 +252,9 @@ class Cluster:
                 self._last_problem = problem
                 if not problem.retriable:
                     raise
+            if not tried.issuperset(self.view.brokers):
+                continue
+            tried.clear()
             pause_ms = self.backoff.after(self._refresh_failures, self.world.entropy)
             self._refresh_failures += 1
             await self.world.sleep(pause_ms)

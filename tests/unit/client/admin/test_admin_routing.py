@@ -6,11 +6,12 @@ import pytest
 from fake_cluster import FakeCluster
 
 from ottla.client.admin import cluster_nodes, configs, feature_levels, log_dirs, records, replicas, transaction_states
-from ottla.client.admin.asking import UNKNOWN_TOPIC_PATIENCE_S
+from ottla.client.admin.asking import UNKNOWN_TOPIC_PATIENCE_S, Asking
 from ottla.client.admin.configs import ConfigResource
 from ottla.client.admin.feature_levels import FeatureUpdate, UpgradeType
 from ottla.client.admin.groups import describing, listing, offsets, removal
 from ottla.client.admin.records import OffsetSpec
+from ottla.client.cluster.cluster import Cluster
 from ottla.client.errors import (
     Disconnected,
     ElectionNotNeeded,
@@ -25,7 +26,11 @@ from ottla.client.errors import (
     UnknownTopicOrPartition,
     UnsupportedVersion,
 )
+from ottla.client.promise import spawn
+from ottla.client.settings import read_settings
 from ottla.client.topic_partition import OffsetAndMetadata, TopicPartition
+from ottla.config.scopes import Scope
+from ottla.testing.scripted_brokers import ScriptedBrokers
 from ottla.wire import messages
 from ottla.wire.message import Message
 
@@ -373,3 +378,18 @@ def test_offsets_wait_for_a_rebalance_to_end_and_not_for_a_topic_that_is_not_the
     assert type(results.errors[b0]) is UnknownTopicOrPartition
     _, again = cluster.requests("OffsetCommitRequest")
     assert [one.name for one in again.topics] == ["a"]
+
+
+@pytest.mark.parametrize("up", [1, 2, 3])
+def test_a_topics_settings_are_changed_though_most_bootstrap_servers_are_down(up: int) -> None:
+    brokers = ScriptedBrokers([1, 2, 3])
+    brokers.unreachable |= {1, 2, 3} - {up}
+    response = messages.IncrementalAlterConfigsResponse
+    answer = response.AlterConfigsResourceResponse(resource_type=2, resource_name="a")
+    brokers.answer("IncrementalAlterConfigs", response(responses=[answer]))
+    settings = read_settings(Scope.ADMIN, {"bootstrap.servers": brokers.bootstrap}, {})
+    asking = Asking(Cluster(brokers.world, settings))
+    topic = ConfigResource(configs.ResourceType.TOPIC, "a")
+    changed = spawn(configs.incremental_alter_configs(asking, {topic: {"retention.ms": "1000"}}))
+    brokers.advance(20_000)
+    changed.value().raise_first()

@@ -62,12 +62,25 @@ def test_refreshes_that_are_asked_for_meanwhile_share_the_next_one() -> None:
     assert len(brokers.asked("Metadata")) == 2
 
 
-def test_another_broker_is_asked_when_one_cannot_be_reached() -> None:
-    brokers = ScriptedBrokers([1, 2, 3])
-    brokers.unreachable |= {1, 2}
+def test_another_broker_is_asked_at_once_when_one_cannot_be_reached() -> None:
+    brokers = ScriptedBrokers([1, 2, 3, 4, 5])
+    brokers.unreachable |= {1, 2, 4, 5}
     cluster = cluster_of(brokers)
     view = cluster.refresh()
-    brokers.advance(5000)
+    brokers.run()  # No time passes.
+    assert sorted(view.value().brokers) == [1, 2, 3, 4, 5]
+
+
+def test_a_pause_comes_when_no_broker_could_be_reached() -> None:
+    brokers = ScriptedBrokers([1, 2, 3])
+    brokers.unreachable |= {1, 2, 3}
+    cluster = cluster_of(brokers)
+    view = cluster.refresh()
+    brokers.run()
+    brokers.unreachable.clear()
+    brokers.run()
+    assert not view.is_done
+    brokers.advance(500)
     assert sorted(view.value().brokers) == [1, 2, 3]
 
 
