@@ -2,11 +2,11 @@
 
 Brokers that have fallen silent are fenced (`broker.session.timeout.ms`); leaders are put back where they are preferred
 (`auto.leader.rebalance.enable`, `leader.imbalance.check.interval.seconds`); partitions whose topic allows it get an
-unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes; delegation tokens that
-have expired are removed (`delegation.token.expiry.check.interval.ms`); and the log gets a no-op
-record (`metadata.max.idle.interval.ms`, KIP-835), so that the replicas that follow an idle leader show that they keep
-up. A leader that nobody follows has nobody to show it, and does not wake its disk. On a node whose controller is not
-active nothing is decided.
+unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes, and we as soon as
+somebody allows it, too; delegation tokens that have expired are removed (`delegation.token.expiry.check.interval.ms`);
+and the log gets a no-op record (`metadata.max.idle.interval.ms`, KIP-835), so that the replicas that follow an idle
+leader show that they keep up. A leader that nobody follows has nobody to show it, and does not wake its disk. On a node
+whose controller is not active nothing is decided.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.controller.controller_server import ControllerServer
 from ottla.machines.decision import Decision
+from ottla.machines.metadata.controller.leadership import UNCLEAN_ELECTION
+from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -44,10 +46,7 @@ class TimedDecisions:
                 config.integer("leader.imbalance.check.interval.seconds"),
                 lambda: self._decide("balance", lambda controller, now_ms: controller.balance_leaders(now_ms)),
             )
-        every(
-            _UNCLEAN_ELECTION_S,
-            lambda: self._decide("unclean", lambda controller, now_ms: controller.elect_unclean_leaders(now_ms)),
-        )
+        every(_UNCLEAN_ELECTION_S, self._elect_unclean_leaders)
 
         now_ms = self._server.clock.now_ms
         if config["delegation.token.secret.key"] is not None:
@@ -58,6 +57,15 @@ class TimedDecisions:
         idle_ms = config.integer("metadata.max.idle.interval.ms")
         if idle_ms:
             every(idle_ms / 1000, self._write_no_op)
+
+    def on_metadata(self, delta: MetadataDelta) -> None:
+        """Who allows an unclean election waits for it."""
+        by_resource = self._server.image.configs.by_resource
+        if any(by_resource.get(resource, {}).get(UNCLEAN_ELECTION) == "true" for resource in delta.configs):
+            self._server.timers.after(0, self._elect_unclean_leaders)
+
+    def _elect_unclean_leaders(self) -> None:
+        self._decide("unclean", lambda controller, now_ms: controller.elect_unclean_leaders(now_ms))
 
     def _write_no_op(self) -> None:
         quorum, now_ms = self._server.quorum, self._server.clock.now_ms()

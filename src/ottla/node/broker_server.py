@@ -80,6 +80,7 @@ class BrokerServer:
             incarnation_id=random_uuid(self._world.entropy.randbytes),
             previous_broker_epoch=epochs.pop() if len(epochs) == 1 else -1,
             committed_offset=lambda: metadata.committed_offset,
+            failed=self._failed,
         )
         broker.partitions.on_directory_failed = self._on_directory_failed
         await wait_for(self._membership.register)

@@ -159,7 +159,9 @@ class Node:
         self._timers.every(_METADATA_MAINTENANCE_S, metadata.maintain)
         self._tls.start()
         if config.is_controller:
-            TimedDecisions(controller).start()
+            timed_decisions = TimedDecisions(controller)
+            timed_decisions.start()
+            metadata.listen(timed_decisions.on_metadata)
             self._tethers = BrokerTethers(controller, config.inter_broker_listener, dialers)
             self._tethers.start()
             endpoints = self._endpoints_of_controller()

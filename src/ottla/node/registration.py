@@ -15,7 +15,9 @@ from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
 from ottla.broker.broker import Broker
 from ottla.machines.metadata.image.features import FEATURES
+from ottla.node.failed_directories import FailedDirectories
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
+from ottla.node.registration_refusals import reason_of
 from ottla.runtime.channels import ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -41,7 +43,7 @@ class CannotJoin(StorageError):
 
 
 class Membership:
-    """One life of a broker in the cluster."""
+    """One life of a broker in the cluster. `failed` is told why it cannot go on."""
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class Membership:
         incarnation_id: Uuid,
         previous_broker_epoch: int,
         committed_offset: Callable[[], int],
+        failed: Callable[[str], None],
     ) -> None:
         self._broker = broker
         self._timers = broker.world.timers
@@ -61,7 +64,10 @@ class Membership:
         self._heartbeats: Timer | None = None
         self._is_asking = False
         self._is_ready = False
-        self._offline_directories: list[Uuid] = []
+        self._refusals: set[ErrorCode] = set()
+        self._failed_directories = FailedDirectories(
+            broker.world.timers, broker.config.integer("log.dir.failure.timeout.ms"), failed
+        )
 
     def register(self, then: Callable[[None], None], failed: Callable[[Exception], None]) -> None:
         """Registers as a new life of this broker, fenced; `then` is called when the metadata here has that in it.
@@ -109,6 +115,7 @@ class Membership:
 
         def on_reply(reply: BrokerRegistrationResponse) -> None:
             if reply.error_code and self._is_passing(ErrorCode(reply.error_code), until_s):
+                self._on_refused_for_now(ErrorCode(reply.error_code))
                 again()
             else:
                 self._on_registered(reply, then, failed)
@@ -124,6 +131,13 @@ class Membership:
 
         ask_as_node(self._broker.controller, request, on_reply, on_failed)
 
+    def _on_refused_for_now(self, error: ErrorCode) -> None:
+        if error not in self._refusals:
+            self._refusals.add(error)
+            _log.warning(
+                "the controller does not take this broker for now: %s", reason_of(error, self._broker.identity)
+            )
+
     def _is_passing(self, error: ErrorCode, until_s: float) -> bool:
         return error not in _NEVER and self._timers.now_s() < until_s
 
@@ -135,8 +149,8 @@ class Membership:
         self, reply: BrokerRegistrationResponse, then: Callable[[None], None], failed: Callable[[Exception], None]
     ) -> None:
         if reply.error_code:
-            name = ErrorCode(reply.error_code).name
-            failed(CannotJoin(f"the controller does not take broker {self._broker.identity.node_id}: {name}"))
+            why = reason_of(ErrorCode(reply.error_code), self._broker.identity)
+            failed(CannotJoin(f"the controller does not take broker {self._broker.identity.node_id}: {why}"))
             return
         self._broker.identity.broker_epoch = reply.broker_epoch
         interval_s = self._broker.config.integer("broker.heartbeat.interval.ms") / 1000
@@ -181,13 +195,15 @@ class Membership:
             current_metadata_offset=self._committed_offset() - 1,
             want_fence=not self._is_ready,
             want_shut_down=want_shut_down,
-            offline_log_dirs=list(self._offline_directories),
+            offline_log_dirs=list(self._failed_directories.ids),
         )
 
         def on_reply(reply: BrokerHeartbeatResponse) -> None:
             self._is_asking = False
             if reply.error_code:
                 self._on_heartbeat_failed(ErrorCode(reply.error_code))
+            else:
+                self._failed_directories.on_told(request.offline_log_dirs)
             then(reply)
 
         def on_failed(error: ErrorCode) -> None:
@@ -204,8 +220,7 @@ class Membership:
     def on_directory_failed(self, path: str) -> None:
         """Tells the controller that a log directory is gone, and the replicas in it with it (KIP-858)."""
         directory_id = self._broker.identity.directory_ids.get(path)
-        if directory_id is not None and directory_id not in self._offline_directories:
-            self._offline_directories.append(directory_id)
+        if directory_id is not None and self._failed_directories.add(path, directory_id):
             self._beat(lambda _: None)
 
     def leave(self, then: Callable[[], None]) -> None:
@@ -219,6 +234,7 @@ class Membership:
             return
         self._heartbeats.cancel()
         self._heartbeats = None
+        self._failed_directories.close()
         if not self._broker.config["controlled.shutdown.enable"]:
             then()
             return

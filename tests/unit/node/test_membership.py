@@ -68,6 +68,7 @@ class Scene:
             incarnation_id=b"i" * 16,
             previous_broker_epoch=7,
             committed_offset=lambda: self.committed_offset,
+            failed=self.events.append,
         )
 
     def join(self):
@@ -123,6 +124,27 @@ def test_a_failed_directory_is_told_at_once_and_ever_after():
     scene.membership.on_directory_failed("/nobodys")
     scene.timers.advance(INTERVAL_MS)
     assert [list(beat.offline_log_dirs) for beat in scene.controller.heartbeats] == [[], [b"b" * 16], [b"b" * 16]]
+
+
+def test_a_broker_that_cannot_tell_of_a_failed_directory_ends():
+    scene = Scene(log_dir_failure_timeout_ms="9000").join()
+    scene.controller.is_away = True
+    scene.membership.on_directory_failed("/b")
+    scene.timers.advance(8_990)
+    assert scene.events == ["joined"]
+    scene.timers.advance(20)
+    (problem,) = scene.events[1:]
+    assert problem == "/b has failed, and no controller could be told of it for 9000 ms (log.dir.failure.timeout.ms)"
+
+
+def test_a_broker_goes_on_when_a_later_heartbeat_tells_of_its_failed_directory():
+    scene = Scene(log_dir_failure_timeout_ms="9000").join()
+    scene.controller.is_away = True
+    scene.membership.on_directory_failed("/b")
+    scene.timers.advance(INTERVAL_MS)
+    scene.controller.is_away = False
+    scene.timers.advance(20_000)
+    assert scene.events == ["joined"]
 
 
 def test_a_broker_that_leaves_asks_to_and_beats_no_more():
@@ -210,6 +232,35 @@ def test_a_broker_that_is_refused_for_now_registers_again(error):
     scene.controller.error = ErrorCode.NONE
     scene.timers.advance(1000)
     assert scene.events == ["joined"]
+
+
+def test_a_broker_says_at_once_why_it_is_refused_for_now(caplog):
+    scene = Scene(initial_broker_registration_timeout_ms="5000")
+    scene.controller.error = ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    scene.join()
+    scene.timers.advance(4000)
+    assert caplog.text.count("another broker with node.id=1 is up") == 1
+    scene.timers.advance(2000)
+    (problem,) = scene.events
+    assert str(problem).startswith("the controller does not take broker 1: another broker with node.id=1 is up")
+
+
+@pytest.mark.parametrize(
+    ("error", "setting"),
+    [
+        (ErrorCode.INCONSISTENT_CLUSTER_ID, "log.dirs, whose cluster.id is the-cluster"),
+        (ErrorCode.INVALID_REGISTRATION, "a directory.id of this node's log.dirs"),
+        (ErrorCode.UNSUPPORTED_VERSION, "kafka-features describe"),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_broker_that_is_never_taken_names_the_setting(error, setting):
+    scene = Scene()
+    scene.controller.error = error
+    scene.join()
+    (problem,) = scene.events
+    assert setting in str(problem)
+    assert error.name in str(problem)
 
 
 def test_one_that_never_joined_just_leaves():

@@ -17,7 +17,7 @@ from ottla.node.storage.meta_properties import (
     write_meta_properties,
 )
 from ottla.node.storage.storage_info import describe_storage
-from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.memory_disk import MemoryDisk, MemoryFile
 
 CLUSTER_ID = "b3R0bGEtaW50ZXJvcC0wMQ"
 ONE, TWO = Uuid(b"directory-of-one"), Uuid(b"directory-of-two")
@@ -44,7 +44,7 @@ def test_directories_that_agree_are_ready_to_be_used() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "complaint"),
     [
-        (MetaProperties(CLUSTER_ID, 1, ONE), None, "/b is not formatted"),
+        (MetaProperties(CLUSTER_ID, 1, ONE), None, "/b is not formatted: it is in log.dirs"),
         (MetaProperties(CLUSTER_ID, 1, ONE), MetaProperties("other", 1, TWO), "cluster.id in: /b/meta.properties"),
         (MetaProperties(CLUSTER_ID, 1, ONE), MetaProperties(CLUSTER_ID, 2, TWO), "is of node 2, and node.id says"),
         (MetaProperties(CLUSTER_ID, 1, ONE), MetaProperties(CLUSTER_ID, 1, ONE), "one is a copy of the other"),
@@ -89,10 +89,10 @@ class UnreadableDisk(MemoryDisk):
 
     unreadable = ""
 
-    def exists(self, path: str) -> bool:
+    def open(self, path: str, *, create: bool = False) -> MemoryFile:
         if self.unreadable and path.startswith(self.unreadable):
             raise OSError(errno.EIO, "broken", path)
-        return super().exists(path)
+        return super().open(path, create=create)
 
 
 @pytest.mark.parametrize("broken", ["/a", "/b"])

@@ -15,7 +15,8 @@ SETTINGS = (
          "Log directories that get no new partitions, `*` for all of them; those that are there stay (KIP-1066).",
          PER_BROKER),
     Long("log.dir.failure.timeout.ms", 30_000, at_least(1), LOW,
-         "How long a broker with a failed directory tries to tell the controller before it shuts down (KIP-858)."),
+         "How long a broker with a failed directory tries to tell the controller before it ends (KIP-858).",
+         acted_on=True),
     Int("num.recovery.threads.per.data.dir", 2, at_least(1), HIGH,
         "Threads that recover a directory's logs at start and flush them at stop.", CLUSTER_WIDE),
 

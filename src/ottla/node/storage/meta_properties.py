@@ -5,7 +5,7 @@ directories must agree on the cluster and on the node, and have ids of their own
 found before anything is opened.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ottla.base.errors import StorageError
@@ -84,15 +84,18 @@ def format_meta_properties(meta: MetaProperties, date: str) -> bytes:
 
 
 def inspect(disk: Disk, paths: Iterable[str]) -> Directories:
-    """Looks into every directory. Raises `ForeignDirectory` for a `meta.properties` that cannot be read as one."""
+    """Looks into every directory. Raises `ForeignDirectory` for a `meta.properties` that cannot be read as one.
+
+    Only a directory without the file is empty. What stands in the way otherwise, a file in place of the directory for
+    one, is a failure of the disk.
+    """
     found = Directories({}, [], {})
     for path in sorted(set(paths)):
         file = meta_path(path)
         try:
-            if disk.exists(file):
-                found.formatted[path] = parse_meta_properties(read_file(disk, file), file)
-            else:
-                found.empty.append(path)
+            found.formatted[path] = parse_meta_properties(read_file(disk, file), file)
+        except FileNotFoundError:
+            found.empty.append(path)
         except OSError as problem:
             found.failed[path] = problem
     return found
@@ -138,7 +141,7 @@ class Storage:
 
 
 def load_storage(
-    disk: Disk, log_dirs: Iterable[str], metadata_log_dir: str, node_id: int, *, new_uuid: Callable[[], Uuid], date: str
+    disk: Disk, log_dirs: Sequence[str], metadata_log_dir: str, node_id: int, *, new_uuid: Callable[[], Uuid], date: str
 ) -> Storage:
     """Checks every directory before anything in it is opened. Raises a `StorageError` of one clear line.
 
@@ -151,7 +154,10 @@ def load_storage(
             f"the metadata directory {metadata_log_dir} cannot be read: {found.failed[metadata_log_dir]}"
         )
     if found.empty:
-        raise NotFormatted(f"{found.empty[0]} is not formatted: it has no meta.properties (see kafka-storage format)")
+        key = "log.dirs" if found.empty[0] in log_dirs else "metadata.log.dir"
+        raise NotFormatted(
+            f"{found.empty[0]} is not formatted: it is in {key} and has no meta.properties (see kafka-storage format)"
+        )
     verify(found.formatted, node_id=node_id)
     for path in found.formatted:
         metadata = f"{path}/{names.partition_dir(PARTITION)}"

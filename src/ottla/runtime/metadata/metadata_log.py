@@ -107,6 +107,7 @@ class MetadataLog(Generic[ControllerT]):
         self._follower: MetadataFollower | None = None
         if network is not None:
             assert timers is not None
+            network.on_foreign = self._on_foreign
             self._follower = MetadataFollower(self, network, timers)
             self.answers = QuorumAnswers(self, network)
             self.voter_changes = VoterChanges(self, network, clock)
@@ -381,6 +382,12 @@ class MetadataLog(Generic[ControllerT]):
             return False
         return True
 
+    def _on_foreign(self) -> None:
+        """A controller of another cluster has answered. A node that starts and knows only such will never be ready."""
+        network = self._network
+        if network is not None and self._ready is not None and network.has_only_foreign(self.raft.voters):
+            self.fail(MetadataLogFailed(f"every controller that is known {network.refusals.of_another_cluster}"))
+
     def fail(self, problem: Exception) -> None:
         self._fail(problem)
         self.on_idle()
@@ -391,8 +398,11 @@ class MetadataLog(Generic[ControllerT]):
         self.quorum.stop()
         if self._follower is not None:
             self._follower.stop()
-        self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")
-        self._problem.__cause__ = problem
+        if isinstance(problem, MetadataLogFailed):
+            self._problem = problem
+        else:
+            self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")
+            self._problem.__cause__ = problem
         self._flushes.stop()
         self._decisions.controller = None
         self._failed(self._problem)

@@ -14,6 +14,7 @@ from ottla import __version__
 from ottla.machines.raft.events import AskForVote, LogEnd, TellOfEnd, TellOfEpoch
 from ottla.machines.raft.voters import Endpoint, Voter, VoterSet
 from ottla.runtime.channels import Failed, Then, newest_version
+from ottla.runtime.metadata.quorum_refusals import QuorumRefusals
 from ottla.runtime.metadata.store import PARTITION, TOPIC_ID
 from ottla.runtime.peers.node_connection import NodeAddress
 from ottla.runtime.peers.node_connections import Line, NodeConnections
@@ -58,6 +59,9 @@ class QuorumNetwork:
         self._told: dict[int, NodeAddress] = {}
         """What other nodes said of where a controller listens."""
         self._next = 0
+        self.refusals = QuorumRefusals(cluster_id)
+        self.on_foreign: Callable[[], None] = _nobody_is_told
+        """For the log, which may have no other controllers left: one of another cluster has answered."""
 
     # Where others are
 
@@ -89,6 +93,10 @@ class QuorumNetwork:
         known = self.known(voters)
         self._next += 1
         return known[self._next % len(known)] if known else None
+
+    def has_only_foreign(self, voters: VoterSet) -> bool:
+        """Whether everybody who could know who leads is of another cluster."""
+        return self.refusals.are_foreign(address for _, address in self.known(voters))
 
     # What is sent
 
@@ -222,15 +230,24 @@ class QuorumNetwork:
     def _ask(
         self, purpose: str, node_id: int, address: NodeAddress, request: Message, then: Then, failed: Failed
     ) -> None:
+        def heard(response: Any) -> None:
+            if self.refusals.note(node_id, address, response):
+                self.on_foreign()
+            then(response)
+
         self._connections.ask(
             Line(node_id, purpose),
             address,
             request,
             newest_version(request),
-            then=then,
+            then=heard,
             failed=failed,
             timeout_ms=self.config.request_timeout_ms,
         )
+
+
+def _nobody_is_told() -> None:
+    """A network without a log."""
 
 
 def _address(endpoints: Sequence[Endpoint]) -> NodeAddress | None:

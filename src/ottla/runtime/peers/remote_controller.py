@@ -97,9 +97,9 @@ class RemoteController:
             if attempt == question.attempt:
                 self._on_failed(question, error)
 
-        if active.node_id == self._node_id:
-            self._ask_own(question, then, failed)
-            return
+        if active.node_id == self._node_id and self._own is not None:
+            work_for(question.work, self._own.ask, question.request, question.version, question.caller, then, failed)
+            return  # Without a controller here it is another node, with the same id: it will say so.
         is_own = question.caller == THIS_NODE
         self._connections.ask(
             Line(active.node_id, CONTROLLER),
@@ -110,12 +110,6 @@ class RemoteController:
             failed=failed,
             timeout_ms=max((question.due_s - self._timers.now_s()) * 1000, 1),
         )
-
-    def _ask_own(self, question: _Question, then: Then, failed: Failed) -> None:
-        if self._own is None:
-            failed(ErrorCode.NOT_CONTROLLER)
-        else:
-            work_for(question.work, self._own.ask, question.request, question.version, question.caller, then, failed)
 
     def _on_envelope(self, question: _Question, response: Any, then: Then, failed: Failed) -> None:
         if response.error_code:

@@ -33,6 +33,7 @@ from ottla.wire.messages import (
     UpdateRaftVoterResponse,
 )
 
+CLUSTER_ID = "the-cluster"
 SERVED = {
     ApiKey.API_VERSIONS: 4,
     ApiKey.VOTE: 2,
@@ -57,8 +58,16 @@ def directory_of(number: int) -> Uuid:
 class Replica:
     """One life of a replica. `disk` is what survives it."""
 
-    def __init__(self, scene: "Quorum", node_id: int, disk: MemoryDisk, directory: Uuid | None = None) -> None:
+    def __init__(
+        self,
+        scene: "Quorum",
+        node_id: int,
+        disk: MemoryDisk,
+        directory: Uuid | None = None,
+        cluster_id: str = CLUSTER_ID,
+    ) -> None:
         self.node_id = node_id
+        self.cluster_id = cluster_id
         self.disk = disk
         self.events: list[object] = []
         self.problems: list[MetadataLogFailed] = []
@@ -80,7 +89,7 @@ class Replica:
             snapshots=scene.snapshots,
             timers=self.timers,
             entropy=Random(node_id),
-            network=QuorumNetwork(self.connections, me, "the-cluster"),
+            network=QuorumNetwork(self.connections, me, cluster_id),
         )
         self.server = Server(self.network, self.timers, workers, self._handle, self._unsupported)
         self.server.listen(f"host{node_id}", 9093, "CONTROLLER")
@@ -162,8 +171,14 @@ class Quorum:
         for node_id in range(1, voters + observers + 1):
             self.start(node_id)
 
-    def start(self, node_id: int, disk: MemoryDisk | None = None, directory: Uuid | None = None) -> Replica:
-        self.replicas[node_id] = Replica(self, node_id, disk or MemoryDisk(), directory)
+    def start(
+        self,
+        node_id: int,
+        disk: MemoryDisk | None = None,
+        directory: Uuid | None = None,
+        cluster_id: str = CLUSTER_ID,
+    ) -> Replica:
+        self.replicas[node_id] = Replica(self, node_id, disk or MemoryDisk(), directory, cluster_id)
         return self.replicas[node_id]
 
     def kill(self, node_id: int) -> MemoryDisk:
@@ -196,7 +211,7 @@ class Quorum:
             self.agenda.fire_next()
         self.clock.advance_to(end_us)
         for replica in self.replicas.values():
-            assert not replica.problems, replica.problems
+            assert replica.cluster_id != CLUSTER_ID or not replica.problems, replica.problems
 
     @property
     def leader(self) -> Replica:

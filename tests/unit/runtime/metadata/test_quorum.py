@@ -220,3 +220,31 @@ def test_requests_of_another_cluster_or_for_another_voter_are_refused() -> None:
         ErrorCode.INVALID_REQUEST,
     ]
     assert replica.log.raft.epoch == quorum.leader.log.raft.epoch
+
+
+@pytest.mark.parametrize("node_id", [3, 4], ids=["a voter", "an observer"])
+def test_a_replica_of_another_cluster_says_so_and_ends(node_id: int, caplog: pytest.LogCaptureFixture) -> None:
+    quorum = elected()
+    if node_id in quorum.replicas:
+        quorum.kill(node_id)
+    stranger = quorum.start(node_id, cluster_id="another")
+    quorum.run(20_000)
+    assert caplog.text.count("is of another cluster than this node's log.dirs, whose cluster.id is another") == (
+        node_id - 1
+    ), "each of the others is told of once"
+    (problem,) = stranger.problems
+    assert str(problem).startswith("every controller that is known is of another cluster")
+    assert stranger.events == []
+    quorum.leader.create("orders")
+    quorum.run(50)
+    assert quorum.leader.topics == ["orders"]
+
+
+def test_a_replica_that_was_ready_outlives_that_all_others_are_replaced_by_another_cluster() -> None:
+    """The others may have lent their addresses only for a while."""
+    quorum = elected()
+    for node_id in (1, 2):
+        quorum.kill(node_id)
+        quorum.start(node_id, cluster_id="another")
+    quorum.run(20_000)
+    assert quorum.replicas[3].problems == []
