@@ -5,22 +5,25 @@
         cluster.kill(1)     # as a crash would
         cluster.start(1)    # the same ports, the same data
 
-It is laid out as `ottla cluster start` does it. What the nodes printed is shown when something fails.
+It is laid out as `ottla cluster start` does it, unless the caller has made the nodes. What the nodes printed is shown
+when something fails.
 """
 
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from ottla import Admin
 from ottla.admin import TopicDescription
+from ottla.cli.local_cluster.cluster_layout import NodeFiles, bootstrap
 from ottla.cli.local_cluster.cluster_making import make_cluster
 from ottla.cli.local_cluster.node_process import send_signal, start_process, wait_until_gone, wait_until_ready
 from ottla.client.errors import UnknownTopicOrPartition
+from ottla.config.properties import read_properties
 
 WAIT_S = 60.0
 # So that a test need not wait for long until a broker that is gone is noticed, and coordinators are soon there.
@@ -37,18 +40,30 @@ SETTINGS = {
 class ClusterOfProcesses:
     """Started when it is entered; every process is killed at the end. `nodes` are its files, by id."""
 
-    def __init__(self, directory: Path, count: int = 3, settings: Mapping[str, str] | None = None) -> None:
-        self.nodes = {node.node_id: node for node in make_cluster(directory, count, port=0)}
+    def __init__(
+        self,
+        directory: Path,
+        count: int = 3,
+        settings: Mapping[str, str] | None = None,
+        *,
+        nodes: Sequence[NodeFiles] | None = None,
+    ) -> None:
+        made = make_cluster(directory, count, port=0) if nodes is None else nodes
+        self.nodes = {node.node_id: node for node in made}
         for node in self.nodes.values():
-            with node.properties.open("a") as file:
-                file.writelines(f"{key}={value}\n" for key, value in {**SETTINGS, **(settings or {})}.items())
+            add_settings(node, {**SETTINGS, **(settings or {})})
         self._children: list[subprocess.Popen[bytes]] = []
         self.authority: Path | None = None
         """Who has signed the nodes' certificates, if they have any."""
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(node.address for node in self.nodes.values())
+        return bootstrap(list(self.nodes.values()))
+
+    @property
+    def cluster_id(self) -> str:
+        meta = next(iter(self.nodes.values())).data / "meta.properties"
+        return read_properties(meta.read_bytes())["cluster.id"]
 
     def __enter__(self) -> "ClusterOfProcesses":
         try:
@@ -91,6 +106,12 @@ class ClusterOfProcesses:
 
     # What the cluster says of itself
 
+    def are_in_sync(self, topic: str, *node_ids: int) -> bool:
+        """Whether every partition of the topic has exactly these in its ISR."""
+        with Admin(bootstrap_servers=self.bootstrap) as admin:
+            found = described(admin, topic).partitions
+        return all(sorted(partition.in_sync_replicas) == sorted(node_ids) for partition in found)
+
     def leader_of(self, topic: str, partition: int = 0) -> int:
         return self._described(topic, partition)[0]
 
@@ -101,6 +122,12 @@ class ClusterOfProcesses:
         with Admin(bootstrap_servers=self.bootstrap) as admin:
             found = described(admin, topic).partitions[partition]
             return found.leader if found.leader is not None else -1, sorted(found.in_sync_replicas)
+
+
+def add_settings(node: NodeFiles, settings: Mapping[str, object]) -> None:
+    """Of two lines with the same key the later one counts."""
+    with node.properties.open("a") as file:
+        file.writelines(f"{key}={value}\n" for key, value in settings.items())
 
 
 def described(admin: Admin, topic: str) -> TopicDescription:

@@ -17,12 +17,6 @@ TOPIC = "orders"
 RECORDS = 300
 
 
-def cluster_id_of(cluster: ClusterOfProcesses) -> str:
-    meta = (cluster.nodes[1].data / "meta.properties").read_text().splitlines()
-    (cluster_id,) = [line.partition("=")[2] for line in meta if line.startswith("cluster.id=")]
-    return cluster_id
-
-
 def read_all(cluster: ClusterOfProcesses) -> list[int]:
     found: list[int] = []
     with Consumer(bootstrap_servers=cluster.bootstrap) as consumer:
@@ -48,7 +42,7 @@ def test_a_node_with_a_new_disk_has_its_records_and_its_vote_again(tmp_path: Pat
         node = cluster.nodes[LOST]
         cluster.kill(LOST)
         shutil.rmtree(node.data)
-        words = ["format", "-t", cluster_id_of(cluster), "-c", str(node.properties), "--no-initial-controllers"]
+        words = ["format", "-t", cluster.cluster_id, "-c", str(node.properties), "--no-initial-controllers"]
         assert storage(words) == 0
         cluster.start(LOST)
         eventually(lambda: cluster.isr_of(TOPIC) == [1, 2, 3], "the records are fetched again")

@@ -1,20 +1,15 @@
 """Three real nodes: what was acknowledged survives the loss of any one of them, and clients go on by themselves."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any
 
 import pytest
 from processes_of_a_cluster import ClusterOfProcesses, eventually
+from programs_of_a_cluster import PARTITIONS, Reading, Writing, assert_nothing_is_lost_or_repeated, tool
 
 from ottla import Admin, Consumer, Producer
 from ottla.admin import NewTopic
-from ottla.cli.kafka import run
-
-PARTITIONS = 3
 
 
 @pytest.fixture(scope="module")
@@ -27,103 +22,6 @@ def create_topic(cluster: ClusterOfProcesses, topic: str) -> None:
     with Admin(bootstrap_servers=cluster.bootstrap) as admin:
         admin.create_topics([NewTopic(topic, PARTITIONS, 3)]).raise_first()
     eventually(lambda: cluster.isr_of(topic) == [1, 2, 3], f"{topic} is in sync")
-
-
-class Writing:
-    """An idempotent producer with acks=all that numbers its records, until it is told to stop."""
-
-    def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
-        self.acknowledged = 0
-        self.problems: list[BaseException] = []
-        self._cluster = cluster
-        self._topic = topic
-        self._is_over = Event()
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        producer = Producer(
-            bootstrap_servers=self._cluster.bootstrap,
-            acks="all",
-            enable_idempotence=True,
-            request_timeout_ms=3000,
-            delivery_timeout_ms=60_000,
-        )
-        number = 0
-        try:
-            with producer:
-                while not self._is_over.is_set():
-                    producer.send(self._topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=self._note)
-                    number += 1
-                    time.sleep(0.001)
-        except BaseException as problem:
-            self.problems.append(problem)
-
-    def _note(self, delivery: Any) -> None:
-        problem = delivery.exception()
-        if problem is None:
-            self.acknowledged += 1
-        else:
-            self.problems.append(problem)
-
-    def wait_for_more(self, count: int = 200) -> None:
-        wanted = self.acknowledged + count
-        eventually(lambda: self.acknowledged >= wanted or bool(self.problems), f"{count} more records are acknowledged")
-        assert self.problems == []
-
-    def stop(self) -> int:
-        """How many were sent, all of which are acknowledged now."""
-        self._is_over.set()
-        self._thread.join(60)
-        assert self.problems == []
-        return self.acknowledged
-
-
-class Reading:
-    """A group of one that notes all it reads, and commits."""
-
-    def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
-        self.numbers: list[int] = []
-        self.problems: list[BaseException] = []
-        self._cluster = cluster
-        self._topic = topic
-        self._is_over = Event()
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        consumer = Consumer(
-            bootstrap_servers=self._cluster.bootstrap,
-            group_id=f"of {self._topic}",
-            auto_offset_reset="earliest",
-        )
-        try:
-            with consumer:
-                consumer.subscribe([self._topic])
-                while not self._is_over.is_set():
-                    self.numbers += [int(record.value) for record in consumer.poll(0.2)]
-        except BaseException as problem:
-            self.problems.append(problem)
-
-    def finish(self, count: int) -> list[int]:
-        """Waits for so many records."""
-        eventually(lambda: len(self.numbers) >= count or bool(self.problems), f"{count} records are read")
-        self._is_over.set()
-        self._thread.join(30)
-        assert self.problems == []
-        return self.numbers
-
-
-def tool(capsys: pytest.CaptureFixture[str], name: str, cluster: ClusterOfProcesses, *words: str) -> str:
-    status = run(name, ["--bootstrap-server", cluster.bootstrap, *words])
-    out, err = capsys.readouterr()
-    assert status == 0, out + err
-    return out
-
-
-def assert_nothing_is_lost_or_repeated(writing: Writing, reading: Reading) -> None:
-    count = writing.stop()
-    assert sorted(reading.finish(count)) == list(range(count))
 
 
 def test_a_leader_that_is_killed_costs_nothing(cluster: ClusterOfProcesses, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,112 @@
+"""Programs that use a cluster while something happens to it, and Kafka's tools as an operator calls them."""
+
+import time
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from processes_of_a_cluster import ClusterOfProcesses, eventually
+
+from ottla import Consumer, Producer
+from ottla.cli.kafka import run
+
+PARTITIONS = 3
+"""Of the topics that `Writing` writes to."""
+
+
+class Writing:
+    """An idempotent producer with acks=all that numbers its records, until it is told to stop."""
+
+    def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
+        self.acknowledged = 0
+        self.problems: list[BaseException] = []
+        self._cluster = cluster
+        self._topic = topic
+        self._is_over = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        producer = Producer(
+            bootstrap_servers=self._cluster.bootstrap,
+            acks="all",
+            enable_idempotence=True,
+            request_timeout_ms=3000,
+            delivery_timeout_ms=60_000,
+        )
+        number = 0
+        try:
+            with producer:
+                while not self._is_over.is_set():
+                    producer.send(self._topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=self._note)
+                    number += 1
+                    time.sleep(0.001)
+        except BaseException as problem:
+            self.problems.append(problem)
+
+    def _note(self, delivery: Any) -> None:
+        problem = delivery.exception()
+        if problem is None:
+            self.acknowledged += 1
+        else:
+            self.problems.append(problem)
+
+    def wait_for_more(self, count: int = 200) -> None:
+        wanted = self.acknowledged + count
+        eventually(lambda: self.acknowledged >= wanted or bool(self.problems), f"{count} more records are acknowledged")
+        assert self.problems == []
+
+    def stop(self) -> int:
+        """How many were sent, all of which are acknowledged now."""
+        self._is_over.set()
+        self._thread.join(60)
+        assert self.problems == []
+        return self.acknowledged
+
+
+class Reading:
+    """A group of one that notes all it reads, and commits."""
+
+    def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
+        self.numbers: list[int] = []
+        self.problems: list[BaseException] = []
+        self._cluster = cluster
+        self._topic = topic
+        self._is_over = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        consumer = Consumer(
+            bootstrap_servers=self._cluster.bootstrap,
+            group_id=f"of {self._topic}",
+            auto_offset_reset="earliest",
+        )
+        try:
+            with consumer:
+                consumer.subscribe([self._topic])
+                while not self._is_over.is_set():
+                    self.numbers += [int(record.value) for record in consumer.poll(0.2)]
+        except BaseException as problem:
+            self.problems.append(problem)
+
+    def finish(self, count: int) -> list[int]:
+        """Waits for so many records."""
+        eventually(lambda: len(self.numbers) >= count or bool(self.problems), f"{count} records are read")
+        self._is_over.set()
+        self._thread.join(30)
+        assert self.problems == []
+        return self.numbers
+
+
+def tool(capsys: pytest.CaptureFixture[str], name: str, cluster: ClusterOfProcesses, *words: str) -> str:
+    connection = ["--bootstrap-server", cluster.bootstrap]
+    status = run(name, [*words, *connection] if name == "cluster" else [*connection, *words])
+    out, err = capsys.readouterr()
+    assert status == 0, out + err
+    return out
+
+
+def assert_nothing_is_lost_or_repeated(writing: Writing, reading: Reading) -> None:
+    count = writing.stop()
+    assert sorted(reading.finish(count)) == list(range(count))
