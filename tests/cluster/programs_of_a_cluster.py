@@ -40,7 +40,7 @@ class Writing:
                 while not self._is_over.is_set():
                     producer.send(self._topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=self._note)
                     number += 1
-                    time.sleep(0.001)
+                    time.sleep(0.003)
         except BaseException as problem:
             self.problems.append(problem)
 
@@ -51,7 +51,7 @@ class Writing:
         else:
             self.problems.append(problem)
 
-    def wait_for_more(self, count: int = 200) -> None:
+    def wait_for_more(self, count: int = 60) -> None:
         wanted = self.acknowledged + count
         eventually(lambda: self.acknowledged >= wanted or bool(self.problems), f"{count} more records are acknowledged")
         assert self.problems == []
