@@ -10,6 +10,7 @@ from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.local_cluster.node_process import end_of, start_process
 from ottla.cli.storage import main as storage
 from ottla.config.properties import read_properties
+from ottla.testing.free_ports import free_ports
 
 ANOTHER_CLUSTER = "YW5vdGhlci1jbHVzdGVyIQ"
 ENDS_SOON = {"initial.broker.registration.timeout.ms": "1000", "controller.quorum.fetch.timeout.ms": "300"}
@@ -27,7 +28,7 @@ class Stranger:
     def __init__(
         self, cluster: ClusterOfProcesses, directory: Path, settings: dict[str, str], cluster_id: str | None
     ) -> None:
-        client_port, controller_port = cluster.free_ports(2)
+        client_port, controller_port = free_ports(2)
         own = {
             "process.roles": "broker",
             "node.id": "7",

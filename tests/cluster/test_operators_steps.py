@@ -17,6 +17,7 @@ from ottla import Admin, NewTopic
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.storage import main as storage
 from ottla.config.properties import read_properties
+from ottla.testing.free_ports import free_ports
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 HOSTS = (1, 2, 3)
@@ -40,7 +41,7 @@ class Operator:
     """Follows the page, on one machine: a host is a directory and two ports."""
 
     def __init__(self, directory: Path) -> None:
-        ports = ClusterOfProcesses.free_ports(2 * len(HOSTS))
+        ports = free_ports(2 * len(HOSTS))
         self.directory = directory
         self.clients = dict(zip(HOSTS, ports, strict=False))
         self.controllers = dict(zip(HOSTS, ports[len(HOSTS) :], strict=True))
@@ -73,7 +74,7 @@ class Operator:
         return nodes
 
     def new_broker(self) -> NodeFiles:
-        (self.clients[NEW],) = ClusterOfProcesses.free_ports(1)
+        (self.clients[NEW],) = free_ports(1)
         node = self.write_settings(NEW, process_roles="broker", listeners=f"PLAINTEXT://127.0.0.1:{self.clients[NEW]}")
         self.format(node)
         return node

@@ -9,9 +9,10 @@ Fetches are numbered. An answer to one that was overtaken, by an election or by 
 """
 
 import logging
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from ottla.base.errors import OttlaError, ProtocolError
+from ottla.base.errors import OttlaError, ProtocolError, StorageError
 from ottla.base.ports import Timers
 from ottla.log.errors import CorruptFile
 from ottla.machines.raft.events import NOBODY, EpochBegan, LeaderAnswered, LeaderLost
@@ -33,6 +34,8 @@ class FollowedLog(Protocol):
 
     raft: Raft
     quorum: QuorumDriver
+    on_ready: Callable[[], None] | None
+    """Waits for the image to be that of the cluster; None when it was."""
 
     @property
     def is_receiving(self) -> bool:
@@ -62,6 +65,7 @@ class MetadataFollower:
         self._failures = 0
         self._is_looking = False
         self._is_stopped = False
+        network.on_foreign = self._on_foreign
 
     def stop(self) -> None:
         self._is_stopped = True
@@ -240,3 +244,9 @@ class MetadataFollower:
                 self._timers.after(self._network.config.retry_ms / 1000, self.find_leader)
 
         self._network.fetch(known, raft.epoch, raft.log_end, raft.high_watermark, then, failed)
+
+    def _on_foreign(self) -> None:
+        """A controller of another cluster has answered. A node that starts and knows only such will never be ready."""
+        network = self._network
+        if self._log.on_ready is not None and network.has_only_foreign(self._log.raft.voters):
+            self._log.fail(StorageError(f"every controller that is known {network.refusals.of_another_cluster}"))

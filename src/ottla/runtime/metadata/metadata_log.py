@@ -92,7 +92,7 @@ class MetadataLog(Generic[ControllerT]):
         self._failed = failed
         self._snapshotter = Snapshotter(self, store, snapshots or SnapshotConfig(), workers, clock)
         self._listeners: list[Callable[[MetadataDelta], None]] = []
-        self._ready: Callable[[], None] | None = None
+        self.on_ready: Callable[[], None] | None = None
         self._stopped: Callable[[], None] | None = None
         self._problem: MetadataLogFailed | None = None
         self._epoch_start = -1
@@ -107,7 +107,6 @@ class MetadataLog(Generic[ControllerT]):
         self._follower: MetadataFollower | None = None
         if network is not None:
             assert timers is not None
-            network.on_foreign = self._on_foreign
             self._follower = MetadataFollower(self, network, timers)
             self.answers = QuorumAnswers(self, network)
             self.voter_changes = VoterChanges(self, network, clock)
@@ -158,7 +157,7 @@ class MetadataLog(Generic[ControllerT]):
         `ready` is called once, when the image is that of the cluster: the controller of this node has decided its
         first, or this replica has caught up with the one that leads.
         """
-        self._ready = ready
+        self.on_ready = ready
         self.quorum.step(Started())
 
     def resign(self) -> None:
@@ -330,7 +329,7 @@ class MetadataLog(Generic[ControllerT]):
             return
         self._decisions.give_replies()
         if self.controller is None and self.raft.is_leader and self.committed_offset > self._epoch_start >= 0:
-            ready, self._ready = self._ready, None
+            ready, self.on_ready = self.on_ready, None
             self._decisions.activate(ready or (lambda: None))
         if self.leader is not None:
             self.leader.on_committed()
@@ -340,8 +339,8 @@ class MetadataLog(Generic[ControllerT]):
 
     def caught_up_to(self, high_watermark: int) -> None:
         """The leader has told its high watermark. The first time that this replica is as far, it is ready."""
-        if self._ready is not None and 0 < high_watermark <= self.committed_offset:
-            ready, self._ready = self._ready, None
+        if self.on_ready is not None and 0 < high_watermark <= self.committed_offset:
+            ready, self.on_ready = self.on_ready, None
             ready()
 
     def _replay_to(self, offset: int, delta: MetadataDelta) -> None:
@@ -382,12 +381,6 @@ class MetadataLog(Generic[ControllerT]):
             return False
         return True
 
-    def _on_foreign(self) -> None:
-        """A controller of another cluster has answered. A node that starts and knows only such will never be ready."""
-        network = self._network
-        if network is not None and self._ready is not None and network.has_only_foreign(self.raft.voters):
-            self.fail(MetadataLogFailed(f"every controller that is known {network.refusals.of_another_cluster}"))
-
     def fail(self, problem: Exception) -> None:
         self._fail(problem)
         self.on_idle()
@@ -398,11 +391,8 @@ class MetadataLog(Generic[ControllerT]):
         self.quorum.stop()
         if self._follower is not None:
             self._follower.stop()
-        if isinstance(problem, MetadataLogFailed):
-            self._problem = problem
-        else:
-            self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")
-            self._problem.__cause__ = problem
+        self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")
+        self._problem.__cause__ = problem
         self._flushes.stop()
         self._decisions.controller = None
         self._failed(self._problem)
