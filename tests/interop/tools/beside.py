@@ -173,6 +173,13 @@ class Beside:
         run = self.kafkas.alone if alone else self.kafkas
         return run(tool, *words, input=input)
 
+    def begin(self, name: str, command: str) -> subprocess.Popen[str]:
+        """A tool that runs until it is stopped, which is for the caller."""
+        tool, *words = (self._filled(word, name) for word in shlex.split(command))
+        if name == "zorro":
+            return subprocess.Popen([str(_script(tool)), *words], stdout=subprocess.PIPE, text=True)
+        return self.kafkas.begin(tool, *words)
+
     def transcript(self, name: str, commands: Iterable[str]) -> list[Printed]:
         """What one of the two prints, normalised: for a scene that each has to play from its beginning to its end."""
         number = NAMES.index(name)
@@ -221,8 +228,12 @@ class Beside:
         return text.rstrip("\n")
 
 
+def _script(name: str) -> Path:
+    return Path(sysconfig.get_path("scripts")) / name
+
+
 def our_tool(name: str, *words: str, input: str = "") -> Printed:
-    command = [str(Path(sysconfig.get_path("scripts")) / name), *words]
+    command = [str(_script(name)), *words]
     done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=TIMEOUT_S)
     return Printed(done.returncode, done.stdout, done.stderr)
 

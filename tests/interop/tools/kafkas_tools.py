@@ -57,6 +57,10 @@ class KafkasTools:
         done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=120)
         return Printed(done.returncode, done.stdout, done.stderr)
 
+    def begin(self, name: str, *arguments: str) -> subprocess.Popen[str]:
+        """A tool that runs until it is stopped, which is for the caller."""
+        return subprocess.Popen([*_java(), MAIN_CLASSES[name], *arguments], stdout=subprocess.PIPE, text=True)
+
 
 def _java() -> list[str]:
     # Kafka's own log lines are not what its tools print.

@@ -79,3 +79,27 @@ def test_events_of_verifiable_clients_are_alike(beside: Beside) -> None:
     both(beside, f"kafka-verifiable-producer {at} --max-messages 2 --message-create-time 1000 --acks 1")
     both(beside, f"kafka-verifiable-consumer {at} --group-id v-{{me}} --max-messages 3 --verbose")
     both(beside, f"kafka-verifiable-consumer {at} --group-id w-{{me}} --max-messages 3 --group-protocol consumer")
+
+
+def test_replicas_are_verified_alike(beside: Beside) -> None:
+    """It runs until it is stopped: what counts are its beginning and its first two reports."""
+    beside.both("kafka-topics {at} --create --topic replicas-{me} --partitions 2")
+    beside.both(
+        "kafka-producer-perf-test {at} --topic replicas-{me} --num-records 100 --record-size 10 --throughput -1"
+    )
+    command = "kafka-replica-verification --broker-list {broker} --topics-include replicas-{me} --time -2"
+    told = []
+    for me in NAMES:
+        begun = beside.begin(me, f"{command} --report-interval-ms 1000")
+        try:
+            assert begun.stdout is not None
+            lines = [begun.stdout.readline() for _ in range(3)]
+        finally:
+            begun.kill()
+            begun.communicate(timeout=60)
+        told.append([NUMBER.sub("#", line.replace(me, "me")) for line in lines])
+        assert all(" max lag is 0 for partition " in line for line in lines[1:]), lines
+    assert told[1] == told[0]
+    nothing = "kafka-replica-verification --broker-list {broker} --topics-include nothing-{me}"
+    kafkas, ours = (beside.printed(me, nothing, alone=True) for me in NAMES)
+    assert ours.exit_code == kafkas.exit_code  # Kafka's has the reason in its log only.

@@ -128,7 +128,8 @@ class Producer:
         on_delivery: OnDelivery | None,
     ) -> Delivery:
         self._loop.check()
-        if not self._serializes:
+        is_plain = value.__class__ is bytes and key is None and headers is None
+        if not self._serializes and not is_plain:
             value, key, headers = self._serialize(topic, value, key, headers)
         accumulator, sender = self._core.accumulator, self._core.sender
         opened, had_much_in_flight = accumulator.opened, sender.has_much_in_flight

@@ -90,6 +90,9 @@ class Connections:
         has_response: bool = True,
     ) -> Promise[Any]:
         """One attempt. It waits for a connection that is being made, and for the pause after one that failed."""
+        known = self._open.get(key)
+        if known is not None and known.address == address:
+            return known.ask(api_key, request, timeout_ms=timeout_ms, newest=newest, has_response=has_response)
         pause_s = self._pause_left_s(key)
         if pause_s <= 0:
             connection = self._connection(key, address)

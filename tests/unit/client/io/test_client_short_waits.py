@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.client.io import short_waits
+from ottla.client.io import loop_thread, short_waits
 from ottla.client.io.event_loop import EventLoop
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.io.short_waits import ShortWaits
@@ -107,6 +107,27 @@ def use(client: LoopThread) -> None:
     """As a thread does that sends often: the client's own thread stands aside."""
     client.ask(lambda: client.world.sleep(0), 10)
     client.note_use()
+
+
+def test_a_thread_that_sends_often_takes_up_answers_now_and_then(
+    sending: LoopThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, drives = 1000.0, []
+    monkeypatch.setattr(loop_thread, "monotonic", lambda: now_s)
+    monkeypatch.setattr(sending, "drive", lambda: drives.append(now_s))
+    sending.note_use()
+    assert drives == []  # It has not sent anything for long.
+    for _ in range(4):
+        now_s += 0.0002
+        sending.note_use()
+        if drives:
+            sending._last_driven_s = drives[-1]
+    assert len(drives) == 2
+    now_s += 0.002
+    sending.note_use()
+    assert len(drives) == 2
+    sending.note_use(wants_answers=True)
+    assert len(drives) == 3
 
 
 def test_a_caller_who_waits_takes_along_the_client_that_it_has_sent_with(
