@@ -4,6 +4,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from scripted_gssapi import GSSError, ScriptedGssapi
 
 from ottla.config.parse import ConfigError, Values
 from ottla.config.scopes import Scope, settings
@@ -15,6 +16,7 @@ from ottla.security.sasl.jaas import parse_login
 from ottla.testing.step_workers import StepWorkers
 
 MODULE = "com.sun.security.auth.module.Krb5LoginModule required"
+INTER_BROKER = "sasl.mechanism.inter.broker.protocol"
 KEY_TABLE = 'useKeyTab=true keyTab="/there/is/none" principal="kafka/node@REALM"'
 
 
@@ -30,8 +32,9 @@ def test_without_the_extra_a_node_says_how_to_install_it(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "gssapi", None)
     problem = problem_of(KEY_TABLE)
     assert problem.startswith(
-        "sasl.enabled.mechanisms=GSSAPI: it must be a list without it, or pip install 'ottla[gssapi]'"
+        "sasl.enabled.mechanisms=GSSAPI: it must be another mechanism, or installed: pip install "
     )
+    assert "'ottla[gssapi]'" in problem
     assert "libkrb5" in problem
 
 
@@ -49,9 +52,18 @@ def test_a_node_has_to_know_what_its_service_is_called() -> None:
     assert "sasl.kerberos.service.name" in problem_of(KEY_TABLE, sasl_kerberos_service_name=None)
 
 
-def test_a_key_table_that_is_not_there_is_told_of_at_start() -> None:
-    pytest.importorskip("gssapi", reason="the extra gssapi is not installed")
-    assert "a login whose key table has the key of its principal" in problem_of(KEY_TABLE)
+def test_a_key_table_that_is_not_there_is_told_of_at_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = ScriptedGssapi(fails=GSSError("No key table entry found for kafka/node@REALM"))
+    monkeypatch.setitem(sys.modules, "gssapi", library)  # type: ignore[arg-type]
+    problem = problem_of(KEY_TABLE)
+    assert "a login whose key table has the key of its principal (No key table entry found" in problem
+
+
+def test_a_node_that_only_connects_to_others_says_how_to_install_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+    values = Values({"sasl.kerberos.service.name": "kafka"}, settings(Scope.BROKER))
+    with pytest.raises(ConfigError, match=r"pip install 'ottla\[gssapi\]'"):
+        ticket_login(SimpleNamespace(), values, "INTERNAL", INTER_BROKER, parse_login(f"{MODULE} {KEY_TABLE};"))  # type: ignore[arg-type]
 
 
 def test_a_node_has_a_ticket_for_each_host_made_by_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,12 +75,13 @@ def test_a_node_has_a_ticket_for_each_host_made_by_a_worker(monkeypatch: pytest.
             raise GssFailed("Server not found in Kerberos database")
         return f"{login.principal} at {login.service}@{host}"
 
+    monkeypatch.setitem(sys.modules, "gssapi", ScriptedGssapi())  # type: ignore[arg-type]
     monkeypatch.setattr("ottla.node.security.node_tickets.initiate", initiate)
     workers = StepWorkers()
     workers.hold()
     world = SimpleNamespace(workers=workers)
     values = Values({"sasl.kerberos.service.name": "kafka"}, settings(Scope.BROKER))
-    login = ticket_login(world, values, "INTERNAL", parse_login(f"{MODULE} {KEY_TABLE};"))  # type: ignore[arg-type]
+    login = ticket_login(world, values, "INTERNAL", INTER_BROKER, parse_login(f"{MODULE} {KEY_TABLE};"))  # type: ignore[arg-type]
     login("node2", told.append, told.append)
     assert told == []
     login("unknown", told.append, told.append)

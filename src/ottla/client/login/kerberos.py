@@ -46,5 +46,5 @@ def ticket_login(world: ClientWorld, settings: ClientSettings, entry: JaasEntry)
     except WrongLogin as problem:
         raise ConfigError((Problem("sasl.jaas.config", HIDDEN, str(problem)),)) from None
     except NoKerberos as problem:
-        raise ConfigError((Problem("sasl.mechanism", GSSAPI, f"another one, or {problem}"),)) from None
+        raise ConfigError((Problem("sasl.mechanism", GSSAPI, f"another mechanism, or installed: {problem}"),)) from None
     return TicketLogin(world, login)

@@ -30,7 +30,7 @@ def kerberos_mechanism(values: Values, listener: str, entry: JaasEntry | None) -
         acceptor = Acceptor(login.principal, login.key_table)
         names = ShortNames(values.list(SETTING), default_realm())
     except NoKerberos as problem:
-        raise ConfigError((Problem(_ENABLED, GSSAPI, f"a list without it, or {problem}"),)) from None
+        raise without_library(_ENABLED, problem) from None
     except GssFailed as problem:
         raise wrong_login(listener, f"a login whose key table has the key of its principal ({problem})") from None
     return partial(_new_server, acceptor, names)
@@ -45,6 +45,10 @@ def listener_login(values: Values, listener: str, entry: JaasEntry | None) -> Ke
         return kerberos_login(entry, service if isinstance(service, str) else None)
     except WrongLogin as problem:
         raise wrong_login(listener, str(problem)) from None
+
+
+def without_library(setting: str, problem: NoKerberos) -> ConfigError:
+    return ConfigError((Problem(setting, GSSAPI, f"another mechanism, or installed: {problem}"),))
 
 
 def wrong_login(listener: str, wanted: str) -> ConfigError:

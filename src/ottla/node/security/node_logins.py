@@ -33,7 +33,7 @@ def node_login(world: World, values: Values, listener: str, setting: str) -> New
     if mechanism == GSSAPI:
         from ottla.node.security.node_tickets import ticket_login
 
-        return ticket_login(world, values, listener, login)
+        return ticket_login(world, values, listener, setting, login)
     if not login.options.get("username") or "password" not in login.options:
         raise ConfigError((Problem(key, None, "a login with username and password: nodes use it between each other"),))
     return partial(_by_password, mechanism, login, world.entropy)

@@ -5,16 +5,20 @@ from functools import partial
 
 from ottla.config.listener_values import listener_values
 from ottla.config.parse import Values
-from ottla.node.security.kerberos_acceptors import listener_login
+from ottla.node.security.kerberos_acceptors import listener_login, without_library
 from ottla.runtime.world import World
 from ottla.security.kerberos.kerberos_login import KerberosLogin
-from ottla.security.kerberos.library import initiate
+from ottla.security.kerberos.library import NoKerberos, initiate, library
 from ottla.security.sasl.jaas import JaasEntry
 from ottla.security.sasl.mechanism import GSSAPI, ClientMechanism
 
 
-def ticket_login(world: World, values: Values, listener: str, entry: JaasEntry) -> "NodeTickets":
-    """Raises `ConfigError`."""
+def ticket_login(world: World, values: Values, listener: str, setting: str, entry: JaasEntry) -> "NodeTickets":
+    """`setting` has named the mechanism. Raises `ConfigError`."""
+    try:
+        library()
+    except NoKerberos as problem:
+        raise without_library(setting, problem) from None
     return NodeTickets(world, listener_login(listener_values(values, listener, GSSAPI), listener, entry))
 
 
