@@ -21,7 +21,7 @@ from ottla.machines.metadata.image.features import (
     partition_version,
     register_broker_version,
 )
-from ottla.runtime.metadata.snapshots import SnapshotId, snapshot_batches, write_batches
+from ottla.runtime.metadata.storage.snapshots import SnapshotId, snapshot_batches, write_batches
 from ottla.wire.messages import FeatureLevelRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 
 BROKER_IDS = (11, 12, 13)

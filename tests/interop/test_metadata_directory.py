@@ -23,7 +23,7 @@ from ottla.node.storage.bootstrap import read_bootstrap
 from ottla.node.storage.meta_properties import load_storage
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
-from ottla.runtime.metadata.store import MetadataStore
+from ottla.runtime.metadata.storage.store import MetadataStore
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_workers import StepWorkers
 from ottla.wire.messages import ConfigRecord, PartitionRecord, TopicRecord

@@ -10,10 +10,10 @@ from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.quota.sampled_rate import Windows
 from ottla.machines.quota.token_bucket import TokenBuckets
 from ottla.runtime.channels import Caller, Failed, Then
-from ottla.runtime.metadata.metadata_leader import MetadataLeader
-from ottla.runtime.metadata.quorum_answers import QuorumAnswers
-from ottla.runtime.metadata.quorum_view import QuorumView
-from ottla.runtime.metadata.voter_changes import VoterChanges
+from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
+from ottla.runtime.metadata.quorum.quorum_view import QuorumView
+from ottla.runtime.metadata.quorum.voter_changes import VoterChanges
+from ottla.runtime.metadata.replication.metadata_leader import MetadataLeader
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message

@@ -11,7 +11,7 @@ from ottla.base.ids import ZERO_UUID
 from ottla.controller.controller_server import Asked, ControllerServer
 from ottla.machines.metadata.topic_names import CLUSTER_METADATA
 from ottla.runtime.channels import Failed, Then
-from ottla.runtime.metadata.quorum_view import QuorumEndpoint, QuorumReplica
+from ottla.runtime.metadata.quorum.quorum_view import QuorumEndpoint, QuorumReplica
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 

@@ -6,8 +6,8 @@ Vote 0-2, BeginQuorumEpoch 0-1, EndQuorumEpoch 0-1, Fetch 4-18 of the metadata l
 
 from ottla.controller.controller_server import Asked, ControllerServer
 from ottla.runtime.channels import Failed, Then
-from ottla.runtime.metadata.metadata_leader import MetadataLeader
-from ottla.runtime.metadata.quorum_answers import QuorumAnswers
+from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
+from ottla.runtime.metadata.replication.metadata_leader import MetadataLeader
 
 
 def vote(server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:

@@ -9,7 +9,7 @@ from ottla.controller.decided import decide
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.features import KRAFT_VERSION
 from ottla.runtime.channels import Failed, Then
-from ottla.runtime.metadata.voter_changes import VoterChanges
+from ottla.runtime.metadata.quorum.voter_changes import VoterChanges
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ottla.controller.controller_server import Asked, ControllerServer
 from ottla.runtime.channels import Failed, Then
-from ottla.runtime.metadata.voter_changes import Told, VoterChanges
+from ottla.runtime.metadata.quorum.voter_changes import Told, VoterChanges
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterResponse
 

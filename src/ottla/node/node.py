@@ -49,7 +49,7 @@ from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
-from ottla.runtime.metadata.quorum_view import RaftQuorum
+from ottla.runtime.metadata.quorum.quorum_view import RaftQuorum
 from ottla.runtime.peers.node_connection import ConnectionSettings
 from ottla.runtime.peers.node_connections import NodeConnections
 from ottla.runtime.peers.remote_controller import RemoteController

@@ -19,7 +19,7 @@ from ottla.controller.controller_server import ControllerServer
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.features import FEATURES
 from ottla.runtime.channels import Caller, ControllerChannel, Failed, Then
-from ottla.runtime.metadata.quorum_view import QuorumEndpoint, QuorumReplica
+from ottla.runtime.metadata.quorum.quorum_view import QuorumEndpoint, QuorumReplica
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import CreateTopicsRequest, FeatureLevelRecord, RegisterBrokerRecord

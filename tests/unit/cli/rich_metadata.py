@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ottla.log.disk import OsDisk
 from ottla.machines.decision import VersionedRecord
-from ottla.runtime.metadata.snapshots import SnapshotId, snapshot_batches, write_batches
+from ottla.runtime.metadata.storage.snapshots import SnapshotId, snapshot_batches, write_batches
 from ottla.wire import messages as m
 from ottla.wire.message import Message
 

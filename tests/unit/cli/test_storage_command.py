@@ -8,7 +8,7 @@ import pytest
 from ottla.base.ids import parse_uuid
 from ottla.cli.storage import main
 from ottla.log.disk import OsDisk
-from ottla.runtime.metadata.snapshots import read_snapshot
+from ottla.runtime.metadata.storage.snapshots import read_snapshot
 
 CLUSTER_ID = "b3R0bGEtaW50ZXJvcC0wMQ"
 STATIC = "controller.quorum.voters=1@127.0.0.1:9093"

@@ -7,7 +7,7 @@ from brokers import NOW_MS
 from ottla.machines.raft.events import LogEnd, QuorumState, Started
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
-from ottla.runtime.metadata.quorum_view import QuorumEndpoint, QuorumReplica, RaftQuorum
+from ottla.runtime.metadata.quorum.quorum_view import QuorumEndpoint, QuorumReplica, RaftQuorum
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeQuorumRequest as Request
 

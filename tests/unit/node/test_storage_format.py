@@ -20,7 +20,7 @@ from ottla.node.storage.format_voters import WrongVoters, parse_initial_controll
 from ottla.node.storage.formatting import FormatPlan, Surroundings, format_storage
 from ottla.node.storage.meta_properties import MetaProperties, format_meta_properties
 from ottla.records.batch import TimestampType, batches, set_max_timestamp
-from ottla.runtime.metadata.snapshots import read_snapshot
+from ottla.runtime.metadata.storage.snapshots import read_snapshot
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import Crashed, MemoryDisk
 

@@ -14,7 +14,7 @@ from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 
 if TYPE_CHECKING:
-    from ottla.runtime.metadata.quorum_view import QuorumView
+    from ottla.runtime.metadata.quorum.quorum_view import QuorumView
 
 
 class ClusterMetadata:

@@ -13,8 +13,8 @@ from ottla.log.disk import OsDisk
 from ottla.log.scan import scan_batches
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import checksum_matches
-from ottla.runtime.metadata.metadata_batches import MetadataBatch, read_batch
-from ottla.runtime.metadata.snapshots import CHECKPOINT, SnapshotId
+from ottla.runtime.metadata.storage.metadata_batches import MetadataBatch, read_batch
+from ottla.runtime.metadata.storage.snapshots import CHECKPOINT, SnapshotId
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 SEGMENT = ".log"

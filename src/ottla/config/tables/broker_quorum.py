@@ -30,7 +30,8 @@ SETTINGS = (
     Int("controller.quorum.retry.backoff.ms", 20, at_least(0), LOW,
         "Pause before a failed request to another voter is tried again.", acted_on=True),
     Int("controller.quorum.append.linger.ms", 25, at_least(0), MEDIUM,
-        "How long the leader gathers records before it writes them in one flush."),
+        "How long the leader gathers records before it writes them in one flush. Only a value that is set is waited "
+        "for: else the leader writes at once, and gathers what comes while it writes.", acted_on=True),
     Int("controller.quorum.fetch.max.bytes", 1_048_576, at_least(1), LOW,
         "Most bytes of the metadata log that one fetch brings.", acted_on=True),
     Int("controller.quorum.fetch.snapshot.max.bytes", 1_048_576, at_least(1), LOW,

@@ -2,7 +2,7 @@
 
 from ottla.base.ports import Disk
 from ottla.machines.metadata.controller.activation import bootstrap_records
-from ottla.runtime.metadata.snapshots import read_snapshot
+from ottla.runtime.metadata.storage.snapshots import read_snapshot
 from ottla.wire.message import Message
 
 BOOTSTRAP = "bootstrap.checkpoint"

@@ -29,8 +29,8 @@ from ottla.node.storage.meta_properties import (
     verify,
     write_meta_properties,
 )
-from ottla.runtime.metadata.snapshots import BOOTSTRAP_ID, snapshot_batches, write_batches
-from ottla.runtime.metadata.store import PARTITION
+from ottla.runtime.metadata.storage.snapshots import BOOTSTRAP_ID, snapshot_batches, write_batches
+from ottla.runtime.metadata.storage.store import PARTITION
 
 _SCRAM_SINCE = 11
 

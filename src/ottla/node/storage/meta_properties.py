@@ -14,7 +14,7 @@ from ottla.base.ports import Disk
 from ottla.config.properties import read_properties, write_properties
 from ottla.log import names
 from ottla.log.files import read_file, replace_file
-from ottla.runtime.metadata.store import PARTITION
+from ottla.runtime.metadata.storage.store import PARTITION
 
 VERSION = 1
 _RESERVED_IDS = 100

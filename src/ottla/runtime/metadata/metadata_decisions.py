@@ -21,7 +21,7 @@ from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
 from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.metadata.controller_machine import ControllerMachine
-from ottla.runtime.metadata.metadata_batches import MetadataBatch, metadata_batches
+from ottla.runtime.metadata.storage.metadata_batches import MetadataBatch, metadata_batches
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord

@@ -5,12 +5,13 @@ builds on it. The committed one is what the node acts on; it changes only when t
 its listeners hear of the change then, and only then are replies given out. So nobody ever sees what a crash could still
 take back.
 
-    submit -> decide -> append -> [controller's image] -> flush on a worker -> Raft: high watermark
+    submit -> decide -> append -> [controller's image] -> gather -> flush on a worker -> Raft: high watermark
            -> [committed image] -> listeners hear the delta -> replies, in order
 
-The controller and the replies that wait are in `metadata_decisions`, the flushes in `metadata_flushes`. The committed
-image is made from the log (at start, and where somebody else leads) or from what was just appended, which are the same
-records; or from a snapshot of the leader's (`snapshot_receiver`).
+The controller and the replies that wait are in `metadata_decisions`, the flushes in `metadata_flushes`, and how long
+decisions are gathered for one in `gathering`. The committed image is made from the log (at start, and where somebody
+else leads) or from what was just appended, which are the same records; or from a snapshot of the leader's
+(`snapshot_receiver`).
 
 Where another replica leads, this one follows it (`metadata_follower`); replicas that fetch from this one are answered
 by `metadata_leader`, and what they ask of the quorum by `quorum_answers`.
@@ -34,20 +35,21 @@ from ottla.machines.raft.machine import Timeouts
 from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
-from ottla.runtime.metadata.metadata_batches import MetadataBatch, control_batch
+from ottla.runtime.metadata.gathering import Gathering
 from ottla.runtime.metadata.metadata_decisions import ControllerT, MetadataDecisions, ReplyT
-from ottla.runtime.metadata.metadata_flushes import MetadataFlushes
-from ottla.runtime.metadata.metadata_follower import MetadataFollower
-from ottla.runtime.metadata.metadata_leader import MetadataLeader
-from ottla.runtime.metadata.quorum import active_controller, epoch_records, raft_of
-from ottla.runtime.metadata.quorum_answers import QuorumAnswers
-from ottla.runtime.metadata.quorum_driver import QuorumDriver
-from ottla.runtime.metadata.quorum_network import QuorumNetwork
-from ottla.runtime.metadata.snapshot_receiver import SnapshotReceiver
-from ottla.runtime.metadata.snapshots import Snapshot, SnapshotId
+from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
+from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
+from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.quorum.quorum_of_directory import active_controller, epoch_records, raft_of
+from ottla.runtime.metadata.quorum.voter_changes import VoterChanges
+from ottla.runtime.metadata.replication.metadata_follower import MetadataFollower
+from ottla.runtime.metadata.replication.metadata_leader import MetadataLeader
+from ottla.runtime.metadata.replication.snapshot_receiver import SnapshotReceiver
 from ottla.runtime.metadata.snapshotter import SnapshotConfig, Snapshotter
-from ottla.runtime.metadata.store import MetadataStore, voter_changes
-from ottla.runtime.metadata.voter_changes import VoterChanges
+from ottla.runtime.metadata.storage.metadata_batches import MetadataBatch, control_batch
+from ottla.runtime.metadata.storage.metadata_flushes import MetadataFlushes
+from ottla.runtime.metadata.storage.snapshots import Snapshot, SnapshotId
+from ottla.runtime.metadata.storage.store import MetadataStore, voter_changes
 from ottla.runtime.peers.remote_controller import ActiveController
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -76,6 +78,7 @@ class MetadataLog(Generic[ControllerT]):
         entropy: Entropy | None = None,
         network: QuorumNetwork | None = None,
         timeouts: Timeouts | None = None,
+        linger_ms: int = 0,
     ) -> None:
         """`static_voters` are those of `controller.quorum.voters`, None where there is no such setting.
 
@@ -86,6 +89,7 @@ class MetadataLog(Generic[ControllerT]):
         self._store = store
         self._decisions: MetadataDecisions[ControllerT] = MetadataDecisions(self, clock, make_controller, bootstrap)
         self._flushes = MetadataFlushes(self, store, workers)
+        self._gathering = Gathering(linger_ms, timers, self._on_gathered)
         self._receiver = SnapshotReceiver(self, store, workers)
         self._workers = workers
         self._clock = clock
@@ -174,6 +178,7 @@ class MetadataLog(Generic[ControllerT]):
         if self._follower is not None:
             self._follower.stop()
         self.quorum.stop()
+        self._gathering.end()
         self.on_idle()
 
     def on_idle(self) -> None:
@@ -217,8 +222,23 @@ class MetadataLog(Generic[ControllerT]):
             MetadataBatch(base_offset, header.next_offset, epoch, header.max_timestamp, header.size, records, control)
         )
         self._note_voters(base_offset, control)
+        if control:
+            self._gathering.end()
+        else:
+            self._gathering.add(base_offset, header.size)
         if self.leader is not None:
             self.leader.on_appended()
+
+    def _on_gathered(self) -> None:
+        if self.leader is not None:
+            self.leader.on_appended()
+        self.flush()
+
+    @property
+    def readable_offset(self) -> int:
+        """Replicas that fetch are given what is before it: all of the log but what is still being gathered."""
+        gathered_from = self._gathering.from_offset
+        return self.log_end_offset if gathered_from is None else gathered_from
 
     def _note_voters(self, base_offset: int, control: Sequence[KraftMessage]) -> None:
         for offset, kraft_version, voters in voter_changes(base_offset, control):
@@ -229,7 +249,8 @@ class MetadataLog(Generic[ControllerT]):
     # Committing
 
     def flush(self) -> None:
-        self._flushes.start()
+        if self._gathering.from_offset is None:
+            self._flushes.start()
 
     def on_flushed(self, durable_offset: int) -> None:
         self.quorum.step(Flushed(durable_offset))
@@ -358,6 +379,7 @@ class MetadataLog(Generic[ControllerT]):
 
     def stop_leading(self) -> None:
         self._epoch_start = -1
+        self._gathering.end()
         self._decisions.drop()
         if self.leader is not None:
             self.leader.on_stopped()
@@ -394,6 +416,7 @@ class MetadataLog(Generic[ControllerT]):
         self._problem = MetadataLogFailed(f"the metadata log in {self._store.directory} failed: {problem}")
         self._problem.__cause__ = problem
         self._flushes.stop()
+        self._gathering.end()
         self._decisions.controller = None
         self._failed(self._problem)
         self._decisions.refuse(ErrorCode.KAFKA_STORAGE_ERROR)

@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 from ottla.base.ports import Clock, Workers
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.machine import Raft
-from ottla.runtime.metadata.metadata_batches import MetadataBatch
-from ottla.runtime.metadata.snapshots import SnapshotId, snapshot_batches
-from ottla.runtime.metadata.store import MetadataStore
+from ottla.runtime.metadata.storage.metadata_batches import MetadataBatch
+from ottla.runtime.metadata.storage.snapshots import SnapshotId, snapshot_batches
+from ottla.runtime.metadata.storage.store import MetadataStore
 
 _PASSING = frozenset({EMFILE, ENFILE, ENOMEM})
 

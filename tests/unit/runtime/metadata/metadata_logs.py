@@ -14,7 +14,7 @@ from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
-from ottla.runtime.metadata.store import MetadataStore, StoreConfig
+from ottla.runtime.metadata.storage.store import MetadataStore, StoreConfig
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.testing.step_workers import StepWorkers

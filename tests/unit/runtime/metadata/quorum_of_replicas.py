@@ -10,9 +10,9 @@ from ottla.machines.decision import Decision
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
-from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
-from ottla.runtime.metadata.store import MetadataStore, StoreConfig
+from ottla.runtime.metadata.storage.store import MetadataStore, StoreConfig
 from ottla.runtime.peers.node_connections import NodeConnections
 from ottla.runtime.request import RequestContext, Respond
 from ottla.runtime.server import Server
@@ -90,6 +90,7 @@ class Replica:
             timers=self.timers,
             entropy=Random(node_id),
             network=QuorumNetwork(self.connections, me, cluster_id),
+            linger_ms=scene.linger_ms,
         )
         self.server = Server(self.network, self.timers, workers, self._handle, self._unsupported)
         self.server.listen(f"host{node_id}", 9093, "CONTROLLER")
@@ -160,7 +161,9 @@ class Quorum:
         *,
         store_config: StoreConfig | None = None,
         snapshots: SnapshotConfig | None = None,
+        linger_ms: int = 0,
     ) -> None:
+        self.linger_ms = linger_ms
         self.clock = FixedClock()
         self.agenda = Agenda(self.clock)
         self.voters = VoterSet(voter(node_id) for node_id in range(1, voters + 1))

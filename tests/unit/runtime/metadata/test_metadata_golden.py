@@ -11,8 +11,9 @@ from ottla.log.errors import CorruptFile
 from ottla.log.names import parse_partition_dir
 from ottla.machines.raft.events import QuorumState
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, STATIC_VOTERS
-from ottla.runtime.metadata import metadata_log, store
-from ottla.runtime.metadata.quorum_state_file import format_quorum_state, parse_quorum_state
+from ottla.runtime.metadata import metadata_log
+from ottla.runtime.metadata.storage import store
+from ottla.runtime.metadata.storage.quorum_state_file import format_quorum_state, parse_quorum_state
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "kafka-4.3.1"
 

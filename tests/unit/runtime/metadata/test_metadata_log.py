@@ -10,8 +10,8 @@ from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, ReplicaKey, Voter, VoterSet
 from ottla.runtime.attribution import work_for
-from ottla.runtime.metadata.metadata_batches import metadata_batches
-from ottla.runtime.metadata.snapshots import BOOTSTRAP_ID, snapshot_batches, write_batches
+from ottla.runtime.metadata.storage.metadata_batches import metadata_batches
+from ottla.runtime.metadata.storage.snapshots import BOOTSTRAP_ID, snapshot_batches, write_batches
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (

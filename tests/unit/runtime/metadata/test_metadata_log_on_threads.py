@@ -10,7 +10,7 @@ from ottla.machines.decision import Decision
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
-from ottla.runtime.metadata.store import MetadataStore, StoreConfig
+from ottla.runtime.metadata.storage.store import MetadataStore, StoreConfig
 from ottla.runtime.workers import ThreadWorkers
 from ottla.testing.clock import FixedClock
 

@@ -10,14 +10,14 @@ from ottla.log.errors import CorruptFile
 from ottla.log.files import read_file, replace_file
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, VoterSet
-from ottla.runtime.metadata.snapshots import (
+from ottla.runtime.metadata.snapshotter import SnapshotConfig
+from ottla.runtime.metadata.storage.snapshots import (
     SnapshotId,
     read_snapshot,
     snapshot_batches,
     write_batches,
 )
-from ottla.runtime.metadata.snapshotter import SnapshotConfig
-from ottla.runtime.metadata.store import StoreConfig
+from ottla.runtime.metadata.storage.store import StoreConfig
 from ottla.testing.memory_disk import Crashed, MemoryDisk
 
 DIRECTORY = f"{LOG_DIR}/__cluster_metadata-0"

@@ -4,9 +4,9 @@ import pytest
 from quorum_of_replicas import Quorum, Replica
 
 from ottla.machines.raft.machine import Role
-from ottla.runtime.metadata.snapshots import SnapshotId, snapshot_batches
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
-from ottla.runtime.metadata.store import StoreConfig
+from ottla.runtime.metadata.storage.snapshots import SnapshotId, snapshot_batches
+from ottla.runtime.metadata.storage.store import StoreConfig
 from ottla.testing.step_workers import StepWorkers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest, VoteRequest

@@ -8,8 +8,8 @@ from ottla.machines.metadata.controller.partition_change import PartitionChange
 from ottla.machines.raft.events import NOBODY, Effect, QuorumState, VoteRequested
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import VoterSet
-from ottla.runtime.metadata.metadata_flushes import MetadataFlushes
-from ottla.runtime.metadata.quorum_answers import QuorumAnswers
+from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
+from ottla.runtime.metadata.storage.metadata_flushes import MetadataFlushes
 from ottla.testing.sim.canaries.switched import switched
 from ottla.wire.errors import ErrorCode
 

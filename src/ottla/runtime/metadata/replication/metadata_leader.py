@@ -16,9 +16,10 @@ from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import ReplicaKey
 from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.channels import Then
-from ottla.runtime.metadata.quorum_driver import QuorumDriver
-from ottla.runtime.metadata.snapshots import SnapshotId
-from ottla.runtime.metadata.store import PARTITION, TOPIC_ID, MetadataStore
+from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
+from ottla.runtime.metadata.quorum.quorum_of_directory import leader_endpoints
+from ottla.runtime.metadata.storage.snapshots import SnapshotId
+from ottla.runtime.metadata.storage.store import PARTITION, TOPIC_ID, MetadataStore
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
 
@@ -30,6 +31,10 @@ _FIRST_WITH_ENDPOINTS = 16
 class LedLog(Protocol):
     raft: Raft
     quorum: QuorumDriver
+
+    @property
+    def readable_offset(self) -> int:
+        """What is before it may be given to replicas."""
 
 
 class _Waiting:
@@ -92,7 +97,7 @@ class MetadataLeader:
             then(answer)
             return
         known, wait_ms = asked.partition.high_watermark, asked.request.max_wait_ms
-        has_more = self._store.log.log_end_offset > offset or self._log.raft.high_watermark > known
+        has_more = self._log.readable_offset > offset or self._log.raft.high_watermark > known
         if has_more or wait_ms <= 0:
             then(self._response(asked, records=self._read(asked)))
             return
@@ -134,9 +139,8 @@ class MetadataLeader:
         return offset < start or is_other or epoch < oldest.epoch
 
     def _read(self, asked: _Asked) -> bytes:
-        log = self._store.log
-        found = log.read(asked.partition.fetch_offset, asked.request.max_bytes, log.log_end_offset, min_one_batch=True)
-        return found.read()
+        offset, end_offset = asked.partition.fetch_offset, self._log.readable_offset
+        return self._store.log.read(offset, asked.request.max_bytes, end_offset, min_one_batch=True).read()
 
     def _answer(self, asked: _Asked, then: Then) -> None:
         error = self._error_of(asked.partition.current_leader_epoch)
@@ -167,7 +171,7 @@ class MetadataLeader:
     # What ends the waiting
 
     def on_appended(self) -> None:
-        end_offset = self._store.log.log_end_offset
+        end_offset = self._log.readable_offset
         for waiting in [one for one in self._waiting if one.offset < end_offset]:
             self._wake(waiting)
 
@@ -243,14 +247,6 @@ class MetadataLeader:
         if version >= 1:
             response.node_endpoints = leader_endpoints(raft, messages.FetchSnapshotResponse.NodeEndpoint)
         return response
-
-
-def leader_endpoints(raft: Raft, make: Callable[..., Any]) -> list[Any]:
-    """Where the leader listens, for replicas that know the quorum only in part."""
-    voter = raft.me if raft.is_leader else raft.voters.get(raft.leader_id)
-    if voter is None or not voter.endpoints:
-        return []
-    return [make(node_id=raft.leader_id, host=voter.endpoints[0].host, port=voter.endpoints[0].port)]
 
 
 def _metadata_partition(request: messages.FetchRequest, version: int) -> messages.FetchRequest.FetchPartition | None:

@@ -34,7 +34,7 @@ from ottla.machines.raft.events import (
 from ottla.machines.raft.events import Timer as TimerKind
 from ottla.machines.raft.machine import Raft, Role
 from ottla.runtime.attribution import work_for
-from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.wire.errors import ErrorCode
 
 

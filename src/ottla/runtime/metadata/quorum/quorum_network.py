@@ -14,8 +14,8 @@ from ottla import __version__
 from ottla.machines.raft.events import AskForVote, LogEnd, TellOfEnd, TellOfEpoch
 from ottla.machines.raft.voters import Endpoint, Voter, VoterSet
 from ottla.runtime.channels import Failed, Then, newest_version
-from ottla.runtime.metadata.quorum_refusals import QuorumRefusals
-from ottla.runtime.metadata.store import PARTITION, TOPIC_ID
+from ottla.runtime.metadata.quorum.quorum_refusals import QuorumRefusals
+from ottla.runtime.metadata.storage.store import PARTITION, TOPIC_ID
 from ottla.runtime.peers.node_connection import NodeAddress
 from ottla.runtime.peers.node_connections import Line, NodeConnections
 from ottla.wire import messages

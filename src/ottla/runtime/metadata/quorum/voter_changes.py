@@ -19,9 +19,9 @@ from ottla.machines.raft.events import ShutdownRequested
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, STATIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.records.kraft_control import KraftMessage
-from ottla.runtime.metadata.quorum_driver import QuorumDriver
-from ottla.runtime.metadata.quorum_network import QuorumNetwork
-from ottla.runtime.metadata.voter_place import VoterPlace
+from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
+from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.quorum.voter_place import VoterPlace
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
 

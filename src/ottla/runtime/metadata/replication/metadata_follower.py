@@ -18,9 +18,9 @@ from ottla.log.errors import CorruptFile
 from ottla.machines.raft.events import NOBODY, EpochBegan, LeaderAnswered, LeaderLost
 from ottla.machines.raft.machine import Raft, Role
 from ottla.records.batch import checksum_matches, complete_batches
-from ottla.runtime.metadata.quorum_driver import QuorumDriver
-from ottla.runtime.metadata.quorum_network import QuorumNetwork
-from ottla.runtime.metadata.snapshots import SnapshotId
+from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
+from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.storage.snapshots import SnapshotId
 from ottla.runtime.peers.node_connection import NodeAddress
 from ottla.wire.errors import ErrorCode
 

@@ -13,10 +13,10 @@ from ottla.machines.raft.events import AnswerVote, EpochBegan, EpochEnded, LogEn
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import ReplicaKey
 from ottla.runtime.channels import Then
-from ottla.runtime.metadata.metadata_leader import leader_endpoints
-from ottla.runtime.metadata.quorum_driver import QuorumDriver
-from ottla.runtime.metadata.quorum_network import QuorumNetwork
-from ottla.runtime.metadata.store import PARTITION
+from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
+from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.quorum.quorum_of_directory import leader_endpoints
+from ottla.runtime.metadata.storage.store import PARTITION
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
 

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from ottla.base.ports import Workers
 from ottla.machines.raft.machine import Raft
-from ottla.runtime.metadata.snapshots import Snapshot, SnapshotId
-from ottla.runtime.metadata.store import MetadataStore
+from ottla.runtime.metadata.storage.snapshots import Snapshot, SnapshotId
+from ottla.runtime.metadata.storage.store import MetadataStore
 
 
 class ReplacedLog(Protocol):

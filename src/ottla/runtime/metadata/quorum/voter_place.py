@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ottla.base.ports import Timers
 from ottla.machines.raft.machine import Raft, Role
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter
-from ottla.runtime.metadata.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message

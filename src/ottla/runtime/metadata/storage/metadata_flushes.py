@@ -10,13 +10,16 @@ from typing import Protocol
 
 from ottla.base.ports import Workers
 from ottla.log.flush import Flush
-from ottla.runtime.metadata.store import MetadataStore
+from ottla.runtime.metadata.storage.store import MetadataStore
 
 
 class FlushedLog(Protocol):
     """The log whose flushes these are."""
 
     def on_flushed(self, durable_offset: int) -> None: ...
+
+    def flush(self) -> None:
+        """Starts the next flush, if it is time for one."""
 
     def on_idle(self) -> None:
         """A worker has come back."""
@@ -36,9 +39,13 @@ class MetadataFlushes:
         self._is_stopped = False
         self._waiting: list[tuple[int, Callable[[], None]]] = []
 
+    @property
+    def is_durable(self) -> bool:
+        return self.durable_offset >= self._store.log.log_end_offset
+
     def start(self) -> None:
         """A flush of all that is appended, unless one is under way, which is then followed by another."""
-        if self.is_under_way or self._is_stopped or self.durable_offset >= self._store.log.log_end_offset:
+        if self.is_under_way or self._is_stopped or self.is_durable:
             return
         self.is_under_way = True
         flush = self._store.start_flush()
@@ -46,11 +53,10 @@ class MetadataFlushes:
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Calls back when all that is in the log now is on the disk."""
-        end_offset = self._store.log.log_end_offset
-        if self.durable_offset >= end_offset:
+        if self.is_durable:
             then()
         else:
-            self._waiting.append((end_offset, then))
+            self._waiting.append((self._store.log.log_end_offset, then))
             self.start()
 
     def on_truncated(self) -> None:
@@ -64,7 +70,7 @@ class MetadataFlushes:
         self.is_under_way = False
         self.durable_offset = min(self._store.finish_flush(flush), self._store.log.log_end_offset)
         self._owner.on_flushed(self.durable_offset)
-        self.start()
+        self._owner.flush()
         waiting, self._waiting = self._waiting, []
         for offset, then in waiting:
             if offset <= self.durable_offset:

@@ -25,9 +25,9 @@ from ottla.machines.raft.events import LogEnd, QuorumState
 from ottla.machines.raft.voters import STATIC_VOTERS, VoterSet
 from ottla.records.batch import complete_batches
 from ottla.records.kraft_control import KraftMessage
-from ottla.runtime.metadata.metadata_batches import MetadataBatch, read_batch
-from ottla.runtime.metadata.quorum_state_file import read_quorum_state, write_quorum_state
-from ottla.runtime.metadata.snapshots import (
+from ottla.runtime.metadata.storage.metadata_batches import MetadataBatch, read_batch
+from ottla.runtime.metadata.storage.quorum_state_file import read_quorum_state, write_quorum_state
+from ottla.runtime.metadata.storage.snapshots import (
     CHECKPOINT,
     DELETED,
     PART,
