@@ -81,7 +81,7 @@ class PartitionLog(ReadableLog):
         self._names_changed, self._names_synced = 1, 0
         self._truncations = 0
         self._replacement: Replacement | None = None
-        self._unfinished: Callable[[], object] | None = None
+        self._unfinished: Callable[[PartitionLog], object] | None = None
         self._state_as_closed = self._state if loaded.is_as_closed else None
         self._had_something = loaded.had_something
 
@@ -294,13 +294,15 @@ class PartitionLog(ReadableLog):
                 old.write_indexes()
         self._snapshots.take(base_offset, self.producers, self.log_start_offset)
         segment = self._new_segment(base_offset)
-        self._unfinished = segment.delete  # A part of it would look, at the next start, as if this one ended here.
+        self._unfinished = lambda _: (
+            segment.delete()
+        )  # A part of it would look, at the next start, as if this one ended here.
         segment.create()
         self._names_changed += 1
         self._unfinished = None
         if old.size == 0:
             self.segments[-1] = segment
-            self._unfinished = old.delete
+            self._unfinished = lambda _: old.delete()
             self._finish()
         else:
             self.segments.append(segment)
@@ -309,7 +311,7 @@ class PartitionLog(ReadableLog):
     def _finish(self) -> None:
         """Does what a failing disk has left half done. Raises `OSError` if it still fails."""
         if self._unfinished:
-            self._unfinished()
+            self._unfinished(self)
             self._unfinished = None
             self._names_changed += 1
 
@@ -412,11 +414,15 @@ class PartitionLog(ReadableLog):
 
     # Truncating
 
-    def truncate_to(self, offset: int) -> bool:
-        """Cuts away the batch that holds `offset` and all after it, durably: a follower must agree with its leader.
+    def truncate_to(self, offset: int, *, durably: bool = True) -> bool:
+        """Cuts away the batch that holds `offset` and all after it: a follower must agree with its leader.
 
         The recovery point is lowered first, so that a crash at any moment is followed by a scan of what is left.
         Segments go newest first, so that what is left is always one row.
+
+        If it need not be durable when this returns, a flush has to follow (`has_unsynced_cut`): until it has ended a
+        crash may bring back what was cut. Whatever is to be built on the cut before that, an append above all, syncs
+        it by itself.
         """
         assert offset >= 0
         self._finish()
@@ -424,11 +430,10 @@ class PartitionLog(ReadableLog):
             self.epochs.truncate_from_end(self.log_end_offset)
             return False
         if offset < self.segments[0].base_offset:
-            self.truncate_fully(offset)
+            self.truncate_fully(offset, durably=durably)
             return True
         self._prepare_truncation(offset)
-        self._unfinished = lambda: self._cut(offset)
-        self._finish()
+        self._do(lambda log: log._cut(offset), durably=durably)
         return True
 
     def _cut(self, offset: int) -> None:
@@ -445,17 +450,14 @@ class PartitionLog(ReadableLog):
             self._before_truncation(self.log_end_offset)
             self.recovery_point = min(self.recovery_point, self.log_end_offset)
             self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
-        self._sync_names()
         self.epochs.truncate_from_end(self.log_end_offset)
-        self.epochs.flush()
         self._rebuild_producers()
 
-    def truncate_fully(self, offset: int) -> None:
+    def truncate_fully(self, offset: int, *, durably: bool = True) -> None:
         """Empties the log, which begins anew at `offset`: a follower whose leader has nothing older."""
         self._finish()
         self._prepare_truncation(min(offset, self.log_start_offset))
-        self._unfinished = lambda: self._begin_anew(offset)
-        self._finish()
+        self._do(lambda log: log._begin_anew(offset), durably=durably)
 
     def _begin_anew(self, offset: int) -> None:
         for segment in reversed(self.segments):
@@ -465,13 +467,37 @@ class PartitionLog(ReadableLog):
         segment = self._new_segment(offset)
         segment.create()
         self.segments[:] = [segment]
-        self._sync_names()
         self.epochs.clear()
-        self.epochs.flush()
         self.producers.clear()
         self.log_start_offset = self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self.advance_high_watermark(offset)
+
+    def _do(self, cut: "Callable[[PartitionLog], None]", *, durably: bool) -> None:
+        """A cut that fails half-way is made again, durably, before anything else is done with the log."""
+
+        def cut_and_sync(log: PartitionLog) -> None:
+            cut(log)
+            log._sync_cut()
+
+        self._unfinished = cut_and_sync
+        if durably:
+            self._finish()
+        else:
+            cut(self)
+            self._unfinished = PartitionLog._sync_cut
+            self._names_changed += 1
+
+    def _sync_cut(self) -> None:
+        """What is appended next must never meet, after a crash, what was cut away."""
+        self.active.sync(indexes=False)
+        self._sync_names()
+        self.epochs.flush()
+
+    @property
+    def has_unsynced_cut(self) -> bool:
+        """The log was cut, and a crash could still undo that: it is for a flush to end."""
+        return self._unfinished is PartitionLog._sync_cut
 
     def _prepare_truncation(self, offset: int) -> None:
         """What the checkpoints say of offsets that are about to go must not be there when they are gone."""
@@ -507,7 +533,8 @@ class PartitionLog(ReadableLog):
         return self._flush_of(self.segments[slot_of(self.segments, self.recovery_point) : -1], None)
 
     def _flush_of(self, segments: list[Segment], active: Segment | None) -> Flush:
-        self._finish()
+        if not self.has_unsynced_cut:  # Which the flush itself makes durable.
+            self._finish()
         for segment in segments:
             if segment is not active:
                 segment.write_indexes()
@@ -541,6 +568,8 @@ class PartitionLog(ReadableLog):
         self._names_synced = flush.names_changed or self._names_synced
         if flush.truncations != self._truncations:
             return self.recovery_point  # What was synced may be gone, and other records in its place.
+        if self.has_unsynced_cut and flush.active is not None:
+            self._unfinished = None
         offset = flush.end_offset
         if flush.active not in (None, self.active) and offset >= self.active.base_offset:
             # Rolled meanwhile: the segment that was active then has been synced without its indexes.

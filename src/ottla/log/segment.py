@@ -265,7 +265,7 @@ class Segment(SegmentFiles):
             self.time_index.maybe_append(*self.max_timestamp)
 
     def truncate_to(self, offset: int) -> None:
-        """Drops the batch that holds `offset` and all after it. On the disk when it returns: see ARCHITECTURE.md.
+        """Drops the batch that holds `offset` and all after it. It is for the log to sync that: see decision 4.
 
         If the disk fails it is to be called again, even if the file is as short as it should be by then.
         """
@@ -275,7 +275,6 @@ class Segment(SegmentFiles):
         self.transaction_index.truncate_to(offset)
         if found:
             self._shorten(found.position)
-        self.file.sync()
         self._bytes_since_index_entry = 0
         self._first_timestamp = None
         self._read_max_timestamp()

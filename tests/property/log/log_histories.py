@@ -63,6 +63,8 @@ class LogHistory:
                 operation(self)
             except OSError as problem:
                 self.on_disk_error(problem)
+            if not self.log.has_unsynced_cut:
+                self.model.on_cut_synced()
         if self.random.random() < 0.5:
             self.stop()
 
@@ -214,9 +216,10 @@ class LogHistory:
             return
         offset = self.random.choice(ends)
         self.model.on_truncating(offset)
-        self.insist(lambda: self.log.truncate_to(offset))
+        durably = self.random.random() < 0.5  # Else a flush, or the next append, makes it so.
+        self.insist(lambda: self.log.truncate_to(offset, durably=durably))
         assert self.log.log_end_offset <= offset
-        self.model.on_truncated(offset, self.log.log_end_offset)
+        self.model.on_truncated(offset, self.log.log_end_offset, durably=durably)
         self.forget_producers()
         self.lead_again()
 
@@ -224,9 +227,10 @@ class LogHistory:
         """A follower whose leader has nothing older than some offset, mostly one that this log has not reached."""
         offset = self.random.randint(self.log.log_start_offset, self.log.log_end_offset + 10)
         self.model.on_beginning_anew(offset)
-        self.insist(lambda: self.log.truncate_fully(offset))
+        durably = self.random.random() < 0.5
+        self.insist(lambda: self.log.truncate_fully(offset, durably=durably))
         assert self.log.log_start_offset == self.log.log_end_offset == offset
-        self.model.on_begun_anew(offset)
+        self.model.on_begun_anew(offset, durably=durably)
         self.forget_producers()
         self.lead_again()
 

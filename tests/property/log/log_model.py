@@ -20,6 +20,8 @@ class LogModel:
         # Batches by their base offset.
         self.written: dict[int, bytes] = {}
         self.doubtful: dict[int, set[bytes]] = {}
+        # What was cut away and a power cut could still bring back.
+        self.cut: dict[int, set[bytes]] = {}
         self.flushed = self.acknowledged = self.kept = 0
         self.log_start_offset = 0
         # Records before this were deleted, and what was known about them forgotten. A crash may bring the records back.
@@ -56,17 +58,27 @@ class LogModel:
         self.flushed = min(self.flushed, end)
         self.acknowledged = min(self.acknowledged, end)
 
-    def on_truncated(self, offset: int, end: int) -> None:
+    def on_truncated(self, offset: int, end: int, *, durably: bool) -> None:
         self.acknowledged = end
+        if not durably:
+            self.cut = {base: data for base, data in self.doubtful.items() if base >= offset}
         self.doubtful = {base: data for base, data in self.doubtful.items() if base < offset}
 
     def on_beginning_anew(self, offset: int) -> None:
         self.on_truncating(0)
         self.on_deleting(max(self.log_start_offset, offset))
 
-    def on_begun_anew(self, offset: int) -> None:
+    def on_begun_anew(self, offset: int, *, durably: bool) -> None:
+        if durably:
+            self.flushed = offset
+        else:
+            self.cut = self.doubtful
         self.doubtful = {}
-        self.flushed = self.acknowledged = self.log_start_offset = self.deleted_before = offset
+        self.acknowledged = self.log_start_offset = self.deleted_before = offset
+
+    def on_cut_synced(self) -> None:
+        """What was cut away cannot come back any more."""
+        self.cut = {}
 
     def on_deleting(self, log_start_offset: int) -> None:
         self.log_start_offset = log_start_offset
@@ -74,12 +86,19 @@ class LogModel:
 
     def on_power_cut(self) -> None:
         self.kept = self.acknowledged = self.flushed
+        self._doubt_cut()
         self.is_settled = True
 
     def on_process_gone(self) -> None:
         """However it went: what it had written is there, durable or not."""
         self.kept = self.acknowledged
+        self._doubt_cut()
         self.is_settled = False
+
+    def _doubt_cut(self) -> None:
+        for base, data in self.cut.items():
+            self.doubtful.setdefault(base, set()).update(data)
+        self.cut = {}
 
     def _doubt(self, offset: int) -> None:
         for base in [base for base in self.written if base >= offset]:

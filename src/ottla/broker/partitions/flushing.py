@@ -1,5 +1,5 @@
-"""Forcing a log to disk: what `flush.messages` makes producers wait for, `flush.ms` does in the background, and a roll
-does for the segments that are full, as in Apache Kafka.
+"""Forcing a log to disk: what `flush.messages` makes producers wait for, `flush.ms` does in the background, a roll does
+for the segments that are full, as in Apache Kafka, and a follower for a log that it has cut.
 
 One flush of a partition is under way at a time. What is appended meanwhile waits for the next one, which begins at
 once: many producers share each turn of the disk. The recovery point follows what is flushed, and the checkpoint after
@@ -40,7 +40,7 @@ def flush_rolled(partitions: "Partitions", partition: Partition) -> None:
 
 def flush_what_waits(partitions: "Partitions", partition: Partition) -> None:
     """After something that flushes had to wait for."""
-    if partition.awaits_flush:
+    if partition.must_be_flushed:
         flush(partitions, partition)
     else:
         flush_rolled(partitions, partition)

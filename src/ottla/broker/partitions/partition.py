@@ -174,6 +174,11 @@ class Partition:
         """Where the log ends as far as this node answers for it: on the disk, where `flush.messages` asks for that."""
         return self.log.recovery_point if self.awaits_flush else self.log.log_end_offset
 
+    @property
+    def must_be_flushed(self) -> bool:
+        """What was appended, or cut away, has to be on the disk before anything more is fetched."""
+        return self.awaits_flush or self.log.has_unsynced_cut
+
     # Writing
 
     def append(

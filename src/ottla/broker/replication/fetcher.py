@@ -3,8 +3,8 @@
 Theory of operation. A reply's partitions are dealt with one after the other (`followed`), and the next request leaves:
 asking for the end of a follower's log tells the leader that all before is there, so what waits for it is answered.
 A partition with an error is left out of the requests for a while. So is one whose records have to be on the disk
-first (`flush.messages`), until they are. A leader that cannot be reached is asked again after pauses that grow up to
-`replica.fetch.backoff.ms`; when the metadata name another one, its partitions leave.
+first (`flush.messages`), or whose log was cut, until that is so. A leader that cannot be reached is asked again after
+pauses that grow up to `replica.fetch.backoff.ms`; when the metadata name another one, its partitions leave.
 """
 
 import logging
@@ -76,7 +76,7 @@ class Fetcher:
     def _go_on(self, followed: FollowedPartition) -> None:
         if not self._is_followed(followed):
             return
-        if followed.partition.awaits_flush:
+        if followed.partition.must_be_flushed:
             self._session.leave_out(followed.key)
         else:
             self._session.want(followed.key, followed.position())

@@ -69,7 +69,7 @@ class Fetchers:
     def on_flushed(self, partition: Partition) -> None:
         """A flush of a partition's log has ended."""
         home = self._homes.get(partition.name)
-        if home is not None and not partition.awaits_flush:
+        if home is not None and not partition.must_be_flushed:
             home[2].on_flushed(partition)
 
     def on_settings(self) -> None:

@@ -3,12 +3,16 @@
 A follower's log is a beginning of its leader's. So every batch has to be sound (its checksum is looked at again: it has
 crossed a network), to begin at the end of this log, and to be of no later leader epoch than the one that is followed: a
 later one is for a fetch that knows of it. What is not so is not appended, and the leader is asked again.
+
+A log that is cut is flushed by a worker before the leader is asked for what comes after the cut: a crash must not bring
+the old end back behind new batches.
 """
 
 import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce
 from ottla.broker.replication.follower_session import Key, Position
@@ -148,12 +152,14 @@ class FollowedPartition:
             _log.info("%s is cut from %s to %s, as its leader's log is", name, end_offset, offset)
         try:
             if is_empty:
-                log.truncate_fully(offset)
+                log.truncate_fully(offset, durably=partition.is_changing_log)
             else:
-                log.truncate_to(offset)
+                log.truncate_to(offset, durably=partition.is_changing_log)
         except STORAGE_PROBLEMS as problem:
             partitions.on_storage_problem(partition, problem)
             return False
         partition.awaits_flush = False
         partitions.has_news_for_checkpoints = True
+        if log.has_unsynced_cut:
+            flush(partitions, partition)
         return True

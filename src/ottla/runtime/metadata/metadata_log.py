@@ -307,7 +307,7 @@ class MetadataLog(Generic[ControllerT]):
         self.raft.on_truncated(self._store.log_end)
 
     def when_durable(self, then: Callable[[], None]) -> None:
-        if self.raft.is_voter:
+        if self.raft.is_voter or self._store.log.has_unsynced_cut:
             self._flushes.when_durable(then)
         else:
             then()

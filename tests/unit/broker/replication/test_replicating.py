@@ -1,9 +1,12 @@
 """Brokers that replicate to each other: what a follower has, what a producer is told, and who is in sync."""
 
+from random import Random
+
 import pytest
 from brokers import batch, fetch_request, only, produce_request, produced, values_in
 from replicating_nodes import Cluster
 
+from ottla.broker.partitions.flushing import flush
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, DeleteRecordsRequest
 
@@ -213,6 +216,58 @@ def test_a_leader_that_comes_back_cuts_what_nobody_else_has(cluster):
     assert bytes_of(cluster, 1) == bytes_of(cluster, 2) == bytes_of(cluster, 3)
     assert ends(cluster)[0] == (2, 2)
     assert sorted(cluster.isr()) == [1, 2, 3]
+
+
+def parted(cluster: Cluster) -> None:
+    """Broker 2 leads, with "b" where broker 1, which led and comes back, has "lost" on its disk."""
+    produce(cluster, b"a")
+    cluster.down |= {2, 3}
+    cluster[1].produce(batch(b"lost"), acks=1)
+    cluster.down -= {2, 3}
+    cluster.elect(2, (2, 3))
+    produce(cluster, b"b", to=2)
+
+
+def test_a_log_that_was_cut_is_synced_by_a_worker_before_its_leader_is_asked_for_more(cluster):
+    cluster[1].workers.hold()
+    parted(cluster)
+    cluster.advance(100)
+    log = cluster[1].partition().log
+    assert log.has_unsynced_cut
+    assert (log.log_end_offset, len(cluster[1].workers)) == (1, 1)
+    cluster[1].workers.let_go()
+    cluster.advance(100)
+    assert not log.has_unsynced_cut
+    assert bytes_of(cluster, 1) == bytes_of(cluster, 2)
+
+
+def test_a_leader_whose_log_was_cut_and_not_synced_yet_syncs_it_before_it_writes(cluster):
+    """A power cut must not bring the old end back behind what was written since."""
+    cluster[1].workers.hold()
+    parted(cluster)
+    cluster.advance(100)
+    cluster.elect(1, (1,))
+    log = cluster[1].partition().log
+    assert log.has_unsynced_cut
+    cluster[1].produce(batch(b"new!"), acks=1)
+    assert not log.has_unsynced_cut
+    for seed in range(20):
+        files = cluster[1].disk.survivor(Random(seed)).files()
+        assert not any(b"lost" in data for path, data in files.items() if path.endswith(".log"))
+
+
+def test_a_flush_that_was_under_way_when_the_log_was_cut_is_followed_by_another(cluster):
+    cluster[1].workers.hold()
+    flush(cluster[1].broker.partitions, cluster[1].partition())
+    parted(cluster)
+    cluster.advance(100)
+    log = cluster[1].partition().log
+    cluster[1].workers.step()
+    assert log.has_unsynced_cut
+    cluster[1].workers.let_go()
+    cluster.advance(100)
+    assert not log.has_unsynced_cut
+    assert bytes_of(cluster, 1) == bytes_of(cluster, 2)
 
 
 def test_logs_that_parted_several_times_agree_in_the_end(cluster):

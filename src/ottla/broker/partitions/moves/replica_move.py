@@ -219,6 +219,7 @@ class ReplicaMove:
             partitions.world.workers.run(
                 partial(self._settle, current), lambda _: self._on_settled(), self._unsettled, key=LOG_DIRS
             )
+        partitions.on_flushed(partition)  # A follower may have waited for a flush of the old log.
         flush_what_waits(partitions, partition)
 
     def _settle(self, old: PartitionLog) -> None:

@@ -41,7 +41,9 @@ class MetadataFlushes:
 
     @property
     def is_durable(self) -> bool:
-        return self.durable_offset >= self._store.log.log_end_offset
+        """All that is in the log is on the disk, and nothing that was cut away."""
+        log = self._store.log
+        return self.durable_offset >= log.log_end_offset and not log.has_unsynced_cut
 
     def start(self) -> None:
         """A flush of all that is appended, unless one is under way, which is then followed by another."""
@@ -72,8 +74,9 @@ class MetadataFlushes:
         self._owner.on_flushed(self.durable_offset)
         self._owner.flush()
         waiting, self._waiting = self._waiting, []
+        is_cut = self._store.log.has_unsynced_cut
         for offset, then in waiting:
-            if offset <= self.durable_offset:
+            if offset <= self.durable_offset and not is_cut:
                 then()
             else:
                 self._waiting.append((offset, then))

@@ -196,7 +196,8 @@ class MetadataStore:
         return self.log_end if end_offset == UNDEFINED_OFFSET else LogEnd(found_epoch, end_offset)
 
     def truncate(self, end_offset: int) -> None:
-        self.log.truncate_to(end_offset)
+        """A flush has to follow: until then a crash may bring back what was cut away."""
+        self.log.truncate_to(end_offset, durably=False)
 
     def read(self, offset: int, end_offset: int) -> Iterator[MetadataBatch]:
         """The batches from `offset` to `end_offset`."""
