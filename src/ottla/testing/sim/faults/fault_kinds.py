@@ -31,24 +31,31 @@ _LEADER_BACK_AFTER_MS: Final = 1_000
 # Processes and machines
 
 
-def kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
+def kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
+    if nemesis.must_live(machine):
+        return None
     machine.kill()
     return lambda: nemesis.start(machine)
 
 
-def power_cut(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
+def power_cut(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
     """Only where nothing that was promised can be lost by it. Else the process dies, and its disk keeps everything."""
     if nemesis.may_cut_power(machine):
         machine.cut_power()
+        nemesis.on_memory_lost(machine)
+    elif nemesis.must_live(machine):
+        return None
     else:
         nemesis.note(f"node {machine.node_id} is killed, and keeps its power")
         machine.kill()
     return lambda: nemesis.start(machine)
 
 
-def leader_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
+def leader_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
     """Of the node that leads the quorum now, whichever it is; of the given one if none does."""
     leader = next((one for one in nemesis.machines if one.metadata and one.metadata.raft.is_leader), machine)
+    if nemesis.must_live(leader):
+        return None
     leader.kill()
     return lambda: nemesis.start(leader)
 
@@ -59,12 +66,14 @@ def voter_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     The leader is killed now, so that there is something to vote on.
     """
     chance = nemesis.chance_of(fault)
-    nemesis.later(_LEADER_BACK_AFTER_MS, leader_kill(nemesis, fault, machine))
+    back = leader_kill(nemesis, fault, machine)
+    if back is not None:
+        nemesis.later(_LEADER_BACK_AFTER_MS, back)
     is_over: list[bool] = []
     seen: set[int] = set()
 
     def kill() -> None:
-        if not is_over and machine.life is not None:
+        if not is_over and machine.life is not None and not nemesis.must_live(machine):
             machine.kill("killed after a vote")
             nemesis.start(machine)
 
@@ -81,8 +90,10 @@ def voter_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     return lambda: is_over.append(True)
 
 
-def restart(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
+def restart(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
     """In good order, with another setting. A node that is not done in time is killed, as an impatient operator does."""
+    if nemesis.must_live(machine):
+        return None
     machine.stop()
 
     def end() -> None:

@@ -27,6 +27,7 @@ class Nemesis:
         self._history = history
         self._ends: list[Callable[[], None]] = []
         self._is_over = False
+        self._forgetful: Machine | None = None
         for machine in self.machines:
             machine.on_failed = lambda why, was_expected, machine=machine: self._on_failed(machine, why, was_expected)  # type: ignore[misc]
 
@@ -86,6 +87,23 @@ class Nemesis:
             return True
         others_are_sound = not any(one.may_fail for one in self.machines if one is not machine)
         return settings.replication_factor >= 3 and others_are_sound and is_whole(self._cluster)
+
+    def on_memory_lost(self, machine: Machine) -> None:
+        """What this machine had not synced is gone."""
+        self._forgetful = None if self._cluster.settings.flushes else machine
+
+    def must_live(self, machine: Machine) -> bool:
+        """Whether another machine has lost its memory, and is not back in sync.
+
+        With its process this one would lose its place in the ISR, though not its records: controllers take every end
+        that was not clean for a loss, and the last that is left to lead would be the one that has lost some (KIP-966).
+        """
+        if self._forgetful is not None and is_whole(self._cluster):
+            self._forgetful = None
+        if self._forgetful in (None, machine):
+            return False
+        self.note(f"node {machine.node_id} lives on: another has lost its memory")
+        return True
 
     def other_nodes(self, machine: Machine) -> list[Host]:
         return [one.host for one in self.machines if one is not machine]
