@@ -17,6 +17,7 @@ from ottla.machines.metadata.image.features import (
     KRAFT_VERSION,
     LATEST_METADATA_VERSION,
     METADATA_VERSION,
+    SERVED,
     default_level,
     partition_version,
     register_broker_version,
@@ -32,7 +33,7 @@ _ORDERS = [(11, 12, 13), (12, 13, 11), (13, 11, 12), (11, 13, 12), (13, 12, 11),
 
 
 def records(partitions: int) -> Iterator[VersionedRecord]:
-    for name in [METADATA_VERSION, *sorted(FEATURES.keys() - {METADATA_VERSION, KRAFT_VERSION})]:
+    for name in [METADATA_VERSION, *sorted(SERVED.keys() - {METADATA_VERSION, KRAFT_VERSION})]:
         level = default_level(name, LATEST_METADATA_VERSION)
         if level:
             yield VersionedRecord(FeatureLevelRecord(name=name, feature_level=level), 0)

@@ -203,7 +203,8 @@ class ChaosCluster:
         if self.kinds[node_id] == APACHE_KAFKA:
             from apache_kafka import java
 
-            java("kafka.tools.StorageTool", *words)
+            unserved_off = ["-f", "share.version=0", "-f", "streams.version=0"] if OURS in self.kinds.values() else []
+            java("kafka.tools.StorageTool", *words, *unserved_off)
             return
         call = "import sys; from ottla.cli.storage import main; sys.exit(main())"
         done = subprocess.run([sys.executable, "-c", call, *words], capture_output=True, text=True, check=False)

@@ -20,6 +20,8 @@ from ottla.testing.free_ports import free_ports
 OURS, APACHE_KAFKA = "ottla", "apache-kafka"
 COMBINED = "broker,controller"
 WAIT_S = 120.0
+UNSERVED_OFF = ["--feature", "share.version=0", "--feature", "streams.version=0"]
+"""Where a node of ours is to be, features that it does not serve are off."""
 
 
 class MixedCluster:
@@ -74,7 +76,8 @@ class MixedCluster:
                 **(more or {}),
             }
             path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-            java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path), *format_options)
+            options = [*UNSERVED_OFF, *format_options]
+            java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path), *options)
 
     @property
     def bootstrap(self) -> str:

@@ -11,6 +11,8 @@ from chaos_cluster import APACHE_KAFKA, NODE_IDS, OURS, TIMEOUT_S, ChaosCluster
 from chaos_load import Load
 from recorder import Recorder
 
+from ottla import Admin
+from ottla.admin import FeatureUpdate, UpgradeType
 from ottla.testing.chaos.operations import Outcome
 from ottla.testing.chaos.verdict import counts, judge, table
 
@@ -18,6 +20,13 @@ pytestmark = pytest.mark.interop
 
 SEED = 1
 SOME, SOME_TRANSACTIONS = 200, 5
+
+
+def switch_off(bootstrap: str, *features: str) -> None:
+    """What docs/cluster.md tells operators to do first: our nodes do not serve these, and could not register."""
+    off = {feature: FeatureUpdate(0, UpgradeType.SAFE_DOWNGRADE) for feature in features}
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.update_features(off).raise_first()
 
 
 def wait_for_more(recorder: Recorder) -> None:
@@ -41,6 +50,7 @@ def _done(recorder: Recorder) -> tuple[int, int]:
 def test_a_cluster_changes_hands_node_by_node_and_back(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "history")
     with ChaosCluster(APACHE_KAFKA) as cluster:
+        switch_off(cluster.bootstrap, "share.version", "streams.version")
         load = Load(cluster, recorder, SEED)
         try:
             for end, becomes in ((cluster.stop, OURS), (cluster.kill, APACHE_KAFKA)):

@@ -1,7 +1,7 @@
 """DescribeQuorum 0-2: the state of the metadata log's replicas (KIP-595, KIP-836).
 
-Only the leader knows how far the others are; on any other node the request is answered with NOT_LEADER_OR_FOLLOWER,
-and the leader's id to go to.
+Only the leader knows how far the others are. Brokers pass the request on to it; another controller that is asked itself
+answers with NOT_LEADER_OR_FOLLOWER and, as Kafka's does not, the leader's id to go to.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from ottla.runtime.metadata.quorum.quorum_view import QuorumEndpoint, QuorumRepl
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 
+_NOT_LEADER: Final = "This controller does not lead the quorum."
 _UNKNOWN: Final = "This node has no such partition of a quorum."
 _FIRST_WITH_DIRECTORIES: Final = 2
 
@@ -37,7 +38,7 @@ def _described(server: ControllerServer, api_version: int) -> DescribeQuorumResp
     is_leader = quorum.leader_id == server.node_id
     partition = DescribeQuorumResponse.PartitionData(
         error_code=ErrorCode.NONE if is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        error_message=None,
+        error_message=None if is_leader else _NOT_LEADER,
         leader_id=quorum.leader_id,
         leader_epoch=quorum.leader_epoch,
     )

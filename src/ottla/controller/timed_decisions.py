@@ -7,6 +7,10 @@ somebody allows it, too; delegation tokens that have expired are removed (`deleg
 and the log gets a no-op record (`metadata.max.idle.interval.ms`, KIP-835), so that the replicas that follow an idle
 leader show that they keep up. A leader that nobody follows has nobody to show it, and does not wake its disk. On a node
 whose controller is not active nothing is decided.
+
+These are the periodic tasks of Apache Kafka 4.3.1's controller, but for a line that it logs once a minute about its own
+events. A reassignment has no time at which it ends by itself, there or here: it goes on until its replicas are in sync,
+or until somebody cancels it (KIP-455).
 """
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ from typing import Final
 
 from ottla.base.ids import random_uuid
 from ottla.machines.metadata.controller.controller import Controller
-from ottla.machines.metadata.image.features import FEATURES, has_controller_registration
+from ottla.machines.metadata.image.features import SERVED, has_controller_registration
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
 from ottla.runtime.channels import ControllerChannel, ask_as_node
 from ottla.runtime.metadata.metadata_log import MetadataLog
@@ -69,9 +69,9 @@ class ControllerRegistration:
             ],
             features=[
                 messages.ControllerRegistrationRequest.Feature(
-                    name=name, min_supported_version=feature.supported[0], max_supported_version=feature.supported[1]
+                    name=name, min_supported_version=supported.lowest, max_supported_version=supported.highest
                 )
-                for name, feature in FEATURES.items()
+                for name, supported in SERVED.items()
             ],
         )
         ask_as_node(self._channel, request, self._on_registered, self._on_failed)

@@ -14,7 +14,7 @@ from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
 from ottla.broker.broker import Broker
-from ottla.machines.metadata.image.features import FEATURES
+from ottla.machines.metadata.image.features import NOT_SUPPORTED, SERVED
 from ottla.node.failed_directories import FailedDirectories
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
 from ottla.node.registration_refusals import reason_of
@@ -90,9 +90,9 @@ class Membership:
             ],
             features=[
                 BrokerRegistrationRequest.Feature(
-                    name=name, min_supported_version=feature.supported[0], max_supported_version=feature.supported[1]
+                    name=name, min_supported_version=supported.lowest, max_supported_version=supported.highest
                 )
-                for name, feature in FEATURES.items()
+                for name, supported in SERVED.items()
             ],
             rack=self._rack(),
             log_dirs=list(self._broker.identity.directory_ids.values()),
@@ -149,13 +149,26 @@ class Membership:
         self, reply: BrokerRegistrationResponse, then: Callable[[None], None], failed: Callable[[Exception], None]
     ) -> None:
         if reply.error_code:
-            why = reason_of(ErrorCode(reply.error_code), self._broker.identity)
+            error = ErrorCode(reply.error_code)
+            why = reason_of(error, self._broker.identity)
+            if error is ErrorCode.UNSUPPORTED_VERSION:
+                why += self._unserved_features()
             failed(CannotJoin(f"the controller does not take broker {self._broker.identity.node_id}: {why}"))
             return
         self._broker.identity.broker_epoch = reply.broker_epoch
         interval_s = self._broker.config.integer("broker.heartbeat.interval.ms") / 1000
         self._heartbeats = self._timers.every(interval_s, lambda: self._beat(lambda _: None))
         self._wait_for_registration(then)
+
+    def _unserved_features(self) -> str:
+        """Those that the cluster uses, as far as this node has heard, and what to do about them."""
+        levels = self._broker.metadata.image.features.levels
+        unserved = sorted(name for name, level in levels.items() if level not in SERVED.get(name, NOT_SUPPORTED))
+        if not unserved:
+            return ""
+        told = ", ".join(f"{name}={levels[name]}" for name in unserved)
+        options = " ".join(f"--feature {name}" for name in unserved)
+        return f"; the cluster uses {told}, which this version does not serve: `kafka-features disable {options}` first"
 
     def _wait_for_registration(self, then: Callable[[None], None]) -> None:
         if self._committed_offset() <= self._broker.identity.broker_epoch:

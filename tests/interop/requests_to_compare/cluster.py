@@ -36,11 +36,11 @@ def versions_and_features() -> list[Step]:
         *ask(ApiVersionsRequest(client_software_name=" ", client_software_version="1"), 3),
         *ask(update_features(("nobody", 1, 1)), 1, 2),
         *ask(update_features(("metadata.version", 99, 1)), 1, 2),
-        *ask(update_features(("share.version", 0, 1)), 1, 2),
-        *ask(update_features(("share.version", -1, 1)), 1, 2),
-        *ask(update_features(("share.version", 1, 7)), 1, 2),
+        *ask(update_features(("group.version", 0, 1)), 1, 2),
+        *ask(update_features(("group.version", -1, 1)), 1, 2),
+        *ask(update_features(("group.version", 1, 7)), 1, 2),
         *ask(update_features(), 1, 2),
-        *ask(update_features(("share.version", 1, 1), validate_only=True), 1, 2),
+        *ask(update_features(("group.version", 1, 1), validate_only=True), 1, 2),
         *ask(named, 4),
     ]
 

@@ -114,8 +114,6 @@ class AdminNode(TestNode):
                 for name, level in {
                     "metadata.version": 30,
                     "group.version": 1,
-                    "share.version": 1,
-                    "streams.version": 1,
                     "transaction.version": 2,
                 }.items()
             ),

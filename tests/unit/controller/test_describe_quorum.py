@@ -78,6 +78,7 @@ def test_who_does_not_lead_says_who_does():
     (partition,) = reply.topics[0].partitions
     assert (partition.error_code, partition.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2)
     assert partition.current_voters == []
+    assert partition.error_message == "This controller does not lead the quorum."
 
 
 def test_the_view_of_a_raft_machine_is_what_a_quorum_of_one_looks_like():

@@ -70,8 +70,6 @@ def test_a_broker_of_another_process_makes_a_place(alone: WholeNode) -> None:
                 ("transaction.version", 2),
                 ("group.version", 1),
                 ("eligible.leader.replicas.version", 1),
-                ("share.version", 1),
-                ("streams.version", 1),
             )
         ],
         log_dirs=[b"d" * 16],

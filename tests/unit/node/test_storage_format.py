@@ -13,6 +13,7 @@ from ottla.base.ids import Uuid, parse_uuid
 from ottla.base.ports import Disk
 from ottla.log.disk import OsDisk
 from ottla.log.files import read_file
+from ottla.machines.metadata.image.features import FEATURES, SERVED
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.node.storage.bootstrap import read_bootstrap
 from ottla.node.storage.format_scram import WrongScram, parse_scram
@@ -56,7 +57,9 @@ def with_timestamps_of(theirs: bytes, ours: bytes) -> bytes:
     return bytes(data)
 
 
-def test_the_files_are_those_of_kafka_byte_for_byte() -> None:
+def test_the_files_are_those_of_kafka_byte_for_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in FEATURES.keys() - SERVED.keys():  # Which Kafka's were formatted with.
+        monkeypatch.setitem(SERVED, name, FEATURES[name].supported)
     voters = read_snapshot(OsDisk(), str(GOLDEN / FIRST_SNAPSHOT)).voters
     assert voters is not None
     disk = MemoryDisk()
@@ -133,7 +136,7 @@ def levels(disk: Disk) -> dict[str, int]:
         ({"release": 24}, {"metadata.version": 24, "group.version": 1, "transaction.version": 2}),
         (
             {"features": {"group.version": 0, "transaction.version": 0, "streams.version": 0}},
-            {"metadata.version": 30, "eligible.leader.replicas.version": 1, "share.version": 1},
+            {"metadata.version": 30, "eligible.leader.replicas.version": 1},
         ),
     ],
 )
@@ -143,6 +146,12 @@ def test_levels_come_from_the_release_and_from_what_is_asked_for(
     disk = MemoryDisk()
     run(disk, plan(**fields))
     assert levels(disk) == expected
+
+
+@pytest.mark.parametrize("feature", ["share.version", "streams.version"])
+def test_a_feature_that_is_not_served_cannot_be_switched_on(feature: str) -> None:
+    with pytest.raises(StorageError, match=f"{feature} is not served by this version"):
+        run(MemoryDisk(), plan(features={feature: 1}))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +192,7 @@ def test_a_crash_half_way_leaves_a_directory_that_can_be_formatted(call: int) ->
     if not survivor.exists("/data/meta.properties"):
         run(survivor, wanted)
     assert read_snapshot(survivor, f"/data/{FIRST_SNAPSHOT}").voters == voters
-    assert len(read_bootstrap(survivor, "/data")) == 6
+    assert len(read_bootstrap(survivor, "/data")) == 4
 
 
 def test_a_full_disk_is_one_line() -> None:

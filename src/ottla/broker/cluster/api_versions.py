@@ -13,7 +13,7 @@ from typing import Final
 
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.dispatch import ROUTES
-from ottla.machines.metadata.image.features import FEATURES, FeaturesImage
+from ottla.machines.metadata.image.features import SERVED, FeaturesImage
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.errors import ErrorCode
@@ -98,9 +98,7 @@ def _api_version(key: ApiKey) -> ApiVersionsResponse.ApiVersion:
 def _supported_features(api_version: int) -> list[ApiVersionsResponse.SupportedFeatureKey]:
     """Clients before version 4 take a lowest level of 0 for an error, so such features are not shown to them."""
     return [
-        ApiVersionsResponse.SupportedFeatureKey(
-            name=name, min_version=feature.supported.lowest, max_version=feature.supported.highest
-        )
-        for name, feature in sorted(FEATURES.items())
-        if feature.supported.lowest > 0 or api_version >= _FIRST_WITH_FEATURES_FROM_ZERO
+        ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=supported.lowest, max_version=supported.highest)
+        for name, supported in sorted(SERVED.items())
+        if supported.lowest > 0 or api_version >= _FIRST_WITH_FEATURES_FROM_ZERO
     ]

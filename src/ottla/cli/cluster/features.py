@@ -121,9 +121,10 @@ def _change(options: Namespace, verb: str, type: UpgradeType) -> int:
     levels: dict[str, int] = {}
     if options.release_version:
         metadata_version = parse_release(options.release_version)
+        supported = _supported(options)
         for name in FEATURES:
             level = default_level(name, metadata_version)
-            if level or type is not UpgradeType.UPGRADE:
+            if name in supported and (level or type is not UpgradeType.UPGRADE):
                 levels[name] = level
     if options.metadata:
         print(" `metadata` flag is deprecated and may be removed in a future release.")
@@ -133,6 +134,12 @@ def _change(options: Namespace, verb: str, type: UpgradeType) -> int:
             raise Terse(f"Feature {name} was specified more than once.")
         levels[name] = level
     return _update(options, verb, {name: FeatureUpdate(level, type) for name, level in levels.items()})
+
+
+def _supported(options: Namespace) -> set[str]:
+    """What the cluster can have at all. A release has features that nodes of ours do not serve."""
+    with _admin(options) as admin:
+        return {*admin.describe_features().supported}
 
 
 def _disable(options: Namespace) -> int:

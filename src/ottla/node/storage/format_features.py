@@ -10,6 +10,7 @@ from ottla.machines.metadata.image.features import (
     LATEST_METADATA_VERSION,
     METADATA_VERSION,
     METADATA_VERSIONS,
+    SERVED,
     default_level,
 )
 from ottla.wire.messages import FeatureLevelRecord
@@ -50,7 +51,7 @@ def effective_levels(release: int | None, given: Mapping[str, int], *, has_dynam
     metadata_version = given.get(METADATA_VERSION, LATEST_METADATA_VERSION if release is None else release)
     if metadata_version not in METADATA_VERSIONS:
         raise WrongFeature(f"Unknown metadata.version {metadata_version}")
-    levels = {name: default_level(name, metadata_version) for name in FEATURES}
+    levels = {name: default_level(name, metadata_version) if name in SERVED else 0 for name in FEATURES}
     levels |= {**given, METADATA_VERSION: metadata_version}
     levels[KRAFT_VERSION] = _kraft_version(given.get(KRAFT_VERSION), has_dynamic_voters)
     for name in given:
@@ -66,6 +67,8 @@ def _check(name: str, level: int, metadata_version: int) -> None:
     feature = FEATURES[name]
     if level not in feature.supported:
         raise WrongFeature(f"No feature:{name} with feature level {level}")
+    if level and name not in SERVED:
+        raise WrongFeature(f"{name} is not served by this version: it can only be at level 0")
     if level and metadata_version < feature.needs_metadata_version:
         raise WrongFeature(
             f"{name} could not be set to {level} because it depends on metadata.version level "

@@ -252,13 +252,13 @@ def test_quotas_are_stored_and_shown():
 @pytest.mark.parametrize(
     ("feature", "level", "upgrade_type", "error"),
     [
-        ("share.version", 1, 1, E.NONE),
+        ("group.version", 1, 1, E.NONE),
         ("zz", 1, 1, E.INVALID_UPDATE_VERSION),
         ("metadata.version", 99, 1, E.INVALID_UPDATE_VERSION),
-        ("share.version", 0, 1, E.INVALID_UPDATE_VERSION),
-        ("share.version", -1, 1, E.INVALID_UPDATE_VERSION),
-        ("share.version", 1, 7, E.INVALID_UPDATE_VERSION),
-        ("share.version", 0, 2, E.NONE),
+        ("group.version", 0, 1, E.INVALID_UPDATE_VERSION),
+        ("group.version", -1, 1, E.INVALID_UPDATE_VERSION),
+        ("group.version", 1, 7, E.INVALID_UPDATE_VERSION),
+        ("group.version", 0, 2, E.NONE),
     ],
 )
 def test_feature_levels_are_updated_and_advertised(feature, level, upgrade_type, error):
@@ -272,7 +272,7 @@ def test_feature_levels_are_updated_and_advertised(feature, level, upgrade_type,
     assert finalized == {}, "version 0 has no features"
     asked = m.ApiVersionsRequest(client_software_name="c", client_software_version="1")
     finalized = {each.name: each.max_version_level for each in node.send(asked, 3).finalized_features}
-    assert finalized.get("share.version", 0) == (level if error == E.NONE else 1)
+    assert finalized.get("group.version", 0) == (level if error == E.NONE else 1)
 
 
 def test_of_a_feature_that_is_named_twice_the_last_counts():
@@ -280,11 +280,11 @@ def test_of_a_feature_that_is_named_twice_the_last_counts():
     node = AdminNode()
     key = m.UpdateFeaturesRequest.FeatureUpdateKey
     updates = [
-        key(feature="share.version", max_version_level=99, upgrade_type=1),
-        key(feature="share.version", max_version_level=1, upgrade_type=1),
+        key(feature="group.version", max_version_level=99, upgrade_type=1),
+        key(feature="group.version", max_version_level=1, upgrade_type=1),
     ]
     reply = node.send(m.UpdateFeaturesRequest(timeout_ms=1000, feature_updates=updates), 1)
-    assert (reply.error_code, [result.feature for result in reply.results]) == (E.NONE, ["share.version"])
+    assert (reply.error_code, [result.feature for result in reply.results]) == (E.NONE, ["group.version"])
 
 
 def test_electing_the_leader_that_leads_is_not_needed():

@@ -79,8 +79,6 @@ def test_features_that_begin_at_level_0_are_shown_from_version_4_only():
         "group.version": (0, 1),
         "kraft.version": (0, 1),
         "metadata.version": (7, 30),
-        "share.version": (0, 1),
-        "streams.version": (0, 1),
         "transaction.version": (0, 2),
     }
 

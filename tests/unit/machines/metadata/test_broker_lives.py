@@ -99,8 +99,6 @@ def registration(broker_id: int, life: bytes, **fields: Any) -> BrokerRegistrati
             ("metadata.version", 30),
             ("eligible.leader.replicas.version", 1),
             ("group.version", 1),
-            ("share.version", 1),
-            ("streams.version", 1),
             ("transaction.version", 2),
         )
     ]

@@ -1,34 +1,102 @@
 """Feature levels, what a newly formatted cluster begins with, and which versions of records a level allows."""
 
+from collections.abc import Sequence
+
 import pytest
 from admin_scenes import create, features, topic
-from controllers import ControllerUnderTest, one_node
+from controllers import CLUSTER_ID, ControllerUnderTest, directory_of, one_node
 from golden_metadata import GOLDEN, records_of
 from plain_messages import plain
 
 from ottla.machines.metadata.controller.activation import bootstrap_records
 from ottla.machines.metadata.image.features import (
     METADATA_VERSIONS,
+    SERVED,
     default_level,
     partition_version,
     register_broker_version,
 )
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import BeginTransactionRecord, FeatureLevelRecord
+from ottla.wire.message import Message
+from ottla.wire.messages import (
+    BeginTransactionRecord,
+    BrokerRegistrationRequest,
+    FeatureLevelRecord,
+    RegisterBrokerRecord,
+    UpdateFeaturesRequest,
+)
+
+UNSERVED = ("share.version", "streams.version")
+
+
+def served(records: Sequence[Message]) -> list[object]:
+    """Without the levels of features that Apache Kafka has and we do not."""
+    return [plain(one) for one in records if not (isinstance(one, FeatureLevelRecord) and one.name in UNSERVED)]
 
 
 @pytest.mark.parametrize("directory", ["clean", "standalone"])
 def test_formatting_leaves_what_kafkas_leaves(directory: str) -> None:
-    theirs = [plain(record) for _, record, _ in records_of(GOLDEN / directory / "bootstrap.checkpoint")]
-    assert [plain(record) for record in bootstrap_records()] == theirs
+    theirs = [record for _, record, _ in records_of(GOLDEN / directory / "bootstrap.checkpoint")]
+    assert {record.name for record in theirs} - SERVED.keys() == {*UNSERVED}
+    assert [plain(record) for record in bootstrap_records()] == served(theirs)
 
 
 def test_the_first_records_are_kafkas() -> None:
     log = sorted((GOLDEN / "clean" / "__cluster_metadata-0").glob("*.log"))[0]
-    theirs = [plain(record) for offset, record, _ in records_of(log) if offset <= 9]
-    decided = ControllerUnderTest(MetadataImage()).controller.activate(bootstrap_records())
-    assert [plain(record.message) for record in decided.records] == theirs
+    theirs = served([record for offset, record, _ in records_of(log) if offset <= 9])
+    kafkas = [record for _, record, _ in records_of(GOLDEN / "clean" / "bootstrap.checkpoint")]
+    for bootstrap in (bootstrap_records(), kafkas):
+        decided = ControllerUnderTest(MetadataImage()).controller.activate(bootstrap)
+        assert [plain(record.message) for record in decided.records] == theirs
+
+
+def other_node(*, with_share_groups: bool) -> RegisterBrokerRecord:
+    feature = RegisterBrokerRecord.BrokerFeature(name="share.version", max_supported_version=1)
+    return RegisterBrokerRecord(broker_id=2, features=[feature] if with_share_groups else [])
+
+
+def test_a_feature_that_only_this_nodes_former_life_served_is_switched_off() -> None:
+    """A directory of Apache Kafka's, with one node, which is ours now."""
+    node = one_node()
+    node.image.replay(FeatureLevelRecord(name="share.version", feature_level=1))
+    node.image.replay(other_node(with_share_groups=False))
+    (record,) = node.controller.activate(bootstrap_records()).records
+    assert plain(record.message) == plain(FeatureLevelRecord(name="share.version", feature_level=0))
+
+
+def test_a_feature_that_another_node_serves_is_left_to_its_operator() -> None:
+    node = one_node()
+    node.image.replay(FeatureLevelRecord(name="share.version", feature_level=1))
+    node.image.replay(other_node(with_share_groups=True))
+    assert node.controller.activate(bootstrap_records()).records == []
+
+
+def test_a_broker_that_does_not_serve_what_is_switched_on_is_refused_until_it_is_off() -> None:
+    node = one_node()
+    node.image.replay(other_node(with_share_groups=True))
+    node.image.replay(FeatureLevelRecord(name="share.version", feature_level=1))
+    served_by_ours = [
+        BrokerRegistrationRequest.Feature(
+            name=name, min_supported_version=supported.lowest, max_supported_version=supported.highest
+        )
+        for name, supported in SERVED.items()
+    ]
+    registration = BrokerRegistrationRequest(
+        broker_id=3, cluster_id=CLUSTER_ID, features=served_by_ours, log_dirs=[directory_of(3)]
+    )
+    assert node.ask(registration).error_code == ErrorCode.UNSUPPORTED_VERSION
+    update = UpdateFeaturesRequest.FeatureUpdateKey(feature="share.version", max_version_level=0, upgrade_type=2)
+    assert node.ask(UpdateFeaturesRequest(feature_updates=[update])).error_code == ErrorCode.NONE
+    assert node.ask(registration).error_code == ErrorCode.NONE
+
+
+def test_a_feature_that_is_not_served_cannot_be_switched_on() -> None:
+    node = one_node()
+    update = UpdateFeaturesRequest.FeatureUpdateKey(feature="share.version", max_version_level=1, upgrade_type=1)
+    reply = node.ask(UpdateFeaturesRequest(feature_updates=[update]))
+    assert reply.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert "Local controller 1 does not support this feature." in reply.error_message
 
 
 def test_a_log_that_is_in_order_gets_nothing() -> None:

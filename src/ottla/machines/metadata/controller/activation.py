@@ -1,7 +1,8 @@
 """What a controller writes first when it becomes the leader.
 
 Into an empty log, the records that formatting left (`bootstrap.checkpoint`): the feature levels above all. A
-transaction that a controller before it began and did not end is aborted, as nobody is there to end it.
+transaction that a controller before it began and did not end is aborted, as nobody is there to end it. A feature that
+no node serves any more is switched off: Apache Kafka's directory, which this node has taken over alone, may have some.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,11 +12,12 @@ from ottla.machines.metadata.controller.controller_context import ControllerCont
 from ottla.machines.metadata.image.configs_image import MIN_INSYNC_REPLICAS, ResourceType
 from ottla.machines.metadata.image.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
-    FEATURES,
     KRAFT_VERSION,
     LATEST_METADATA_VERSION,
     METADATA_VERSION,
+    NOT_SUPPORTED,
     OLDEST_METADATA_VERSION,
+    SERVED,
     default_level,
     has_metadata_transactions,
 )
@@ -35,8 +37,28 @@ def activate(context: ControllerContext, bootstrap: Iterable[Message]) -> Decisi
     if context.image.in_transaction:
         records.append(AbortTransactionRecord(reason="Controller failover"))
     if not context.image.is_bootstrapped:
-        records += _first_records(context, list(bootstrap))
+        records += _first_records(context, [record for record in bootstrap if not _is_of_unserved(record)])
+    records += [FeatureLevelRecord(name=name, feature_level=0) for name in _abandoned_features(context)]
     return Decision(None, [VersionedRecord(record, 0) for record in records])
+
+
+def _is_of_unserved(record: Message) -> bool:
+    return isinstance(record, FeatureLevelRecord) and record.name not in SERVED
+
+
+def _abandoned_features(context: ControllerContext) -> list[str]:
+    """Those that are switched on though no node but this one, in the life before this, has registered with them.
+
+    Elsewhere an operator decides: brokers of Apache Kafka's may have share groups, and clients of them.
+    """
+    brokers = context.image.brokers
+    others = [broker for broker in brokers.by_id.values() if broker.id != context.node_id]
+    others += [controller for controller in brokers.controllers.values() if controller.id != context.node_id]
+    return [
+        name
+        for name, level in sorted(context.image.features.levels.items())
+        if name not in SERVED and not any(level in dict(other.features).get(name, NOT_SUPPORTED) for other in others)
+    ]
 
 
 def _first_records(context: ControllerContext, bootstrap: list[Message]) -> Iterator[Message]:
@@ -54,6 +76,6 @@ def _first_records(context: ControllerContext, bootstrap: list[Message]) -> Iter
 
 def bootstrap_records(metadata_version: int = LATEST_METADATA_VERSION) -> list[Message]:
     """What formatting a cluster at `metadata_version` writes down: the levels of its features, those above 0."""
-    names = [METADATA_VERSION, *sorted(FEATURES.keys() - {METADATA_VERSION, KRAFT_VERSION})]
+    names = [METADATA_VERSION, *sorted(SERVED.keys() - {METADATA_VERSION, KRAFT_VERSION})]
     levels = [(name, default_level(name, metadata_version)) for name in names]
     return [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels if level]

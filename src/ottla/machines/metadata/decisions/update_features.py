@@ -17,13 +17,13 @@ from ottla.machines.metadata.image.features import (
     KRAFT_VERSION,
     METADATA_VERSION,
     METADATA_VERSIONS,
-    Range,
+    NOT_SUPPORTED,
+    SERVED,
 )
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, FeatureLevelRecord, UpdateFeaturesRequest, UpdateFeaturesResponse
 from ottla.wire.told import told
 
-NOT_SUPPORTED = Range(0, 0)
 _KRAFT_DOWNGRADE = "Can't downgrade the version of this feature."
 LAST_VERSION_WITH_RESULTS = 1
 
@@ -105,8 +105,7 @@ def _problem(
 
 
 def _reason_not_supported(context: ControllerContext, feature: str, level: int) -> str | None:
-    ours = FEATURES[feature].supported if feature in FEATURES else NOT_SUPPORTED
-    nodes = [(f"Local controller {context.node_id}", ours)]
+    nodes = [(f"Local controller {context.node_id}", SERVED.get(feature, NOT_SUPPORTED))]
     nodes += [
         (f"Broker {broker.id}", dict(broker.features).get(feature, NOT_SUPPORTED))
         for broker in context.image.brokers.by_id.values()

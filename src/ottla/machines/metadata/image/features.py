@@ -35,7 +35,11 @@ class Feature(NamedTuple):
     """For each level, the metadata.version from which a newly formatted cluster has it."""
     needs_metadata_version: int = 0
     """The metadata.version below which the feature cannot be switched on at all."""
+    is_served: bool = True
+    """Whether nodes of ours do what it switches on."""
 
+
+NOT_SUPPORTED: Final = Range(0, 0)
 
 OLDEST_METADATA_VERSION: Final = 7
 LATEST_METADATA_VERSION: Final = 30
@@ -46,10 +50,13 @@ FEATURES: Final[Mapping[str, Feature]] = {
     TRANSACTION_VERSION: Feature(Range(0, 2), (7, 24, 24)),
     GROUP_VERSION: Feature(Range(0, 1), (7, 22)),
     ELIGIBLE_LEADER_REPLICAS_VERSION: Feature(Range(0, 1), (7, 26), needs_metadata_version=23),
-    SHARE_VERSION: Feature(Range(0, 1), (7, 28)),
-    STREAMS_VERSION: Feature(Range(0, 1), (7, 29)),
+    SHARE_VERSION: Feature(Range(0, 1), (7, 28), is_served=False),
+    STREAMS_VERSION: Feature(Range(0, 1), (7, 29), is_served=False),
 }
 """Everything that Apache Kafka 4.3 knows, with its ranges."""
+
+SERVED: Final = {name: feature.supported for name, feature in FEATURES.items() if feature.is_served}
+"""What nodes of ours say that they support. Other features are at level 0 wherever one of them is (decision 15)."""
 
 
 class MetadataVersion(NamedTuple):
@@ -87,7 +94,7 @@ METADATA_VERSIONS: Final[Mapping[int, MetadataVersion]] = {
 
 
 def default_level(feature: str, metadata_version: int) -> int:
-    """The level that formatting a cluster at `metadata_version` gives a feature."""
+    """The level that Apache Kafka gives a feature in a cluster that is formatted at `metadata_version`."""
     if feature == METADATA_VERSION:
         return metadata_version
     return max(level for level, since in enumerate(FEATURES[feature].since) if since <= metadata_version)
