@@ -7,10 +7,10 @@ and sends again. Every other refusal is the client's reply.
 Who sends an envelope speaks for others, and so needs CLUSTER_ACTION (`controller.access`).
 """
 
-from ipaddress import ip_address
 from struct import Struct
 from typing import Final
 
+from ottla.base.addresses import of_bytes
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.controller.controller_apis import answer
@@ -116,6 +116,6 @@ def _principal(data: bytes | None) -> str:
 
 def _host(address: bytes) -> str:
     try:
-        return str(ip_address(bytes(address)))
+        return of_bytes(bytes(address))
     except ValueError:
         raise _Refused(ErrorCode.INVALID_REQUEST) from None

@@ -1,10 +1,10 @@
 """The real world: one adapter for each port, for a node on a loop."""
 
 from asyncio import AbstractEventLoop
-from random import SystemRandom
 
 from ottla.log.disk import OsDisk
 from ottla.node.clock import SystemClock
+from ottla.node.system_entropy import SystemEntropy
 from ottla.runtime.cleaner_process import CleanerProcess
 from ottla.runtime.host_names import SystemHostNames
 from ottla.runtime.network import LoopNetwork
@@ -20,7 +20,7 @@ def real_world(loop: AbstractEventLoop) -> World:
         timers=LoopTimers(loop),
         workers=ThreadWorkers(loop),
         network=LoopNetwork(loop),
-        entropy=SystemRandom(),
+        entropy=SystemEntropy(),
         host_names=SystemHostNames(),
         make_cleaner=lambda: CleanerProcess(loop),
     )

@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Workers
+from ottla.records.large_buffers import room_for
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.connection import Connection
 from ottla.runtime.connection_rates import AddressRates, ConnectionRates
@@ -112,7 +113,7 @@ class Server:
         """Who counts what clients use and has them wait; None while there are no limits."""
         self.handle_unsupported = handle_unsupported
         self.limits = limits or Limits()
-        self.scratch = memoryview(bytearray(_SCRATCH_BYTES))
+        self.scratch = room_for(_SCRATCH_BYTES)  # Takes no room before something is received into it.
         self.connections: dict[Connection, None] = {}
         self.paused: dict[Connection, None] = {}
         self.bytes_sent = 0

@@ -7,7 +7,6 @@ a program uses a quarter of the messages, and all of them parsed are a megabyte.
 import json
 import re
 from functools import cache
-from pkgutil import get_data
 from typing import Any, NamedTuple
 
 _MESSAGE = re.compile(r'^\{(?:"apiKey":(\d+),)?"type":"([a-z-]+)",.*?"name":"(\w+)".*$', re.MULTILINE)
@@ -40,6 +39,6 @@ def load_messages(name: str) -> tuple[MessageFact, ...]:
 
 
 def _text(name: str) -> str:
-    data = get_data("ottla.wire", f"facts/{name}.json")
-    assert data is not None, "package data is always readable"
-    return data.decode()
+    """Through whoever loaded this module, from a directory or an archive; `pkgutil` would do the same."""
+    loader: Any = __spec__.loader
+    return str(loader.get_data(f"{__file__.removesuffix('facts.py')}facts/{name}.json"), "utf-8")

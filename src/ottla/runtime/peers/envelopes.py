@@ -6,10 +6,10 @@ the client's version. What it answers is inside the envelope's response.
 
 from __future__ import annotations  # messages are made when they are first named
 
-from ipaddress import ip_address
 from struct import Struct
 from typing import Any, Final
 
+from ottla.base.addresses import to_bytes
 from ottla.runtime.channels import Caller
 from ottla.wire import messages
 from ottla.wire.codec import encode
@@ -26,7 +26,7 @@ def enveloped(request: Message, version: int, caller: Caller) -> messages.Envelo
     return messages.EnvelopeRequest(
         request_data=encode_request(request, version, 0, caller.client_id)[_SIZE_BYTES:],
         request_principal=_principal(caller.principal),
-        client_host_address=ip_address(caller.host or _NO_ADDRESS).packed,
+        client_host_address=to_bytes(caller.host or _NO_ADDRESS),
     )
 
 

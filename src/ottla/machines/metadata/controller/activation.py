@@ -52,12 +52,12 @@ def _abandoned_features(context: ControllerContext) -> list[str]:
     Elsewhere an operator decides: brokers of Apache Kafka's may have share groups, and clients of them.
     """
     brokers = context.image.brokers
-    others = [broker for broker in brokers.by_id.values() if broker.id != context.node_id]
-    others += [controller for controller in brokers.controllers.values() if controller.id != context.node_id]
+    others = [dict(one.features) for one in brokers.by_id.values() if one.id != context.node_id]
+    others += [dict(one.features) for one in brokers.controllers.values() if one.id != context.node_id]
     return [
         name
         for name, level in sorted(context.image.features.levels.items())
-        if name not in SERVED and not any(level in dict(other.features).get(name, NOT_SUPPORTED) for other in others)
+        if name not in SERVED and not any(level in supported.get(name, NOT_SUPPORTED) for supported in others)
     ]
 
 
