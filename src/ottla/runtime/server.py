@@ -119,8 +119,7 @@ class Server:
         self.bytes_sent = 0
         self.now_s = timers.now_s
         self.lane = SlowLane(network, timers.now_s)
-        self.answered_s = 0.0
-        """When the last reply was given, to any client: a reading of the clock that costs nothing more."""
+        self.answered_s = 0.0  # When the last reply was given to any client: a reading that costs nothing.
         self.timers = timers
         self._traffic = traffic or NoTraffic()
         self._admission = admission or Admission(ConnectionLimits())

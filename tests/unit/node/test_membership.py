@@ -8,6 +8,7 @@ from brokers import over_the_wire
 from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.node.listeners import Endpoint
 from ottla.node.registration import CannotJoin, Membership
 from ottla.testing.clock import FixedClock
@@ -59,6 +60,7 @@ class Scene:
             config=parse(Scope.BROKER, {**required, **given}).values,
             controller=self.controller,
             world=SimpleNamespace(timers=self.timers),
+            metadata=SimpleNamespace(image=MetadataImage()),
         )
         self.events: list[object] = []
         self.committed_offset = 100
@@ -261,6 +263,16 @@ def test_a_broker_that_is_never_taken_names_the_setting(error, setting):
     (problem,) = scene.events
     assert setting in str(problem)
     assert error.name in str(problem)
+
+
+def test_a_broker_that_does_not_serve_a_feature_of_the_cluster_says_how_to_switch_it_off():
+    scene = Scene()
+    scene.broker.metadata.image.features.levels.update({"metadata.version": 30, "share.version": 1})
+    scene.controller.error = ErrorCode.UNSUPPORTED_VERSION
+    scene.join()
+    (problem,) = scene.events
+    assert "the cluster uses share.version=1, which this version does not serve" in str(problem)
+    assert "`kafka-features disable --feature share.version` first" in str(problem)
 
 
 def test_one_that_never_joined_just_leaves():

@@ -19,6 +19,9 @@ by `metadata_leader`, and what they ask of the quorum by `quorum_answers`.
 A disk that fails here is the end of the node: an append or a sync that did not work leaves it unknown what is in the
 log, and only a restart finds out. So is a committed record that cannot be replayed, or that a listener cannot take up:
 the node would act on other metadata than the cluster has. `failed` is told once; nothing is accepted after that.
+
+One file because appending, gathering, flushing, committing and answering are one order, which a change to any of them
+must have in view.
 """
 
 from collections.abc import Callable, Iterator, Sequence
