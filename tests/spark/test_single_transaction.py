@@ -1,6 +1,7 @@
 """`delivery` = single-transaction, without Spark: rows are staged by tasks, and sent on by the driver as they are."""
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from sink_scene import SinkScene, Where, die, read, records
 
 import ottla
 from ottla.admin import ConfigResource
+from ottla.client.admin.transaction_states import TransactionState
 from ottla.client.blocking.forwarding_producer import ForwardingProducer
 from ottla.client.blocking.producer import Producer
 from ottla.client.errors import CorruptMessage
@@ -46,6 +48,14 @@ def write(scene: SinkScene, results: list[Any]) -> None:
         writer.close()
 
 
+def wait_until_nothing_is_open(scene: SinkScene) -> None:
+    under_way = [TransactionState.ONGOING, TransactionState.PREPARE_ABORT]
+    deadline_s = monotonic() + 60
+    with ClusterAccess(scene.settings) as access:
+        while access.list_transactions(states=under_way, transactional_id_pattern="ottla-spark[.]write[.].*"):
+            assert monotonic() < deadline_s, "nothing times out"
+
+
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_batches_are_sent_on_undecoded(scene: SinkScene, monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
     scene.settings["compression.type"] = codec
@@ -79,6 +89,7 @@ def test_nothing_of_a_batch_write_is_there_when_its_driver_is_killed(scene: Sink
 
     die(drive)
     scene.broker.advance_time(60_000)  # nobody comes back: the coordinator ends it
+    wait_until_nothing_is_open(scene)
     del scene.settings["transaction.timeout.ms"]
     write(scene, scene.tasks(1, [1000], 1))
     assert scene.committed() == [1000]
