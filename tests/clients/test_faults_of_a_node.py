@@ -1,7 +1,7 @@
 """A node that is paused, restarted, killed, out of space or ahead of time, as clients see it."""
 
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import confluent_kafka
 import pytest
@@ -164,17 +164,18 @@ def test_a_producer_that_retries_gets_over_a_disk_that_was_full(ottla_broker: Br
 def test_records_are_too_old_when_time_has_advanced(ottla_broker: Broker, ottla_topic: str) -> None:
     assert produce(ottla_broker, ottla_topic, "old") is None
     ottla_broker.advance_time(2 * 3_600_000)
-    consumer = Consumer({"bootstrap.servers": ottla_broker.bootstrap, "group.id": "readers"})
-    partition = TopicPartition(ottla_topic, 0)
 
     def watermarks() -> tuple[int, int] | None:
-        """None while the broker is fenced: it has not been heard of for two hours, until its next heartbeat."""
-        with suppress(KafkaException):
-            return consumer.get_watermark_offsets(partition, timeout=10)
-        return None
+        """None while the broker is fenced: it has not been heard of for two hours, until its next heartbeat.
+
+        A consumer that is told of no leader then asks again after minutes only: so each look is a new one's.
+        """
+        with closing(Consumer({"bootstrap.servers": ottla_broker.bootstrap, "group.id": "readers"})) as consumer:
+            with suppress(KafkaException):
+                return consumer.get_watermark_offsets(TopicPartition(ottla_topic, 0), timeout=10)
+            return None
 
     eventually(watermarks, (1, 1))
-    consumer.close()
 
 
 def test_records_that_the_broker_stamps_are_of_its_time(ottla_broker: Broker, ottla_topic: str) -> None:
