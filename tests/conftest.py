@@ -1,0 +1,21 @@
+"""What every run does around its tests."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Imported modules and collected tests stay: the garbage collector looks for nothing among them, then or later.
+
+    There are more of them than a test ever makes, and with them in it each full collection takes a third of a second:
+    a tenth of the time of tests that make much, a quarter of that of the simulator's.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
