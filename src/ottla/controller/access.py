@@ -159,6 +159,7 @@ CHECKS: Final[dict[int, Check]] = {
     ApiKey.CREATE_DELEGATION_TOKEN: create_token,
     ApiKey.RENEW_DELEGATION_TOKEN: open_to_all,
     ApiKey.EXPIRE_DELEGATION_TOKEN: open_to_all,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: open_to_all,
     ApiKey.UPDATE_FEATURES: _ALTER,
     ApiKey.UNREGISTER_BROKER: _ALTER,
     ApiKey.DESCRIBE_QUORUM: on_cluster(AclOperation.DESCRIBE, words=CLUSTER_WORDS),

@@ -57,6 +57,7 @@ ANSWERS: Final[dict[ApiKey, Route]] = {
     ApiKey.CREATE_DELEGATION_TOKEN: Route("delegation_tokens", "alter_token"),
     ApiKey.RENEW_DELEGATION_TOKEN: Route("delegation_tokens", "alter_token"),
     ApiKey.EXPIRE_DELEGATION_TOKEN: Route("delegation_tokens", "alter_token"),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Route("delegation_tokens", "describe_tokens"),
     ApiKey.UNREGISTER_BROKER: _DECIDED,
     ApiKey.DESCRIBE_QUORUM: Route("describe_quorum", "describe_quorum"),
     ApiKey.ADD_RAFT_VOTER: Route("voter_requests", "add_raft_voter"),

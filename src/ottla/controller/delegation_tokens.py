@@ -1,4 +1,8 @@
-"""CreateDelegationToken 1-3, RenewDelegationToken 1-2, ExpireDelegationToken 1-2: decided for their client (KIP-48)."""
+"""CreateDelegationToken 1-3, RenewDelegationToken 1-2, ExpireDelegationToken 1-2: decided for their client (KIP-48).
+
+DescribeDelegationToken 1-3 is advertised by Apache Kafka's controllers, and answered with UNKNOWN_SERVER_ERROR: brokers
+show tokens, and their HMACs.
+"""
 
 from ottla.broker.admin.delegation_tokens import NOBODY
 from ottla.controller.controller_server import Asked, ControllerServer
@@ -18,3 +22,7 @@ def alter_token(server: ControllerServer, asked: Asked, then: Then, failed: Fail
     server.log.submit(
         lambda controller, _: controller.alter_token(request, version, caller.principal, now_ms), then, failed
     )
+
+
+def describe_tokens(_server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+    then(refusal_response(asked.request, asked.version, ErrorCode.UNKNOWN_SERVER_ERROR))

@@ -18,6 +18,7 @@ from ottla.wire.messages import (
     AssignReplicasToDirsRequest,
     BrokerRegistrationChangeRecord,
     DescribeClusterRequest,
+    DescribeDelegationTokenRequest,
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
     MetadataRequest,
@@ -81,9 +82,15 @@ def test_every_version_is_answered_on_the_listener_and_through_a_channel(key, no
 
 
 def test_what_kafkas_controllers_serve_is_served():
-    """But for the tokens themselves, with their HMACs, which brokers show."""
     of_controllers = {key for key, api in all_apis().items() if "controller" in api.listeners}
-    assert set(SERVED) == of_controllers - {ApiKey.DESCRIBE_DELEGATION_TOKEN}
+    assert set(SERVED) == of_controllers
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_tokens_are_shown_by_brokers_and_not_by_controllers(node, version):
+    """As Apache Kafka's controllers answer."""
+    reply = node.send(DescribeDelegationTokenRequest(owners=None), version)
+    assert (reply.error_code, reply.tokens) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
 
 
 def test_what_the_machine_decides_is_served():

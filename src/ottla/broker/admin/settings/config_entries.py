@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from ottla.broker.admin.settings.node_settings import NodeSettings, broker_row, is_for_one_listener
 from ottla.config.scopes import Scope, settings
 from ottla.config.setting import REQUIRED, Dynamic, Setting
+from ottla.config.tables import broker_access
 from ottla.config.values import Type, Value, value_text
 from ottla.machines.metadata.image.configs_image import ConfigsImage
 from ottla.wire.messages import DescribeConfigsResponse
@@ -67,6 +68,14 @@ _ALSO_NAMED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Weaker names of the same broker setting."""
 
+OF_THE_AUTHORIZER: Final = frozenset(row.name for row in broker_access.SETTINGS)
+"""Kafka's table does not have these: they are told if they are given, without their values, as what a plug-in has."""
+
+
+def described_row(name: str) -> Setting | None:
+    """The row of a broker setting, if Kafka has one."""
+    return None if name in OF_THE_AUTHORIZER else broker_row(name)
+
 
 def java_text(value: Value) -> str | None:
     """A value as Java writes it, which differs from Python in floating point; None for what is null or secret."""
@@ -94,7 +103,7 @@ class BrokerSources:
         return self._file
 
     def synonyms(self, name: str) -> list[Synonym]:
-        row = broker_row(name)
+        row = described_row(name)
         names = (name, *_ALSO_NAMED.get(name, ()))
         if row is not None and is_for_one_listener(name):
             names = (name, row.name)
@@ -110,7 +119,7 @@ class BrokerSources:
 
 def _defaults(names: Iterable[str]) -> list[Synonym]:
     table = settings(Scope.BROKER)
-    rows = [table[name] for name in names if name in table]
+    rows = [table[name] for name in names if name in table and name not in OF_THE_AUTHORIZER]
     return [
         Synonym(row.name, java_text(row.default), Source.DEFAULT)
         for row in rows

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.broker.admin.settings import loggers
 from ottla.broker.admin.settings.config_entries import (
+    OF_THE_AUTHORIZER,
     BrokerSources,
     Entry,
     Shown,
     Source,
     Synonym,
+    described_row,
     entry,
     is_read_only,
     java_text,
@@ -123,7 +125,8 @@ def _broker(node: DescribedNode, name: str, shown: Shown) -> Described:
     refusal = _not_this_broker(node, name)
     if refusal is not None:
         return refusal
-    kafkas = [key for key in settings(Scope.BROKER) if not key.startswith(OWN)]  # ours are told if they are given
+    # Ours, and those of the authorizer, are told if they are given.
+    kafkas = [key for key in settings(Scope.BROKER) if not key.startswith(OWN) and key not in OF_THE_AUTHORIZER]
     return [
         _broker_entry(key, _broker_value(node, key, sources), sources, shown, for_all=False)
         for key in dict.fromkeys((*kafkas, *sources.cluster, *sources.own, *sources.file))
@@ -142,7 +145,7 @@ def _broker_entry(name: str, value: Value, sources: BrokerSources, shown: Shown,
     synonyms = sources.synonyms(name)
     if for_all:
         synonyms = [synonym for synonym in synonyms if synonym.source is Source.CLUSTER]
-    return entry(name, broker_row(name), value, synonyms, shown, read_only=is_read_only(name))
+    return entry(name, described_row(name), value, synonyms, shown, read_only=is_read_only(name))
 
 
 def _logger(node: DescribedNode, name: str, _shown: Shown) -> Described:

@@ -206,3 +206,20 @@ def test_loggers_are_described_with_their_levels(monkeypatch):
 )
 def test_numbers_are_written_as_java_writes_them(value, text):
     assert java_text(value) == text
+
+
+def test_settings_of_the_authorizer_are_told_if_they_are_given_and_without_their_values():
+    """Kafka does not know them, and so takes them for secrets of a plug-in."""
+    node = TestNode(super_users="User:admin")
+    [told] = [one for one in entries(describe(node, (BROKER, "1"))[0]) if one["name"] == "super.users"]
+    assert told == {
+        "name": "super.users",
+        "value": None,
+        "read_only": True,
+        "source": 4,
+        "sensitive": True,
+        "type": 0,
+        "synonyms": [["super.users", None, 4]],
+    }
+    names = {one["name"] for one in entries(describe(TestNode(), (BROKER, "1"))[0])}
+    assert not names & {"super.users", "allow.everyone.if.no.acl.found"}
