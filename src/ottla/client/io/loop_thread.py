@@ -39,6 +39,7 @@ T = TypeVar("T")
 _GRACE_S: Final = 0.005
 _OFTEN_S: Final = 0.001
 _NOW_AND_THEN_S: Final = 0.0005
+_ALL_THE_TIME_S: Final = 0.00015
 _STOP_TIMEOUT_S: Final = 10.0
 
 _alive: "WeakSet[LoopThread]" = WeakSet()
@@ -189,15 +190,19 @@ class LoopThread:
 
     def note_use(self, *, wants_answers: bool = False) -> None:
         """The caller has sent something. Answers are taken up here, if they are wanted, and now and then if it sends
-        often; else by whoever waits, or by the thread.
+        often; else by whoever waits, or by the thread. The thread runs callbacks: soon, unless it would only be in the
+        way of a caller who sends all the time.
         """
         now_s = monotonic()
-        self._is_used_often = now_s - self._used_s < _OFTEN_S
+        since_s = now_s - self._used_s
+        self._is_used_often = since_s < _OFTEN_S
         self._used_s = now_s
         if CAN_WAIT_FOR_TWO:
             _last_used.client = self._self
         if wants_answers or (self._is_used_often and now_s - self._last_driven_s > _NOW_AND_THEN_S):
             self.drive()
+            if since_s > _ALL_THE_TIME_S and self.has_callbacks():
+                self._end_parking()
 
     def drive(self) -> None:
         """Handles what is ready, if no other thread does, without waiting. For a caller who has filled much."""

@@ -130,6 +130,20 @@ def test_a_thread_that_sends_often_takes_up_answers_now_and_then(
     assert len(drives) == 3
 
 
+def test_callbacks_of_a_thread_that_sends_often_are_left_to_the_clients_own_thread(sending: LoopThread) -> None:
+    due, ran_on = [1], threading.Event()
+
+    def run_callbacks() -> None:
+        if due and threading.current_thread() is sending._thread:
+            due.pop()
+            ran_on.set()
+
+    sending.run_callbacks = run_callbacks
+    sending.has_callbacks = lambda: bool(due)
+    use(sending)
+    assert ran_on.wait(10)
+
+
 def test_a_caller_who_waits_takes_along_the_client_that_it_has_sent_with(
     sending: LoopThread, waiting: LoopThread
 ) -> None:
