@@ -12,6 +12,7 @@ from ottla.broker.data.fetch_sessions import FINAL_EPOCH, NO_SESSION
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import NO_EPOCH, Partition
 from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
+from ottla.log.outcomes import FileSlice
 from ottla.wire.messages import FetchRequest, FetchResponse
 
 USES_TOPIC_IDS = 13
@@ -31,7 +32,7 @@ def find_ordinary(partitions: Partitions, version: int, request: FetchRequest) -
         return None
     topic = topics[0]
     replica_id = request.replica_state.replica_id if version >= HAS_REPLICA_STATE else request.replica_id
-    if len(topic.partitions) != 1 or replica_id >= 0 or request.isolation_level or request.rack_id:
+    if len(topic.partitions) != 1 or replica_id >= 0 or request.rack_id:
         return None
     asked = topic.partitions[0]
     by_id = version >= USES_TOPIC_IDS
@@ -51,21 +52,31 @@ def read_ordinary(
     """The reply, at most `max_bytes` of records unless the first batch is larger; None for the long way."""
     (topic,) = request.topics
     (asked,) = topic.partitions
-    log, offset = partition.log, asked.fetch_offset
-    if not log.log_start_offset <= offset < log.high_watermark:
+    most = min(asked.partition_max_bytes, max_bytes)
+    records = read_in_memory(partitions, partition, asked.fetch_offset, most, request.isolation_level)
+    if records is None or (records.size < min(request.min_bytes, max_bytes) and request.max_wait_ms > 0):
+        return None
+    partition.traffic.fetch_requests += 1
+    partition.traffic.bytes_out += records.size
+    data = partition_data(partition, records)
+    data.aborted_transactions = [] if request.isolation_level else None
+    return reply_of_one(topic, data, by_id=version >= USES_TOPIC_IDS)
+
+
+def read_in_memory(
+    partitions: Partitions, partition: Partition, offset: int, max_bytes: int, isolation_level: int
+) -> FileSlice | None:
+    """What is to be read from an offset on; None if it is nothing, not in memory, or has aborted transactions in it."""
+    log, end_offset = partition.log, partition.end_for_readers(isolation_level)
+    if not log.log_start_offset <= offset < end_offset:
         return None
     disk = partitions.world.disk
     disk.reads_may_wait(False)
     try:
-        records = partition.read(
-            offset, min(asked.partition_max_bytes, max_bytes), log.high_watermark, min_one_batch=True
-        )
+        records = partition.read(offset, max_bytes, end_offset, min_one_batch=True)
+        has_aborted = isolation_level and log.aborted_in(offset, records, end_offset)
+        return None if has_aborted else records
     except LONG_WAY:
         return None
     finally:
         disk.reads_may_wait(True)
-    if records.size < min(request.min_bytes, max_bytes) and request.max_wait_ms > 0:
-        return None
-    partition.traffic.fetch_requests += 1
-    partition.traffic.bytes_out += records.size
-    return reply_of_one(topic, partition_data(partition, records), by_id=version >= USES_TOPIC_IDS)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.broker.data.fetch_replies import numbered_data, reply_of_one
-from ottla.broker.data.ordinary_fetch import LONG_WAY, USES_TOPIC_IDS
+from ottla.broker.data.ordinary_fetch import USES_TOPIC_IDS, read_in_memory
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import NO_EPOCH, Partition
 from ottla.broker.partitions.purgatory import Operation, Place
@@ -52,6 +52,7 @@ class _Known(NamedTuple):
     max_bytes: int
     min_bytes: int
     max_wait_ms: int
+    isolation_level: int
     head: Struct
     before: bytes
     between: bytes
@@ -69,16 +70,9 @@ class _Known(NamedTuple):
     def read(self, partitions: Partitions, partition: Partition, offset: int, correlation_id: bytes) -> bytes | None:
         """The reply; None if there is nothing, too little or too much to read, or something that is not in memory."""
         log = partition.log
-        if not log.log_start_offset <= offset < log.high_watermark:
+        found = read_in_memory(partitions, partition, offset, self.max_bytes, self.isolation_level)
+        if found is None:
             return None
-        disk = partitions.world.disk
-        disk.reads_may_wait(False)
-        try:
-            found = partition.read(offset, self.max_bytes, log.high_watermark, min_one_batch=True)
-        except LONG_WAY:
-            return None
-        finally:
-            disk.reads_may_wait(True)
         size = found.size
         if size > LITTLE_BYTES or (size < self.min_bytes and self.max_wait_ms > 0):
             return None
@@ -111,8 +105,8 @@ class _Waiting(Operation):
         self._frame = bytes(frame)
 
     def is_done(self, place: Place) -> bool:
-        partition = self._partition
-        return partition.log.high_watermark != self._offset or not self._known.suits(partition)
+        partition, known = self._partition, self._known
+        return partition.end_for_readers(known.isolation_level) != self._offset or not known.suits(partition)
 
     def complete(self) -> None:
         known, partition, frame, partitions = self._known, self._partition, self._frame, self._fetch.partitions
@@ -152,7 +146,8 @@ class RepeatedFetch:
         if partition is None or not known.suits(partition):
             return None
         self._lessons, self.api_version = 0, known.api_version
-        if offset == partition.log.high_watermark and known.min_bytes == 1 and known.max_wait_ms > 0:
+        is_at_end = offset == partition.end_for_readers(known.isolation_level)
+        if is_at_end and known.min_bytes == 1 and known.max_wait_ms > 0:
             waiting = _Waiting(self, known, partition, offset, frame)
             self.partitions.purgatory.park(waiting, (partition,), known.max_wait_ms)
             waiting.request = waiting.reply
@@ -199,6 +194,7 @@ def _known(request: FetchRequest, partition: Partition, version: int, max_bytes:
     (asked,) = topic.partitions
     by_id = version >= USES_TOPIC_IDS
     data = numbered_data(asked.partition, *_SOME_NUMBERS, _SOME_RECORDS)
+    data.aborted_transactions = [] if request.isolation_level else None
     parts = encode_response_parts(reply_of_one(topic, data, by_id=by_id), version, 0)
     whole = b"".join(parts)  # type: ignore[arg-type]
     numbers_at, records_at = whole.index(_NUMBERS.pack(*_SOME_NUMBERS)), whole.index(_SOME_RECORDS)
@@ -214,6 +210,7 @@ def _known(request: FetchRequest, partition: Partition, version: int, max_bytes:
         min(asked.partition_max_bytes, max_bytes),
         min(request.min_bytes, max_bytes),
         request.max_wait_ms,
+        request.isolation_level,
         Struct(f">i{_CORRELATION_END - _START}s{len(before)}sqqq{len(between)}s"),
         before,
         between,

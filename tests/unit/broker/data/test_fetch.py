@@ -429,7 +429,7 @@ def test_a_fetch_of_one_partition_with_something_to_read_is_ordinary_and_others_
     assert not is_ordinary(current_leader_epoch=7)
     assert not is_ordinary(last_fetched_epoch=0)
     assert not is_ordinary(replica_id=2)
-    assert not is_ordinary(isolation_level=1)
+    assert is_ordinary(isolation_level=1)
     assert not is_ordinary(rack_id="r")
     assert not is_ordinary(session_epoch=0)
     assert not is_ordinary(session_id=5)

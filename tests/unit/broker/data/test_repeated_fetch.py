@@ -52,6 +52,27 @@ def test_a_fetch_like_the_one_before_is_answered_undecoded(node: TestNode, versi
     assert (traffic.fetch_requests, traffic.bytes_out) == (2, 2 * len(only(decoded).records))
 
 
+@pytest.mark.parametrize("level", [1, 2, -1])
+@pytest.mark.parametrize("version", [5, 11, 12])
+def test_who_reads_committed_records_alone_is_known_too(node: TestNode, level: int, version: int) -> None:
+    decoded = node.send(fetch(0, isolation_level=level), version)
+    known = again(node, fetch(1, isolation_level=level), version).message
+    assert (values_in(only(known)), only(known).aborted_transactions) == ([b"b"], [])
+    only(known).records = only(decoded).records
+    assert known == decoded
+
+
+def test_an_open_transaction_is_waited_for_by_who_reads_committed_records_alone(node: TestNode) -> None:
+    node.send(fetch(0, isolation_level=1), 11)
+    waiting = again(node, fetch(3, isolation_level=1))
+    node.partition().log.producers.unreplicated[3] = 9
+    node.produce(batch(b"d"))
+    assert not waiting.is_here
+    node.partition().log.producers.unreplicated.clear()
+    node.produce(batch(b"e"))
+    assert values_in(only(waiting.message)) == [b"d"]
+
+
 @pytest.mark.parametrize("size", [10, 50, 51, 52, 53, 54, 55, 2_000])
 def test_records_of_any_length_are_framed(node: TestNode, size: int) -> None:
     node.send(fetch(0), 12)
