@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import get_context
 from secrets import token_hex
+from time import monotonic
 from typing import Any
 from unittest.mock import patch
 
@@ -74,7 +75,17 @@ class SinkScene:
 
     def committed(self) -> list[int]:
         """The values that a read-committed reader sees, once nothing is open any more."""
+        self.wait_for_markers()
         return sorted(read(self.broker, self.topic))
+
+    def wait_for_markers(self) -> None:
+        """Apache Kafka answers the end of a transaction before it has written that to the partitions."""
+        ending = [TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT]
+        deadline_s = monotonic() + 60
+        with ClusterAccess(self.settings) as access:
+            pattern = f"ottla-spark[.]({self.query_id}|write)[.].*"
+            while access.list_transactions(states=ending, transactional_id_pattern=pattern):
+                assert monotonic() < deadline_s, "a transaction does not end"
 
     def open_transactions(self) -> list[str]:
         with ClusterAccess(self.settings) as access:
