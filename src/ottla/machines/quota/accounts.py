@@ -6,7 +6,7 @@ anew with every request must not fill the memory.
 
 A client that waits as Apache Kafka computes its wait gets a tenth more than its limit: the wait ends before what was
 used too much has left the windows (110 % on average, and 115 % in the first ten seconds, with requests of 50 kB; Apache
-Kafka 4.3.1 itself, asked in this way, gives out 109 to 113 %). So rates are held against a little less than the limit,
+Kafka 4.3.1 itself gave a consumer 109 to 113 %). So rates are held against a little less than the limit,
 and what clients get is within a tenth of it over ten seconds: from 90.1 %, for a client that needs just its limit, to
 110 %, for one that takes all it can. With any other share one of the two would be further off.
 """

@@ -1,7 +1,10 @@
 """PLAIN: who gets in, and how the others are told (RFC 4616)."""
 
+from hmac import compare_digest
+
 import pytest
 
+from ottla.security.sasl import plain
 from ottla.security.sasl.mechanism import AuthenticationFailed, SaslError
 from ottla.security.sasl.plain import Passwords, PlainClient, PlainServer
 
@@ -35,6 +38,21 @@ def test_a_client_gets_in_with_its_password(user: str, password: str) -> None:
 def test_a_client_that_is_refused_is_told_why(response: bytes, reason: str) -> None:
     with pytest.raises(AuthenticationFailed, match=reason):
         evaluated(response)
+
+
+def test_a_user_that_there_is_not_costs_what_a_wrong_password_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, since time is the machine's: each is compared once, in constant time, with something."""
+    compared: list[int] = []
+
+    def counted(one: bytes, other: bytes) -> bool:
+        compared.append(len(other))
+        return compare_digest(one, other)
+
+    monkeypatch.setattr(plain, "compare_digest", counted)
+    for user in ("alice", "carol"):
+        with pytest.raises(AuthenticationFailed):
+            evaluated(f"\0{user}\0a wrong one".encode())
+    assert compared == [11, 11]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,16 @@
 """SCRAM: RFC 5802's exchange with the example of RFC 7677, and messages that are wrong, missing or played again."""
 
 from base64 import b64decode
+from collections.abc import Callable
+from hmac import compare_digest
+from typing import Any
 
 import pytest
 
+from ottla.security.sasl import scram_server
 from ottla.security.sasl.mechanism import AuthenticationFailed, SaslError
 from ottla.security.sasl.scram_client import ScramClient
-from ottla.security.sasl.scram_keys import SCRAM_HASHES, ScramCredential
+from ottla.security.sasl.scram_keys import SCRAM_HASHES, ScramCredential, ScramHash
 from ottla.security.sasl.scram_messages import escaped, unescaped
 from ottla.security.sasl.scram_server import FoundCredential, ScramServer
 
@@ -85,6 +89,36 @@ def test_a_wrong_name_and_a_wrong_password_are_refused_alike(name: str, password
     with pytest.raises(SaslError, match="Authentication failed: Invalid user credentials"):
         exchange(ScramClient(SHA_256, name, password, "n1", is_token=is_token), server)
     assert not server.is_complete
+
+
+def test_a_user_that_there_is_not_costs_what_a_wrong_password_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, since time is the machine's: what is hashed and compared by the server, for one and for the other."""
+    done: list[str] = []
+
+    def counted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            done.append(name)
+            return real(*given)
+
+        return call
+
+    monkeypatch.setattr(ScramHash, "signature", counted("signature", ScramHash.signature))
+    monkeypatch.setattr(ScramHash, "stored_key", counted("stored_key", ScramHash.stored_key))
+    monkeypatch.setattr(scram_server, "compare_digest", counted("compare", compare_digest))
+    work = []
+    for user in ("user", "other"):
+        client, server = ScramClient(SHA_256, user, "pencils", "n1"), server_of()
+        first = client.respond(None)
+        done.clear()
+        challenge = server.evaluate(first)
+        at_first = tuple(done)
+        final = client.respond(challenge)
+        done.clear()
+        with pytest.raises(SaslError):
+            server.evaluate(final)
+        work.append((at_first, tuple(done)))
+    assert work[0] == work[1]
+    assert work[0][1].count("compare") == 2, "the nonce and the key"
 
 
 def test_a_user_that_there_is_not_is_given_the_same_salt_each_time() -> None:
