@@ -40,6 +40,7 @@ def test_topics(tool: Callable[..., Any]) -> None:
     assert [one["partition"] for one in clicks["partitions"]] == [0, 1]
     first = clicks["partitions"][0]
     assert first["replicas"] == first["in_sync_replicas"] == [first["leader"]]
+    assert first["eligible_leader_replicas"] in ([], None)
 
 
 def test_filters_of_topics(tool: Callable[..., Any]) -> None:

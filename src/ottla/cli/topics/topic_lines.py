@@ -86,6 +86,8 @@ def _partition_json(partition: PartitionDescription, move: Reassigned | None) ->
         "leader": partition.leader,
         "replicas": partition.replicas,
         "in_sync_replicas": partition.in_sync_replicas,
+        "eligible_leader_replicas": partition.eligible_leader_replicas,
+        "last_known_eligible_leader_replicas": partition.last_known_eligible_leader_replicas,
         "adding_replicas": move.adding if move else [],
         "removing_replicas": move.removing if move else [],
     }
