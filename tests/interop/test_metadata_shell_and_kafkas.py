@@ -26,6 +26,7 @@ POM = """\
   </dependencies>
 </project>
 """
+_TRIES = 4
 TIMEOUT_S = 120
 
 LINES = r"""
@@ -141,4 +142,7 @@ def test_a_single_command_prints_the_same(
 
     path = write_snapshot(tmp_path)
     assert main(["--snapshot", str(path), *command]) == 0
-    assert capsys.readouterr().out == kafkas(path, *command)
+    ours = capsys.readouterr().out
+    # Kafka's shell looks while it still loads, and on a busy machine finds only a part.
+    theirs = next((one for _ in range(_TRIES) if (one := kafkas(path, *command)) == ours), None)
+    assert ours == (kafkas(path, *command) if theirs is None else theirs)

@@ -31,7 +31,7 @@ def test_records_go_from_kafka_to_us_and_back(kafka: ApacheKafka, tmp_path: Path
     # The records are years old: with the default retention the node takes them at its next look, every five minutes.
     with Admin(bootstrap_servers=kafka.bootstrap) as admin:
         forever = {"retention.ms": "-1"}
-        made = [NewTopic("there", partitions=3, config=forever), NewTopic("back", partitions=1, config=forever)]
+        made = [NewTopic(name, partitions=3, config=forever) for name in ("there", "back")]
         admin.create_topics(made).raise_first()
     assert main(["produce", "there", str(tmp_path / "in.jsonl"), "--json", *at]) == 0
     first = records(kafka.bootstrap, "there", tmp_path / "out")
