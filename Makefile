@@ -42,7 +42,7 @@ setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs
 demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed half-way (two minutes; Spark is 450 MB to fetch)
 	@$(BIN)/ottla demo
 
-test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (four minutes on two cores, and as long for those of Spark; the long run is `make fuzz`)
+test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three minutes on two cores, and five for those of Spark; the long run is `make fuzz`)
 	$(say) "pytest, and beside it pytest tests/clients tests/cluster, whose output comes afterwards"
 	@$(BIN)/pytest -n $(JOBS) $(BY_FILE) tests/clients tests/cluster > $(VENV)/clients.log 2>&1 & waiting=$$!; \
 	  $(BIN)/pytest -n auto $(BY_FILE) $(COMPUTING); computed=$$?; \
@@ -103,10 +103,10 @@ fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the f
 	$(say) "pytest -m long"
 	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 -m long
 
-interop: $(VENV)/.interop ## run beside Apache Kafka (needs Java and Maven)
+interop: $(VENV)/.interop ## run beside Apache Kafka (needs Java and Maven; half an hour on two cores)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make interop needs java and mvn on PATH"; exit 1; }
 	$(say) "pytest -m interop"
-	@$(BIN)/pytest -m interop
+	@$(BIN)/pytest -n 4 --maxschedchunk 1 -m interop
 
 generate: $(VENV)/.core ## write the generated files again (stubs, settings reference)
 	@for tool in message_stub client_keywords settings_reference; do \
