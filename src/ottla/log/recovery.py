@@ -82,7 +82,8 @@ class Recovery:
         self.state = ProducerState()
         damaged = self._open_segments(set(found))
         opened, trusted = len(self.segments), self._trusted_segments(damaged)
-        self.had_something = any(
+        # Files that are empty now may have been emptied by one who was killed, and come back full after a power cut.
+        self.had_something = (not self._clean and opened > 0) or any(
             segment.size or segment.offset_index.size or segment.time_index.size for segment in self.segments
         )
         for slot in range(trusted):

@@ -70,11 +70,11 @@ class LogModel:
 
     def on_begun_anew(self, offset: int, *, durably: bool) -> None:
         if durably:
-            self.flushed = offset
+            self.flushed = self.deleted_before = offset
         else:
-            self.cut = self.doubtful
+            self.cut = self.doubtful  # And what was forgotten of records before `deleted_before` stays forgotten.
         self.doubtful = {}
-        self.acknowledged = self.log_start_offset = self.deleted_before = offset
+        self.acknowledged = self.log_start_offset = offset
 
     def on_cut_synced(self) -> None:
         """What was cut away cannot come back any more."""
