@@ -23,7 +23,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest
 
 NODE_IDS = (1, 2, 3)
-WAIT_S = 300.0
+WAIT_S = 1500.0  # a controller of Kafka with a million partitions takes minutes
 HEAP_MB = 4096
 CREATED = 5
 _numbers = count()
