@@ -26,6 +26,7 @@ NODE_IDS = (1, 2, 3)
 WAIT_S = 1500.0  # a controller of Kafka with a million partitions takes minutes
 HEAP_MB = 4096
 CREATED = 5
+QUIET_S = 15.0
 _numbers = count()
 
 
@@ -156,8 +157,17 @@ def _measured(controllers: Controllers) -> dict[str, float]:
 
 
 def _snapshot_s(controllers: Controllers) -> float:
-    """Until one of the controllers has written it: about a megabyte of records makes it due."""
+    """Until one of the controllers has written it: about a megabyte of records makes it due.
+
+    A controller that has just started, or become active, may be writing one of its own accord: that one is waited for.
+    """
+    quiet_since_s = time.monotonic()
     before = controllers.snapshots()
+    while time.monotonic() < quiet_since_s + QUIET_S:
+        if _is_writing(controllers) or controllers.snapshots() != before:
+            quiet_since_s = time.monotonic()
+            before = controllers.snapshots()
+        time.sleep(0.05)
     while True:
         began_s = time.monotonic()
         controllers.create_topic(2000)
