@@ -7,6 +7,7 @@ plain bytes (the consumer protocol's, transaction markers) have the int16 versio
 """
 
 from enum import Enum
+from functools import cache
 from struct import Struct
 from typing import TypeVar
 
@@ -33,8 +34,12 @@ class CoordinatorTopic(Enum):
 
 
 def encode_metadata_record(record: Message, version: int) -> bytes:
-    envelope = METADATA_FRAME_VERSION, record._schema.api_key, version
-    return b"".join(map(encode_varint, envelope)) + encode(record, version)
+    return _metadata_envelope(record._schema.api_key, version) + encode(record, version)
+
+
+@cache
+def _metadata_envelope(api_key: int, version: int) -> bytes:
+    return b"".join(map(encode_varint, (METADATA_FRAME_VERSION, api_key, version)))
 
 
 def decode_metadata_record(data: Buffer) -> tuple[Message, int]:
