@@ -46,6 +46,7 @@ STANDARD = {
     "tempfile": "is for `--ephemeral`",
     "uuid": "brings platform, and asks it; is for members of groups",
     "multiprocessing": "the cleaner has a process without it",
+    "inspect": "brings ast and dis; a dataclass without a docstring looks into it, to write one",
     "ipaddress": "is for addresses of version 6; takes a quarter of a megabyte, as do the next two",
     "random": "the system's chance is a few lines",
     "pkgutil": "a module's own loader reads what lies beside it",

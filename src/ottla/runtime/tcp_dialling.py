@@ -127,7 +127,8 @@ class TcpDialling:
 def _numeric(host: str, port: int) -> Sequence[_Address] | None:
     """The address, if the host is written as one: that takes no asking."""
     try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        # As bytes: for text Python loads the tables of international names, half a megabyte, whatever is in it.
+        return socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
         return None
 

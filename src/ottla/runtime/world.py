@@ -15,6 +15,8 @@ from ottla.log.cleaning.runner import Runner
 
 @dataclass(frozen=True, slots=True)
 class World:
+    """What a node reaches outside of itself, each through its port."""
+
     disk: Disk
     clock: Clock
     timers: Timers

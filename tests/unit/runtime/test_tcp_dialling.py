@@ -1,6 +1,8 @@
 """Connecting over real sockets, on the loop that a node runs on."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -88,3 +90,14 @@ def test_a_dialling_that_is_cancelled_calls_nobody(network: LoopNetwork) -> None
     network.loop.run_until_complete(asyncio.sleep(0.01))
     assert not told
     listener.close()
+
+
+def test_an_address_is_dialled_without_the_tables_of_international_names() -> None:
+    """They are half a megabyte of every node that has others to dial."""
+    program = (
+        "import sys; from ottla.runtime.tcp_dialling import _numeric; "
+        "assert _numeric('127.0.0.1', 9092) and _numeric('::1', 9092) and _numeric('näher', 1) is None; "
+        "print(*({'encodings.idna', 'stringprep'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (run.stdout, run.stderr) == ("\n", "")

@@ -31,6 +31,8 @@ _INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
+    """What a topic's overrides, the broker's settings and the defaults come to."""
+
     log: LogConfig
     rules: ProduceRules
     min_insync_replicas: int

@@ -58,6 +58,8 @@ class ClassicMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
+    """A member of a group of the consumer protocol (KIP-848), as it was last written."""
+
     member_id: str
     instance_id: str | None = None
     rack_id: str | None = None

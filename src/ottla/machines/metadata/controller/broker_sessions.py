@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Session:
+    """What the active controller knows of a broker beyond the metadata: when it was heard of, and how far it is."""
+
     epoch: int
     heard_at_ms: int
     is_heard: bool = True

@@ -41,6 +41,8 @@ def without_limit(_partitions: int) -> bool:
 
 @dataclass(slots=True)
 class ControllerContext:
+    """What every decision is made from."""
+
     image: MetadataImage
     node_id: int
     cluster_id: str

@@ -28,6 +28,8 @@ ENTER_CONTROLLED_SHUTDOWN = 1
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
+    """Where a node is reached, by which listener."""
+
     listener: str
     host: str
     port: int
@@ -36,6 +38,8 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
+    """A broker as it registered last, and what has become of it since."""
+
     id: int
     epoch: int
     incarnation_id: Uuid
@@ -61,6 +65,8 @@ class BrokerRegistration:
 
 @dataclass(frozen=True, slots=True)
 class ControllerRegistration:
+    """A controller as it registered last (KIP-919)."""
+
     id: int
     incarnation_id: Uuid
     endpoints: tuple[Endpoint, ...]

@@ -24,6 +24,8 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(slots=True)
 class MetadataDelta:
+    """What has changed in an image, by the keys of what it was about."""
+
     topics_created: dict[Uuid, "TopicImage"] = field(default_factory=dict)
     topics_deleted: dict[Uuid, "TopicImage"] = field(default_factory=dict)
     """The topics as they were, partitions included."""
