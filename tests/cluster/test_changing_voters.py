@@ -11,7 +11,7 @@ from ottla.client.blocking.admin import Admin
 from ottla.testing.free_ports import free_port
 
 
-def second_controller(cluster: ClusterOfProcesses, directory: Path) -> NodeFiles:
+def second_controller(cluster: ClusterOfProcesses, directory: Path, **more: str) -> NodeFiles:
     """A controller alone, formatted to follow the quorum of the first node."""
     first = cluster.nodes[1]
     settings = dict(line.split("=", 1) for line in first.properties.read_text().splitlines())
@@ -21,6 +21,7 @@ def second_controller(cluster: ClusterOfProcesses, directory: Path) -> NodeFiles
         "node.id": "2",
         "listeners": f"CONTROLLER://127.0.0.1:{port}",
         "log.dirs": str(directory / "node-2" / "data"),
+        **{key.replace("_", "."): value for key, value in more.items()},
     }
     node = NodeFiles(2, directory / "node-2", f"127.0.0.1:{port}")
     node.directory.mkdir()
@@ -48,4 +49,16 @@ def test_a_controller_is_added_and_the_leader_removed(tmp_path: Path) -> None:
             eventually(
                 lambda: 1 in [observer.replica_id for observer in admin.describe_metadata_quorum().observers],
                 "the one that led follows",
+            )
+
+
+def test_a_controller_that_is_to_join_by_itself_becomes_a_voter(tmp_path: Path) -> None:
+    """KIP-1186: `controller.quorum.auto.join.enable`."""
+    with ClusterOfProcesses(tmp_path, count=1) as cluster:
+        cluster.nodes[2] = second_controller(cluster, tmp_path, controller_quorum_auto_join_enable="true")
+        cluster.start(2)
+        with Admin(bootstrap_servers=cluster.nodes[1].address) as admin:
+            eventually(
+                lambda: [voter.replica_id for voter in admin.describe_metadata_quorum().voters] == [1, 2],
+                "the second controller is a voter",
             )

@@ -25,7 +25,10 @@ UNSERVED_OFF = ["--feature", "share.version=0", "--feature", "streams.version=0"
 
 
 class MixedCluster:
-    """The voters are static. `kinds` and `roles` are by node id; without roles, every node is broker and controller.
+    """`kinds` and `roles` are by node id; without roles, every node is broker and controller.
+
+    The voters are static, unless there is a `founder`: then they are data (KIP-853), that node is the first, and the
+    others join by themselves (KIP-1186).
 
     `more` are settings of all nodes, `format_options` are for formatting them, and `allowed_urls` those that nodes may
     have tokens and keys from.
@@ -40,6 +43,7 @@ class MixedCluster:
         more: Mapping[str, object] | None = None,
         format_options: Sequence[str] = (),
         allowed_urls: Sequence[str] = (),
+        founder: int | None = None,
     ) -> None:
         self.kinds = dict(kinds)
         self._allowed = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=" + ",".join(allowed_urls)
@@ -60,7 +64,7 @@ class MixedCluster:
                 "process.roles": roles[node_id],
                 "node.id": node_id,
                 "controller.listener.names": "CONTROLLER",
-                "controller.quorum.voters": ",".join(f"{one}@{at}" for one, at in of_controllers.items()),
+                **_quorum(of_controllers, founder),
                 "listeners": ",".join(listeners),
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
                 "log.dirs": directory / f"data-{node_id}",
@@ -77,6 +81,8 @@ class MixedCluster:
             }
             path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
             options = [*UNSERVED_OFF, *format_options]
+            if founder is not None and node_id in of_controllers:
+                options.append("--standalone" if node_id == founder else "--no-initial-controllers")
             java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path), *options)
 
     @property
@@ -111,6 +117,15 @@ class MixedCluster:
         process = self.processes.pop(node_id)
         process.send_signal(signal.SIGKILL)
         process.wait()
+
+
+def _quorum(of_controllers: Mapping[int, str], founder: int | None) -> dict[str, str]:
+    if founder is None:
+        return {"controller.quorum.voters": ",".join(f"{one}@{at}" for one, at in of_controllers.items())}
+    return {
+        "controller.quorum.bootstrap.servers": of_controllers[founder],
+        "controller.quorum.auto.join.enable": "true",
+    }
 
 
 def eventually(look: Callable[[], bool], what: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ottla.controller.controller_server import Asked, ControllerServer
 from ottla.runtime.channels import Failed, Then
+from ottla.runtime.metadata.quorum.quorum_view import QuorumView
 from ottla.runtime.metadata.quorum.voter_changes import Told, VoterChanges
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterResponse
@@ -23,13 +24,23 @@ def remove_raft_voter(server: ControllerServer, asked: Asked, then: Then, failed
 
 
 def update_raft_voter(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+    """The answer names the leader, or Apache Kafka's controllers take it for one of the past and ask for ever."""
+
     def told(error: ErrorCode, _message: str | None) -> None:
         if error is ErrorCode.NOT_CONTROLLER:
             failed(error)
         else:
-            then(UpdateRaftVoterResponse(error_code=error))
+            then(UpdateRaftVoterResponse(error_code=error, current_leader=_current_leader(server.quorum)))
 
     _changes(server).update(asked.request, told)
+
+
+def _current_leader(quorum: QuorumView) -> UpdateRaftVoterResponse.CurrentLeader:
+    leader = UpdateRaftVoterResponse.CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.leader_epoch)
+    for end in quorum.endpoints():
+        if end.node_id == quorum.leader_id and not leader.host:
+            leader.host, leader.port = end.host, end.port
+    return leader
 
 
 def _told(kind: Callable[..., Any], then: Then, failed: Failed) -> Told:

@@ -119,14 +119,10 @@ class Raft:
         log_end: LogEnd,
         *,
         kraft_version: int = STATIC_VOTERS,
-        voters_in_log: bool = True,
         timeouts: Timeouts | None = None,
         history: VoterHistory | None = None,
     ) -> None:
-        """`me` is this replica as it describes itself today; the voters may hold an older description.
-
-        `voters_in_log` is False where they come from the formatting of the directory, and no leader has written them.
-        """
+        """`me` is this replica as it describes itself today; the voters may hold an older description."""
         self.me = me
         self.history = history or VoterHistory(kraft_version, voters)
         self.log_end = log_end
@@ -136,7 +132,6 @@ class Raft:
         self.role = Role.UNATTACHED
         self.progress: Progress | None = None
         self._high_watermark = 0
-        self._voters_in_log = voters_in_log
         self._timeouts = timeouts or Timeouts()
         self._granted: set[int] = set()
         self._refused: set[int] = set()
@@ -310,10 +305,10 @@ class Raft:
         return [self._set_timer(Timer.ELECTION, delay_ms, delay_ms)]
 
     def _on_fetched(self, fetched: Fetched) -> list[Effect]:
-        if self.progress is None:
-            return []
+        if self.progress is None or fetched.replica.id == self.me.key.id:
+            return []  # One with the leader's own id says nothing of what is on the leader's disk.
         effects: list[Effect] = []
-        if self.voters.has(fetched.replica) and fetched.replica.id != self.me.key.id:
+        if self.voters.has(fetched.replica):
             self._heard.add(fetched.replica.id)
             if len(self._heard) + self.is_voter >= self.voters.majority:
                 self._heard.clear()
@@ -361,7 +356,6 @@ class Raft:
     ) -> list[Effect]:
         """A control record that was appended, committed or not. The leader counts by the new voters at once."""
         self.history.note(offset, kraft_version=kraft_version, voters=voters)
-        self._voters_in_log = True
         if self.progress is None or voters is None:
             return []
         advanced = self.progress.set_voters(voters)
@@ -430,11 +424,14 @@ class Raft:
         return [*told, self._set_timer(Timer.BEGIN_EPOCH)] if self._has_others else []
 
     def _voters_to_write(self) -> tuple[VoterSet, bool]:
-        """The voters with this one as it is today, and whether the log has yet to be told of them."""
+        """The voters with this one as it is today, and whether the log has yet to be told of them.
+
+        It has if a leader wrote them that lost what it wrote: then nothing of the log says who votes any more.
+        """
         if self.kraft_version < DYNAMIC_VOTERS:
             return self.voters, False
         current = self.voters.updated(self.me)
-        return current, not self._voters_in_log or current != self.voters
+        return current, not self.history.is_in_log or current != self.voters
 
     def _become_follower(self, leader_id: int, epoch: int) -> list[Effect]:
         stopped = self._stop_leading(Role.FOLLOWER)

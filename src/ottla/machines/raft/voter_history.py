@@ -36,6 +36,11 @@ class VoterHistory:
         """Of the record that named the voters; -1 if no record of the log did."""
         return self._entries[-1].offset
 
+    @property
+    def is_in_log(self) -> bool:
+        """Whether the log, or a snapshot of it, names the voters. If not, formatting or the settings do."""
+        return self.offset >= 0
+
     def before(self, end_offset: int) -> tuple[int, VoterSet]:
         """kraft.version and the voters as all before `end_offset` says."""
         found = self._entries[0]

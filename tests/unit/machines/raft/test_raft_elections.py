@@ -245,6 +245,16 @@ def test_a_voter_that_lost_a_part_of_its_log_counts_with_what_it_has() -> None:
     assert raft.step(Flushed(9)) == [AdvanceHighWatermark(4)]
 
 
+def test_a_fetch_with_the_leaders_own_id_says_nothing_of_its_disk() -> None:
+    """Two controllers of one id: what the other one has is not what this one has flushed."""
+    raft = leader(LogEnd(0, 0))
+    raft.log_end = LogEnd(1, 9)
+    raft.step(Fetched(TWO.key, 9))
+    assert raft.step(Fetched(ONE.key, 9)) == []
+    assert raft.high_watermark == 0
+    assert raft.step(Flushed(5)) == [AdvanceHighWatermark(5)]
+
+
 def test_an_observer_looks_for_the_leader_and_never_stands() -> None:
     raft = replica(me=Voter(ReplicaKey(9)))
     started = raft.step(Started())

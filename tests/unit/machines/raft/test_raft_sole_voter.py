@@ -14,6 +14,7 @@ from ottla.machines.raft.events import (
     StopLeading,
 )
 from ottla.machines.raft.machine import Raft, Role
+from ottla.machines.raft.voter_history import VoterHistory
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet
 
 ME = Voter(ReplicaKey(1, Uuid(b"directory-of-one")), (Endpoint("CONTROLLER", "127.0.0.1", 9093),))
@@ -66,13 +67,23 @@ def test_older_epochs_are_committed_only_with_a_record_of_this_one() -> None:
 def test_voters_from_formatting_are_written_to_the_log_by_the_first_leader() -> None:
     """KIP-853: the bootstrap snapshot is not replicated, so the log must hold what it says."""
     dynamic = VoterSet([ME])
-    raft = Raft(ME, dynamic, QuorumState(), LogEnd(0, 0), kraft_version=DYNAMIC_VOTERS, voters_in_log=False)
+    raft = Raft(ME, dynamic, QuorumState(), LogEnd(0, 0), kraft_version=DYNAMIC_VOTERS)
     assert raft.step(Started())[-1] == BeginEpoch(1, dynamic, (1,), write_voters=True)
 
 
 def test_voters_that_are_in_the_log_are_not_written_again() -> None:
-    raft = Raft(ME, VoterSet([ME]), QuorumState(), LogEnd(1, 3), kraft_version=DYNAMIC_VOTERS)
-    assert raft.step(Started())[-1] == BeginEpoch(2, VoterSet([ME]), (1,), write_voters=False)
+    voters = VoterSet([ME])
+    raft = Raft(ME, voters, QuorumState(), LogEnd(1, 3), history=VoterHistory(DYNAMIC_VOTERS, voters, 2))
+    assert raft.step(Started())[-1] == BeginEpoch(2, voters, (1,), write_voters=False)
+
+
+def test_voters_that_were_cut_away_again_are_written_by_the_next_leader() -> None:
+    """The first leader wrote them and lost its epoch before anybody else had them."""
+    voters = VoterSet([ME])
+    raft = Raft(ME, voters, QuorumState(epoch=2), LogEnd(1, 3), kraft_version=DYNAMIC_VOTERS)
+    raft.on_voters(2, voters=voters)
+    raft.on_truncated(LogEnd(0, 0))
+    assert raft.step(Started())[-1] == BeginEpoch(3, voters, (1,), write_voters=True)
 
 
 def test_a_leader_whose_address_has_changed_writes_the_voters_again() -> None:

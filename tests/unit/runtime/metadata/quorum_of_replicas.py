@@ -8,9 +8,10 @@ from metadata_logs import BOOTSTRAP, LOG_DIR, make_controller, topic_records
 from ottla.base.ids import Uuid
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.raft.machine import Timeouts
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
-from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
+from ottla.runtime.metadata.quorum.quorum_network import QuorumConfig, QuorumNetwork
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.storage.store import MetadataStore, StoreConfig
 from ottla.runtime.peers.node_connections import NodeConnections
@@ -23,6 +24,7 @@ from ottla.testing.step_timers import Agenda, StepTimers
 from ottla.testing.step_workers import StepWorkers
 from ottla.testing.step_world import step_world
 from ottla.wire.apis import ApiKey
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -34,6 +36,8 @@ from ottla.wire.messages import (
 )
 
 CLUSTER_ID = "the-cluster"
+RAISED = 1
+"""kraft.version of voters that are data."""
 SERVED = {
     ApiKey.API_VERSIONS: 4,
     ApiKey.VOTE: 2,
@@ -73,7 +77,7 @@ class Replica:
         self.problems: list[MetadataLogFailed] = []
         self.network = MemoryNetwork(host=f"host{node_id}", find=lambda host, _: scene.find(node_id, host))
         self.timers = StepTimers(scene.clock, scene.agenda)
-        workers = StepWorkers()
+        workers = self.workers = StepWorkers()
         world = step_world(disk, scene.clock, timers=self.timers, workers=workers, network=self.network, seed=node_id)
         me = Voter(ReplicaKey(node_id, directory or directory_of(node_id)), voter(node_id).endpoints)
         self.connections = NodeConnections(world, str(node_id))
@@ -89,7 +93,8 @@ class Replica:
             snapshots=scene.snapshots,
             timers=self.timers,
             entropy=Random(node_id),
-            network=QuorumNetwork(self.connections, me, cluster_id),
+            network=QuorumNetwork(self.connections, me, cluster_id, config=scene.network_config),
+            timeouts=scene.timeouts,
             linger_ms=scene.linger_ms,
         )
         self.server = Server(self.network, self.timers, workers, self._handle, self._unsupported)
@@ -161,8 +166,12 @@ class Quorum:
         *,
         store_config: StoreConfig | None = None,
         snapshots: SnapshotConfig | None = None,
+        network_config: QuorumConfig | None = None,
+        timeouts: Timeouts | None = None,
         linger_ms: int = 0,
     ) -> None:
+        self.network_config = network_config
+        self.timeouts = timeouts
         self.linger_ms = linger_ms
         self.clock = FixedClock()
         self.agenda = Agenda(self.clock)
@@ -223,3 +232,25 @@ class Quorum:
 
     def followers(self) -> list[Replica]:
         return [replica for replica in self.replicas.values() if replica is not self.leader]
+
+
+def keep_place(replica: Replica, *, joins: bool) -> None:
+    assert replica.log.voter_changes is not None
+    replica.log.voter_changes.keep_place(replica.timers, joins=joins)
+
+
+def settled(voters: int = 3, observers: int = 0) -> Quorum:
+    """An elected quorum whose voters have told the leader who they are."""
+    quorum = Quorum(voters, observers)
+    for replica in quorum.replicas.values():
+        keep_place(replica, joins=False)
+    quorum.run(8000)
+    return quorum
+
+
+def raise_version(quorum: Quorum) -> list[ErrorCode]:
+    told: list[ErrorCode] = []
+    assert quorum.leader.log.voter_changes is not None
+    quorum.leader.log.voter_changes.upgrade(RAISED, lambda error, _message: told.append(error))
+    quorum.run(1000)
+    return told

@@ -62,7 +62,7 @@ def test_a_directory_formatted_for_dynamic_voters_is_led_by_its_voter(
     assert formatted.voters is not None
     (voter,) = formatted.voters
     assert voter.key.id == ME.key.id
-    assert not formatted.voters_in_log
+    assert formatted.voter_changes == [], "no leader has written them"
     with pytest.raises(metadata_log.StorageError, match="none of them is this node, 1, with this directory"):
         opened(tmp_path, monkeypatch)  # our directory's id is another
 

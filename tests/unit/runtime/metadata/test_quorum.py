@@ -198,6 +198,30 @@ def test_a_snapshot_of_an_epoch_that_is_over_does_not_replace_the_log() -> None:
     assert (told, log.log_end_offset < snapshot.end_offset) == ([False], True)
 
 
+def test_a_vote_is_given_when_it_is_on_the_disk_and_the_loop_goes_on_meanwhile() -> None:
+    quorum = elected()
+    voter, epoch = quorum.followers()[0], quorum.leader.log.raft.epoch
+    assert voter.log.answers is not None
+    assert voter.log.leader is not None
+    quorum.isolate(voter.node_id)
+    voter.workers.hold()
+    partition = VoteRequest.PartitionData(
+        replica_epoch=epoch + 1, replica_id=quorum.leader.node_id, last_offset_epoch=epoch, last_offset=1000
+    )
+    topics = [VoteRequest.TopicData(topic_name="__cluster_metadata", partitions=[partition])]
+    votes: list[bool] = []
+    others: list[object] = []
+    voter.log.answers.vote(
+        VoteRequest(cluster_id="the-cluster", voter_id=voter.node_id, topics=topics),
+        2,
+        lambda reply: votes.append(reply.topics[0].partitions[0].vote_granted),
+    )
+    voter.log.leader.fetch(FetchRequest(cluster_id="other"), 18, lambda reply: others.append(reply.error_code))
+    assert (votes, others) == ([], [ErrorCode.INCONSISTENT_CLUSTER_ID])
+    voter.workers.let_go()
+    assert votes == [True]
+
+
 def test_requests_of_another_cluster_or_for_another_voter_are_refused() -> None:
     quorum = elected()
     replica = quorum.followers()[0]

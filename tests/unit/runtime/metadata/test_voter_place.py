@@ -1,33 +1,9 @@
 """Static voters become data (kraft.version 0 to 1), and controllers become voters by themselves (KIP-853, KIP-1186)."""
 
-from quorum_of_replicas import Quorum, Replica, directory_of
+from quorum_of_replicas import RAISED, Quorum, directory_of, keep_place, raise_version, settled
 
 from ottla.machines.raft.voters import Endpoint
 from ottla.wire.errors import ErrorCode
-
-RAISED = 1
-
-
-def keep_place(replica: Replica, *, joins: bool) -> None:
-    assert replica.log.voter_changes is not None
-    replica.log.voter_changes.keep_place(replica.timers, joins=joins)
-
-
-def settled(voters: int = 3, observers: int = 0) -> Quorum:
-    """An elected quorum whose voters have told the leader who they are."""
-    quorum = Quorum(voters, observers)
-    for replica in quorum.replicas.values():
-        keep_place(replica, joins=False)
-    quorum.run(8000)
-    return quorum
-
-
-def raise_version(quorum: Quorum) -> list[ErrorCode]:
-    told: list[ErrorCode] = []
-    assert quorum.leader.log.voter_changes is not None
-    quorum.leader.log.voter_changes.upgrade(RAISED, lambda error, _message: told.append(error))
-    quorum.run(1000)
-    return told
 
 
 def problem(quorum: Quorum) -> str | None:

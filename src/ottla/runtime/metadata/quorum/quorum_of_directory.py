@@ -46,7 +46,6 @@ def raft_of(
         history.voters,
         store.read_quorum_state(),
         store.log_end,
-        voters_in_log=store.voters_in_log,
         timeouts=timeouts,
         history=history,
     )

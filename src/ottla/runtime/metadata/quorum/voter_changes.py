@@ -105,7 +105,11 @@ class VoterChanges:
             self._change(raft.voters.without(key), told)
 
     def update(self, request: messages.UpdateRaftVoterRequest, told: Told) -> None:
-        """A voter that listens elsewhere now, or supports other versions, says so itself."""
+        """A voter that listens elsewhere now, or supports other versions, says so itself.
+
+        It is told at once. Apache Kafka's controllers ask one thing at a time: one that waited for this to be committed
+        would not fetch meanwhile, and it may be needed to commit it.
+        """
         raft, feature = self._log.raft, request.k_raft_version_feature
         key = ReplicaKey(request.voter_id, request.voter_directory_id)
         versions = feature.min_supported_version, feature.max_supported_version
@@ -125,7 +129,7 @@ class VoterChanges:
         elif raft.voters.get(key.id) == voter:
             told(ErrorCode.NONE, None)
         else:
-            self._change(raft.voters.updated(voter), told)
+            self._change(raft.voters.updated(voter), told, waits=False)
 
     # Raising kraft.version
 
@@ -181,7 +185,7 @@ class VoterChanges:
     def _change(self, voters: VoterSet, told: Told, *, kraft_version: int | None = None, waits: bool = True) -> None:
         """One more or one less. The change before must be committed, and a record of this epoch too.
 
-        Without `waits` the asking controller hears of it when it is written: it may be needed to commit it.
+        Without `waits` the asking controller hears of it when it is written.
         """
         log = self._log
         if not log.is_active:

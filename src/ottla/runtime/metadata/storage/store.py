@@ -98,7 +98,6 @@ class MetadataStore:
         self._catch_up_with_snapshot()
         self.kraft_version = STATIC_VOTERS
         self.voters: VoterSet | None = None
-        self.voters_in_log = False
         self.newest_snapshot = self._read_newest_snapshot()
         self.snapshot_voters = self.kraft_version, self.voters
         """kraft.version and the voters as the newest snapshot has them."""
@@ -137,7 +136,6 @@ class MetadataStore:
         newest = self.snapshots[-1]
         snapshot = read_snapshot(self._disk, f"{self.directory}/{newest.name}")
         self.kraft_version, self.voters = snapshot.kraft_version, snapshot.voters
-        self.voters_in_log = newest.end_offset > 0
         return snapshot
 
     def _find_voters(self) -> None:
@@ -154,7 +152,7 @@ class MetadataStore:
             if change.kraft_version is not None:
                 self.kraft_version = change.kraft_version
             if change.voters is not None:
-                self.voters, self.voters_in_log = change.voters, True
+                self.voters = change.voters
 
     # The quorum's state
 
