@@ -25,8 +25,9 @@ def faults_of(plan: RunPlan) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "no faults"
 
 
-def failure(found: Outcome, shortest: Outcome) -> Iterator[str]:
-    """What the run found, and the shortest one that finds the same."""
+def failure(found: Outcome, shortest: Outcome, canary: str | None = None) -> Iterator[str]:
+    """What the run found, and the shortest one that finds the same; `canary` is how the nodes were broken for it."""
+    broken = "" if canary is None else f" --canary {canary}"
     for violation in found.violations[:_MOST_VIOLATIONS]:
         yield f"  violated: {violation}"
     yield f"  with {len(shortest.plan.faults)} faults and {', '.join(shortest.plan.actors) or 'no programs'}:"
@@ -34,5 +35,5 @@ def failure(found: Outcome, shortest: Outcome) -> Iterator[str]:
         yield f"    {line}"
     for violation in shortest.violations[:_MOST_VIOLATIONS]:
         yield f"    violated: {violation}"
-    yield f"  again, whole:  {found.plan.command()}"
-    yield f"  again, short:  {shortest.plan.command()}"
+    yield f"  again, whole:  {found.plan.command()}{broken}"
+    yield f"  again, short:  {shortest.plan.command()}{broken}"

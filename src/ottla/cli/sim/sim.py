@@ -83,7 +83,7 @@ def _run(options: Namespace) -> int:
             shortest = outcome
             if not options.no_shrink:
                 shortest = shrink(outcome, lambda plan: SimulatedRun(plan).run(), _SHRINKING_RUNS)
-            for line in failure(outcome, shortest):
+            for line in failure(outcome, shortest, options.canary):
                 print(line, flush=True)
         elif options.verbose:
             for line in outcome.log:

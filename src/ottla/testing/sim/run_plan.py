@@ -61,7 +61,10 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
     drawn = PROFILES[profile]
     settings = drawn_settings(chance, nodes)
     settings = settings._replace(
-        more={**settings.more, **drawn.settings}, most_controllers=drawn.most_controllers, isolated=drawn.isolated
+        more={**settings.more, **drawn.settings},
+        most_controllers=drawn.most_controllers,
+        isolated=drawn.isolated,
+        dynamic_voters=drawn.dynamic_voters,
     )
     weather = Weather(
         spread_us=chance.choice(drawn.spread_us),
@@ -69,4 +72,4 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
         bytes_per_us=chance.choice((10, 100)),
     )
     faults = draw_faults(chance, drawn, nodes, duration_ms)
-    return RunPlan(seed, settings, weather, duration_ms, faults, profile=profile)
+    return RunPlan(seed, settings, weather, duration_ms, faults, (*ACTORS, *drawn.more_actors), profile)

@@ -20,6 +20,10 @@ class Profile(NamedTuple):
     """Controllers are nodes of their own."""
     settings: Mapping[str, str] = {}
     """Of every node."""
+    more_actors: tuple[str, ...] = ()
+    """Programs besides the usual ones."""
+    dynamic_voters: bool = False
+    """The voters are data (KIP-853), and not a setting."""
 
 
 _USUAL: Final = {
@@ -49,6 +53,16 @@ PROFILES: Final = {
         (30_000, 150_000, 400_000),
         most_controllers=5,
         settings={"controller.quorum.election.timeout.ms": "400", "controller.quorum.election.backoff.max.ms": "100"},
+    ),
+    "voters": Profile(
+        "controllers lose their vote and ask for it again, while leaders of the quorum come and go",
+        {"leader kill": 6, "partition": 6, "kill": 4, "resets": 3, "power cut": 3, "swizzle": 3, "slow links": 2},
+        (1_500, 4_000),
+        (200, 30_000, 150_000),
+        most_controllers=5,
+        settings={"controller.quorum.election.timeout.ms": "400", "controller.quorum.election.backoff.max.ms": "100"},
+        more_actors=("voters-1",),
+        dynamic_voters=True,
     ),
     "isolated": Profile(
         "as usual, and controllers are nodes of their own", _USUAL, (1_500, 4_000, 10_000), (200, 30_000), isolated=True

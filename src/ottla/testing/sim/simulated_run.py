@@ -26,6 +26,7 @@ from ottla.testing.sim.invariants.once_and_in_order import OnceAndInOrder
 from ottla.testing.sim.invariants.one_leader import OneLeader
 from ottla.testing.sim.invariants.replicas_match import ReplicasMatch
 from ottla.testing.sim.invariants.transactions_are_atomic import TransactionsAreAtomic
+from ottla.testing.sim.invariants.voters_are_equal import VotersAreEqual
 from ottla.testing.sim.node_log import NodeLog
 from ottla.testing.sim.run_plan import RunPlan
 from ottla.testing.sim.workloads.actor import Actor
@@ -35,6 +36,7 @@ from ottla.testing.sim.workloads.history import History
 from ottla.testing.sim.workloads.idempotent_writer import IdempotentWriter
 from ottla.testing.sim.workloads.topic_changer import TopicChanger
 from ottla.testing.sim.workloads.transactional_writer import TransactionalWriter
+from ottla.testing.sim.workloads.voter_changer import VoterChanger
 
 WHOLE_WITHIN_MS: Final = 60_000
 SETTLED_WITHIN_MS: Final = 60_000
@@ -83,6 +85,7 @@ class SimulatedRun:
             GroupsGoOn(self.cluster, self.history),
             OneOwner(self.cluster, self.history),
             ImagesAreEqual(self.cluster, self.history),
+            VotersAreEqual(self.cluster, self.history),
             OneLeader(self.cluster, self.history),
             ReplicasMatch(self.cluster, self.history),
             LeadersToBeHaveAll(self.cluster, self.history),
@@ -210,4 +213,6 @@ class SimulatedRun:
                 )
             case ["topics", _]:
                 return TopicChanger(self.cluster, self.history, name)
+            case ["voters", _]:
+                return VoterChanger(self.cluster, self.history, name)
         raise ValueError(f"there is no actor {name!r}")

@@ -1,8 +1,11 @@
 """What the nodes of a simulated cluster are told: properties as Kafka's, one set a node."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final, NamedTuple
+
+from ottla.base.ids import Uuid
+from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 
 BROKER_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
@@ -18,6 +21,8 @@ class ClusterSettings(NamedTuple):
     most_controllers: int = 3
     isolated: bool = False
     """Whether controllers are no brokers, where there are enough nodes for both."""
+    dynamic_voters: bool = False
+    """Whether the voters are data (KIP-853): all controllers at first. One that loses its vote asks for it again."""
 
     @property
     def replication_factor(self) -> int:
@@ -43,13 +48,12 @@ class ClusterSettings(NamedTuple):
         if node_id in self.controllers():
             roles.append("controller")
             listeners.append(f"CONTROLLER://{address}:{CONTROLLER_PORT}")
-        voters = ",".join(f"{one}@{address_of(one)}:{CONTROLLER_PORT}" for one in self.controllers())
         return {
             "process.roles": ",".join(roles),
             "node.id": str(node_id),
             "listeners": ",".join(listeners),
             "controller.listener.names": "CONTROLLER",
-            "controller.quorum.voters": voters,
+            **self._quorum(),
             "log.dirs": "/data",
             "default.replication.factor": str(self.replication_factor),
             "min.insync.replicas": str(self.min_insync_replicas),
@@ -67,6 +71,24 @@ class ClusterSettings(NamedTuple):
             **({"log.flush.interval.messages": "1"} if self.flushes else {}),
             **self.more,
         }
+
+    def _quorum(self) -> dict[str, str]:
+        addresses = {one: f"{address_of(one)}:{CONTROLLER_PORT}" for one in self.controllers()}
+        if self.dynamic_voters:
+            return {
+                "controller.quorum.bootstrap.servers": ",".join(addresses.values()),
+                "controller.quorum.auto.join.enable": "true",
+            }
+        return {"controller.quorum.voters": ",".join(f"{one}@{address}" for one, address in addresses.items())}
+
+    def initial_voters(self, new_directory_id: Callable[[], Uuid]) -> VoterSet | None:
+        """What nodes are formatted with; None where a setting names the voters."""
+        if not self.dynamic_voters:
+            return None
+        return VoterSet(
+            Voter(ReplicaKey(one, new_directory_id()), (Endpoint("CONTROLLER", address_of(one), CONTROLLER_PORT),))
+            for one in self.controllers()
+        )
 
 
 def drawn_settings(chance: Random, nodes: int) -> ClusterSettings:

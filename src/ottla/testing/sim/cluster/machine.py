@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.ids import random_uuid
 from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.raft.voters import VoterSet
 from ottla.node.clock import java_date
 from ottla.node.config import NodeConfig, read_config
 from ottla.node.node import Node
@@ -68,7 +69,8 @@ class Machine:
         node = self.node
         return None if node is None else node._metadata
 
-    def format(self, cluster_id: str) -> None:
+    def format(self, cluster_id: str, voters: VoterSet | None = None) -> None:
+        """`voters` are the first ones, where they are data."""
         config = self._config({})
         surroundings = Surroundings(
             self.disk,
@@ -77,7 +79,14 @@ class Machine:
             lambda: random_uuid(self.chance.randbytes),
             lambda: self.chance.randbytes(_SALT_BYTES),
         )
-        plan = FormatPlan(cluster_id, self.node_id, config.log_dirs, config.metadata_log_dir)
+        plan = FormatPlan(
+            cluster_id,
+            self.node_id,
+            config.log_dirs,
+            config.metadata_log_dir,
+            initial_voters=voters if config.is_controller else None,
+            has_dynamic_voters=voters is not None,
+        )
         format_storage(plan, surroundings, lambda line: None)
 
     def start(self, other_settings: Mapping[str, str] | None = None) -> None:

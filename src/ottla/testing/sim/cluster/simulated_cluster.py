@@ -39,8 +39,10 @@ class SimulatedCluster:
         self.clients: list[ClientInSimulation] = []
         self.bootstrap = ",".join(f"{address_of(node_id)}:{BROKER_PORT}" for node_id in self.settings.brokers())
         cluster_id = uuid_text(random_uuid(self.simulation.chance("cluster id").randbytes))
+        directories = self.simulation.chance("directories")
+        voters = self.settings.initial_voters(lambda: random_uuid(directories.randbytes))
         for machine in self.machines.values():
-            machine.format(cluster_id)
+            machine.format(cluster_id, voters)
 
     def start(self) -> None:
         """Returns when every node serves."""

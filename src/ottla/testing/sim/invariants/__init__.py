@@ -7,6 +7,7 @@
     transactions_are_atomic   all of a transaction is seen, or nothing
     groups_go_on              a member goes on where the group had committed; a partition has one owner in a generation
     images_are_equal          nodes have the same metadata at the same offset; so has one that loads a snapshot
+    voters_are_equal          nodes know the same voters at the same offset, where voters are data
     one_leader                one leader in an epoch, of the quorum and of each partition; one vote of a voter
     replicas_match            replicas are the same below the high watermark, those of the metadata too
     compared_logs             how logs are compared

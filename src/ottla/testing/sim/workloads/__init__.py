@@ -6,6 +6,7 @@
     transactional_writer   transactions over several partitions, some of them aborted
     group_reader           a consumer of a group, of either protocol
     topic_changer          topics that come, grow and go
+    voter_changer          controllers that lose their vote, and get it again
     final_reader           reads everything when all is over
 
 Import from the modules.
