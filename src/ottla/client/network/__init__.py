@@ -2,7 +2,6 @@
 
 broker_connection    requests out and responses in, over one transport
 asked                what it is asked
-outgoing             the bytes of requests on their way out
 api_versions         what a broker serves, and so which version a request takes
 authentication       telling a broker who we are
 connections          all connections of a client; pauses after failures; idle ones

@@ -23,12 +23,12 @@ from ottla.client.errors import Disconnected, KafkaError, RequestTimedOut, SslAu
 from ottla.client.network.api_versions import ApiVersions, Negotiation
 from ottla.client.network.asked import Ask, Asked, ConnectionLimits
 from ottla.client.network.authentication import NO_LIMIT, Authentication
-from ottla.client.network.outgoing import Outgoing
 from ottla.client.promise import Promise
 from ottla.client.settings import Address
 from ottla.client.world import ClientWorld, TlsFailed
 from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
+from ottla.wire.exchange.outgoing import Outgoing
 from ottla.wire.exchange.spare_buffers import SpareBuffers
 from ottla.wire.message import Message
 

@@ -32,6 +32,7 @@ from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
+from ottla.wire.exchange.outgoing import Outgoing
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 _MAX_RESPONSE_BYTES: Final = 0x7FFFFFFF
 _TRUSTED_RESPONSE_BYTES: Final = 64 << 20
-_MOST_PARTS: Final = 64
 _PART_OF_SESSION: Final = 0.85
 _SLACK_S: Final = 0.0005
 _NEVER: Final = float("inf")
@@ -134,7 +134,7 @@ class NodeConnection:
         self._served: ServedVersions = {}
         self._transport: Transport | None = None
         self._waiting: deque[Asked] = deque()
-        self._unsent: deque[Buffer] = deque()
+        self._outgoing: Outgoing[Asked] = Outgoing()
         self._setup_timer = world.timers.after(settings.setup_timeout_ms / 1000, self._on_setup_timeout)
         self._timer: Timer | None = None
         self._timer_due_s = _NEVER
@@ -187,7 +187,7 @@ class NodeConnection:
         if self._transport is not None:
             self._transport.close()
         self._frames.clear()
-        self._unsent.clear()
+        self._outgoing.clear()
 
     # Coming up
 
@@ -276,37 +276,26 @@ class NodeConnection:
             asked.fail(ErrorCode.UNSUPPORTED_VERSION)
 
     def _send(self, parts: list[Any]) -> None:
-        had_room = not self._unsent
-        self._unsent.extend(parts)
-        if had_room:
-            self.on_writable()
+        transport = self._transport
+        assert transport is not None, "there is a transport before there are requests"
+        try:
+            is_all_sent = self._outgoing.send(transport, parts)
+        except OSError as problem:
+            self._lose(problem)
+            return
+        if not is_all_sent:
+            transport.watch(self, reading=True, writing=True)
 
     def on_writable(self) -> None:
         transport = self._transport
         if transport is None or self.state is State.CLOSED:
             return
-        unsent = self._unsent
         try:
-            while unsent:
-                parts = [unsent[index] for index in range(min(len(unsent), _MOST_PARTS))]
-                if self._drop_sent(transport.send_parts(parts, more=False), parts):
-                    break
-        except BlockingIOError:
-            pass
+            is_all_sent = self._outgoing.go_on(transport)
         except OSError as problem:
             self._lose(problem)
             return
-        transport.watch(self, reading=True, writing=bool(unsent))
-
-    def _drop_sent(self, sent: int, parts: list[Buffer]) -> bool:
-        """Returns whether something of these parts was not taken."""
-        for part in parts:
-            if sent < len(part):
-                self._unsent[0] = memoryview(part)[sent:]
-                return True
-            sent -= len(part)
-            self._unsent.popleft()
-        return False
+        transport.watch(self, reading=True, writing=not is_all_sent)
 
     # Responses in
 

@@ -1,4 +1,7 @@
-"""The bytes of one connection's requests on their way out, and the requests that are over when their bytes are gone."""
+"""A client's requests on their way out of one connection: what its transport has not taken yet.
+
+A request without a response (Produce with acks=0) is over when its bytes are gone: `leaves_after` and `left`.
+"""
 
 from collections import deque
 from collections.abc import Iterator
