@@ -8,6 +8,7 @@ from struct import Struct
 from typing import Any
 
 from ottla.base.ports import Buffer
+from ottla.wire.around_numbers import A_NUMBER
 from ottla.wire.around_records import around_records
 from ottla.wire.frame import encode_request
 from ottla.wire.message import Message
@@ -16,21 +17,21 @@ from ottla.wire.varint import encode_varint
 _START = Struct(">ihhi")
 _SIZE = 4
 _CORRELATION_AT, _CORRELATION_END = 8, 12
-_INT64 = Struct(">q")
+_A_NUMBER = A_NUMBER.to_bytes(8, "big")
 _INT32 = Struct(">i")
 
 
 class NumberForm:
-    """A request in which one 64-bit number differs: the only one that `message` has with the value `marker`."""
+    """A request in which one 64-bit number differs: where `message` has `A_NUMBER`, once."""
 
     __slots__ = ("_layout", "_pieces", "api_key")
 
-    def __init__(self, message: Message, version: int, client_id: str | None, marker: int) -> None:
+    def __init__(self, message: Message, version: int, client_id: str | None) -> None:
         whole = encode_request(message, version, 0, client_id)
-        at = whole.index(_INT64.pack(marker))
-        assert whole.find(_INT64.pack(marker), at + 1) < 0, "the marker is there twice"
+        at = whole.index(_A_NUMBER)
+        assert whole.find(_A_NUMBER, at + 1) < 0, "the marker is there twice"
         self.api_key: int = message._schema.api_key
-        start, middle, end = whole[:_CORRELATION_AT], whole[_CORRELATION_END:at], whole[at + _INT64.size :]
+        start, middle, end = whole[:_CORRELATION_AT], whole[_CORRELATION_END:at], whole[at + len(_A_NUMBER) :]
         self._pieces = start, middle, end
         self._layout = Struct(f">{len(start)}si{len(middle)}sq{len(end)}s")
 

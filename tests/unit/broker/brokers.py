@@ -42,7 +42,7 @@ from ottla.testing.step_timers import Agenda, StepTimers
 from ottla.testing.step_workers import StepWorkers
 from ottla.testing.step_world import step_world
 from ottla.wire.codec import decode, encode
-from ottla.wire.frame import decode_request, decode_response, response_type
+from ottla.wire.frame import decode_request, decode_response, encode_request, response_type
 from ottla.wire.message import Message
 from ottla.wire.messages import (
     ConfigRecord,
@@ -345,8 +345,9 @@ class TestNode:
         context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(data))
         self._handle(context, request, respond)
 
-    def ask_undecoded(self, frame: memoryview, request: Message, version: int, client_id: str | None) -> Reply | None:
-        """Offers a frame to what its connection has learned, as a connection does; None if it is to be decoded."""
+    def ask_again(self, request: Message, version: int, client_id: str | None = None) -> Reply | None:
+        """Offers a request to what its connection has learned, as a connection does; None if it is to be decoded."""
+        frame = memoryview(bytearray(encode_request(request, version, 5, client_id)))[4:]
         repeated = self.client.repeated.get(request._schema.api_key)
         outcome = repeated(frame) if repeated is not None else None
         if outcome is None:

@@ -3,12 +3,12 @@
 import pytest
 
 from ottla.base.ids import Uuid
+from ottla.wire.around_numbers import A_NUMBER
 from ottla.wire.frame import encode_request, encode_request_parts
 from ottla.wire.messages import FetchRequest, MetadataRequest, ProduceRequest
 from ottla.wire.request_forms import Filled, NumberForm, RecordsForm
 
 TOPIC_ID = Uuid(bytes(range(16)))
-MARKER = 0x5A1C_93E7_0F2D_4B61
 
 
 def produce(version: int, *records: bytes) -> ProduceRequest:
@@ -46,7 +46,7 @@ def test_requests_with_several_records_fields_or_none_have_no_such_form(version:
 @pytest.mark.parametrize("client_id", [None, "billing"])
 @pytest.mark.parametrize("version", range(7, 19))
 def test_a_number_is_filled_in(version: int, client_id: str | None) -> None:
-    form = NumberForm(fetch(version, MARKER), version, client_id, MARKER)
+    form = NumberForm(fetch(version, A_NUMBER), version, client_id)
     for correlation_id, offset in [(0, 0), (5, 1 << 40), (0x7FFFFFFF, (1 << 63) - 1)]:
         [whole] = Filled(form, offset).parts(correlation_id)
         assert whole == encode_request(fetch(version, offset), version, correlation_id, client_id)

@@ -17,25 +17,23 @@ from ottla.broker.data.ordinary_fetch import USES_TOPIC_IDS, read_in_memory
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import NO_EPOCH, Partition
 from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.broker.partitions.repeated_requests import LearnedNumbers
 from ottla.runtime.outbox import LITTLE_BYTES, read_from_memory
 from ottla.runtime.pending_request import LateReply
 from ottla.runtime.request import ClientConnection, Handler, RequestContext
 from ottla.wire.apis import ApiKey
+from ottla.wire.around_numbers import A_NUMBER, CORRELATION_END, START, layout_around
 from ottla.wire.frame import decode_request, encode_request, encode_response_parts
 from ottla.wire.messages import FetchRequest
 from ottla.wire.varint import encode_varint
 
 _API_KEY = ApiKey.FETCH.value
 _FIRST_WITH_LOG_STARTS = 5
-# A client that has sent so many fetches, each unlike all before it, is not learned from again.
-_MOST_LESSONS = 64
-_MOST_KNOWN = 256
-_SIZE, _START, _CORRELATION_END, _LENGTH = 4, 4, 8, 4
+_SIZE, _CORRELATION_ID, _LENGTH = 4, 4, 4
 _INT64, _NUMBERS = Struct(">q"), Struct(">qqq")
-# Where these are in a frame or a reply, the offsets and the records of another belong. No text has these bytes.
-_AN_OFFSET = 0x5A1C_93E7_0F2D_4B61
-_SOME_NUMBERS = _AN_OFFSET, _AN_OFFSET + 1, _AN_OFFSET + 2
-_SOME_RECORDS = _INT64.pack(_AN_OFFSET + 3)
+# Where these are in a reply, the offsets and the records of another belong.
+_SOME_NUMBERS = A_NUMBER, A_NUMBER + 1, A_NUMBER + 2
+_SOME_RECORDS = _INT64.pack(A_NUMBER + 3)
 
 
 class _Known(NamedTuple):
@@ -111,30 +109,31 @@ class _Waiting(Operation):
     def complete(self) -> None:
         known, partition, frame, partitions = self._known, self._partition, self._frame, self._fetch.partitions
         if known.suits(partition) and partitions.holds(partition):
-            reply = known.read(partitions, partition, self._offset, frame[_START:_CORRELATION_END])
+            reply = known.read(partitions, partition, self._offset, frame[START:CORRELATION_END])
             if reply is not None:
                 self.reply.give(reply)
                 return
         self._fetch.decode(frame, self.reply)
 
 
-class RepeatedFetch:
+class RepeatedFetch(LearnedNumbers):
     """What a connection has learned. Called with a frame: see `request.Repeated`. `go_on` answers what is decoded."""
 
-    __slots__ = ("_go_on", "_known", "_layouts", "_lessons", "api_version", "client", "partitions")
+    __slots__ = ("_go_on", "_is_known", "api_version", "client", "partitions")
 
     api_key = _API_KEY
 
     def __init__(self, partitions: Partitions, client: ClientConnection, go_on: Handler) -> None:
+        super().__init__(partitions.repeated_requests, client)
         self.partitions = partitions
         self.client = client
         self.api_version = 0
         self._go_on = go_on
-        self._known = partitions.repeated_requests.of(client.principal, client.client_host, client.connection_id)
-        self._layouts: dict[int, Struct] = {}
-        self._lessons = 0
+        self._is_known = False
+        """Of the last frame: there is nothing to be learned from it, even if it has to be decoded."""
 
     def __call__(self, frame: memoryview) -> bytes | LateReply | None:
+        self._is_known = False
         layout = self._layouts.get(len(frame))
         if layout is None:
             return None
@@ -145,7 +144,7 @@ class RepeatedFetch:
         partition = self.partitions.get(known.name)
         if partition is None or not known.suits(partition):
             return None
-        self._lessons, self.api_version = 0, known.api_version
+        self._lessons, self.api_version, self._is_known = 0, known.api_version, True
         is_at_end = offset == partition.end_for_readers(known.isolation_level)
         if is_at_end and known.min_bytes == 1 and known.max_wait_ms > 0:
             waiting = _Waiting(self, known, partition, offset, frame)
@@ -165,28 +164,21 @@ class RepeatedFetch:
 
     def learn(self, context: RequestContext, request: FetchRequest, partition: Partition, max_bytes: int) -> None:
         """An ordinary fetch of that partition has come, and is not as those before."""
-        if self._lessons >= _MOST_LESSONS or context.api_version < _FIRST_WITH_LOG_STARTS:
+        if self._is_known or context.api_version < _FIRST_WITH_LOG_STARTS or not self._begin_lesson():
             return
-        self._lessons += 1
         layout, frame = _layout_of(request, context.api_version, context.client_id)
         start, _, before, _, after = layout.unpack(frame)
         known = _known(request, partition, context.api_version, max_bytes, start)
-        if len(self._known) >= _MOST_KNOWN or len(self._layouts) >= _MOST_KNOWN:
-            self._known.clear()
-            self._layouts.clear()
-        self._layouts[len(frame)] = layout
-        self._known[before, after] = known
+        self._remember(len(frame), layout, (before, after), known)
 
 
 def _layout_of(request: FetchRequest, version: int, client_id: str | None) -> tuple[Struct, bytes]:
     """Where the offset is in a frame of such a fetch, as most clients encode it, and a frame of it."""
     asked = request.topics[0].partitions[0]
-    offset, asked.fetch_offset = asked.fetch_offset, _AN_OFFSET
+    offset, asked.fetch_offset = asked.fetch_offset, A_NUMBER
     frame = encode_request(request, version, 0, client_id)[_SIZE:]
     asked.fetch_offset = offset
-    at = frame.index(_INT64.pack(_AN_OFFSET), _CORRELATION_END)
-    rest = len(frame) - at - _INT64.size
-    return Struct(f">{_START}s{_CORRELATION_END - _START}s{at - _CORRELATION_END}sq{rest}s"), frame
+    return layout_around(frame, [_INT64.pack(A_NUMBER)], "q"), frame
 
 
 def _known(request: FetchRequest, partition: Partition, version: int, max_bytes: int, start: bytes) -> _Known:
@@ -200,7 +192,7 @@ def _known(request: FetchRequest, partition: Partition, version: int, max_bytes:
     numbers_at, records_at = whole.index(_NUMBERS.pack(*_SOME_NUMBERS)), whole.index(_SOME_RECORDS)
     is_compact = version in request._schema.flexible
     length_at = records_at - (1 if is_compact else _LENGTH)
-    before, between = whole[_CORRELATION_END:numbers_at], whole[numbers_at + _NUMBERS.size : length_at]
+    before, between = whole[_SIZE + _CORRELATION_ID : numbers_at], whole[numbers_at + _NUMBERS.size : length_at]
     return _Known(
         start,
         partition.name,
@@ -211,7 +203,7 @@ def _known(request: FetchRequest, partition: Partition, version: int, max_bytes:
         min(request.min_bytes, max_bytes),
         request.max_wait_ms,
         request.isolation_level,
-        Struct(f">i{_CORRELATION_END - _START}s{len(before)}sqqq{len(between)}s"),
+        Struct(f">i{_CORRELATION_ID}s{len(before)}sqqq{len(between)}s"),
         before,
         between,
         whole[records_at + len(_SOME_RECORDS) :],

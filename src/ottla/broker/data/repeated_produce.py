@@ -24,6 +24,7 @@ from ottla.log.outcomes import Appended
 from ottla.records.header import BatchHeader
 from ottla.runtime.request import Handler, RequestContext
 from ottla.wire.apis import ApiKey
+from ottla.wire.around_numbers import A_NUMBER
 from ottla.wire.around_records import around_records, split
 from ottla.wire.frame import encode_response_parts
 from ottla.wire.messages import ProduceRequest
@@ -33,7 +34,7 @@ _MOST_KNOWN = 4096
 # A client whose requests change their shape so often is not learned from again.
 _MOST_LESSONS = 256
 # Where these are in a reply, the numbers of another belong.
-_AN_OFFSET, _A_START = 0x5A1C_93E7_0F2D_4B61, 0x5A1C_93E7_0F2D_4B62
+_AN_OFFSET, _A_START = A_NUMBER, A_NUMBER + 1
 _INT64 = Struct(">q")
 _SIZE, _CORRELATION_END = 4, 8
 

@@ -17,12 +17,13 @@ from ottla.base.ids import ZERO_UUID
 from ottla.broker.coordination.coordinated_partition import CoordinatedPartition
 from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.gathered_batch import size_of
-from ottla.broker.partitions.repeated_requests import RepeatedRequests
+from ottla.broker.partitions.repeated_requests import LearnedNumbers, RepeatedRequests
 from ottla.machines.group.known_commits import KnownCommit
 from ottla.machines.group.offset_commands import commit_error
 from ottla.runtime.pending_request import LateReply
-from ottla.runtime.request import ClientConnection, RequestContext
+from ottla.runtime.request import RequestContext
 from ottla.wire.apis import ApiKey
+from ottla.wire.around_numbers import A_NUMBER, layout_around
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response, encode_request, encode_response
 from ottla.wire.messages import OffsetCommitRequest, OffsetCommitResponse
@@ -34,12 +35,8 @@ _API_KEY = ApiKey.OFFSET_COMMIT.value
 _FIRST_WITH_LEADER_EPOCHS = 6
 FIRST_WITH_TOPIC_IDS = 10
 _MOST_PARTITIONS = 256
-# A client that has sent so many commits, each unlike all before it, is not learned from again.
-_MOST_LESSONS = 64
-_MOST_KNOWN = 256
-_SIZE, _START, _CORRELATION_END = 4, 4, 8
-# Where these are in a frame, the offset and the leader epoch of another belong.
-_AN_OFFSET, _AN_EPOCH = 0x5A1C_93E7_0F2D_4B61, 0x2D4B_0F61
+_SIZE, _CORRELATION_ID = 4, 4
+_AN_EPOCH = 0x2D4B_0F61
 _COMMITTED = Struct(">qi")
 _OF_ONE_PARTITION = 6  # start, correlation id, and around the offset and the leader epoch what comes before and after
 
@@ -85,18 +82,13 @@ class CommitReply(LateReply):
         self.give(encode_response(response, version, correlation_id))
 
 
-class RepeatedCommit:
+class RepeatedCommit(LearnedNumbers):
     """What a connection has learned. Called with a frame: see `request.Repeated`."""
 
-    __slots__ = ("_known", "_layouts", "_lessons")
+    __slots__ = ()
 
     api_key = _API_KEY
     api_version = 0
-
-    def __init__(self, repeated_requests: RepeatedRequests, client: ClientConnection) -> None:
-        self._known = repeated_requests.of(client.principal, client.client_host, client.connection_id)
-        self._layouts: dict[int, Struct] = {}
-        self._lessons = 0
 
     def __call__(self, frame: memoryview) -> CommitReply | None:
         layout = self._layouts.get(len(frame))
@@ -121,42 +113,31 @@ class RepeatedCommit:
         led: "CoordinatedPartition[GroupCoordinator]",
     ) -> None:
         """Such a commit was taken, and is about to be answered. `request` is of no use any more."""
-        if self._lessons >= _MOST_LESSONS:
+        if not self._begin_lesson():
             return
-        self._lessons += 1
         version = context.api_version
         commit = KnownCommit(request, version)
         layout, frame = _layout_of(request, version, context.client_id)
         reply = encode_response(response, version, 0)
         start, _, *around = layout.unpack(frame)
-        if len(self._known) >= _MOST_KNOWN or len(self._layouts) >= _MOST_KNOWN:
-            self._known.clear()
-            self._layouts.clear()
-        self._layouts[len(frame)] = layout
-        self._known[tuple(around[::3])] = _Known(
-            start, commit, size_of(commit.sample()), led, version, reply[:_SIZE], reply[_CORRELATION_END:]
-        )
+        records_size = size_of(commit.sample())
+        known = _Known(start, commit, records_size, led, version, reply[:_SIZE], reply[_SIZE + _CORRELATION_ID :])
+        self._remember(len(frame), layout, tuple(around[::3]), known)
 
 
 def _layout_of(request: OffsetCommitRequest, version: int, client_id: str | None) -> tuple[Struct, bytes]:
     """Where the offsets are in a frame of such a commit, as most clients encode it, and a frame of it."""
     partitions = [partition for topic in request.topics for partition in topic.partitions]
     for number, partition in enumerate(partitions):
-        partition.committed_offset, partition.committed_leader_epoch = _AN_OFFSET + number, _AN_EPOCH
+        partition.committed_offset, partition.committed_leader_epoch = A_NUMBER + number, _AN_EPOCH
     for topic in request.topics:
         if version >= FIRST_WITH_TOPIC_IDS:
             topic.name = ""
         else:
             topic.topic_id = ZERO_UUID
     frame = encode_request(request, version, 0, client_id)[_SIZE:]
-    fields, at = [f">{_START}s{_CORRELATION_END - _START}s"], _CORRELATION_END
-    for number in range(len(partitions)):
-        # No name can have these bytes: they are not UTF-8.
-        found = frame.index(_COMMITTED.pack(_AN_OFFSET + number, _AN_EPOCH), at)
-        fields.append(f"{found - at}sqi")
-        at = found + _COMMITTED.size
-    fields.append(f"{len(frame) - at}s")
-    return Struct("".join(fields)), frame
+    markers = [_COMMITTED.pack(A_NUMBER + number, _AN_EPOCH) for number in range(len(partitions))]
+    return layout_around(frame, markers, "qi"), frame
 
 
 def learn(

@@ -8,7 +8,7 @@
     purgatory            requests that wait for records, for replicas or for the disk; deadlines says until when
     topic_settings       the settings that a partition lives by
     flushing, background the disk work that nobody asked for; removing takes files away
-    traffic              counts of what went in and out
+    traffic              counts of what went in and out; repeated_requests what is known of requests that come again
     moves                replicas on their way to another log directory
     cleaning             compaction: which logs are due, and the process that cleans them
 

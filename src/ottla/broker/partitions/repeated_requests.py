@@ -6,8 +6,14 @@ from a request of the same principal from the same host (rights may be by host),
 forgotten when rights, limits or settings change (`forget`).
 """
 
-from typing import Any
+from struct import Struct
+from typing import Any, Final
 from weakref import WeakValueDictionary
+
+from ottla.runtime.request import ClientConnection
+
+MOST_LESSONS: Final = 64
+MOST_KNOWN: Final = 256
 
 
 class KnownRequests(dict[Any, Any]):
@@ -33,3 +39,32 @@ class RepeatedRequests:
         """What was learned may be wrong by now."""
         for known in list(self._by_sender.values()):
             known.clear()
+
+
+class LearnedNumbers:
+    """What one connection has learned of requests of one API that come again with other numbers in them.
+
+    By the size of a frame it is known where the numbers are (`wire.around_numbers`), and by what is around them which
+    request it is. A frame of another size is one that was not learned from, or that its client encodes in its own way.
+    """
+
+    __slots__ = ("_known", "_layouts", "_lessons")
+
+    def __init__(self, repeated_requests: RepeatedRequests, client: ClientConnection) -> None:
+        self._known = repeated_requests.of(client.principal, client.client_host, client.connection_id)
+        self._layouts: dict[int, Struct] = {}
+        self._lessons = 0
+
+    def _begin_lesson(self) -> bool:
+        """False for a client that has sent so many requests, each unlike all before it: it is not learned from."""
+        if self._lessons >= MOST_LESSONS:
+            return False
+        self._lessons += 1
+        return True
+
+    def _remember(self, frame_size: int, layout: Struct, around: tuple[bytes, ...], known: Any) -> None:
+        if len(self._known) >= MOST_KNOWN or len(self._layouts) >= MOST_KNOWN:
+            self._known.clear()
+            self._layouts.clear()
+        self._layouts[frame_size] = layout
+        self._known[around] = known

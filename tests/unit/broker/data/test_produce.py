@@ -26,7 +26,6 @@ from ottla.records.kernel import IS_COMPILED
 from ottla.runtime.request import RequestContext
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
-from ottla.wire.frame import encode_request
 from ottla.wire.message import Message
 from ottla.wire.messages import ProduceRequest
 
@@ -62,8 +61,7 @@ def ask_undecoded(node: TestNode, request: Message, version: int, client_id: str
         ):
             context = RequestContext(0, version, 7, client_id, node.client, 0.0)
             learn(node.broker.partitions, context, request, partition, produce.go_on)
-            frame = memoryview(bytearray(encode_request(request, version, 99, client_id)))[4:]
-            reply = node.ask_undecoded(frame, request, version, client_id)
+            reply = node.ask_again(request, version, client_id)
             if reply is not None:
                 return reply
     return ASK(node, request, version, client_id)

@@ -2,11 +2,11 @@
 
 import pytest
 from brokers import TestNode, batch, fetch_request, only, topic_id_of, values_in
-from repeated_fetches import again
+from repeated_fetches import FETCH, again
 
 from ottla.broker.data import repeated_fetch
 from ottla.broker.partitions.partition import Partition
-from ottla.machines.metadata.image.quotas_image import quota_record
+from ottla.runtime.outbox import LITTLE_BYTES
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest
 
@@ -206,39 +206,13 @@ def test_a_disk_that_fails_is_left_to_the_usual_way(node: TestNode, monkeypatch:
     assert again(node, fetch(1)) is None
 
 
-def test_all_that_was_learned_can_be_forgotten(node: TestNode) -> None:
+def test_what_was_learned_is_not_learned_again_though_it_has_to_be_decoded(node: TestNode) -> None:
     node.send(fetch(0), 11)
-    node.broker.partitions.repeated_requests.forget()
-    assert again(node, fetch(1)) is None
-
-
-def test_a_client_whose_fetches_are_counted_is_not_learned_from(node: TestNode) -> None:
-    def limit(value: float | None) -> None:
-        node.commit(quota_record(frozenset({("user", "ANONYMOUS")}), "consumer_byte_rate", value))
-
-    limit(1e6)
-    node.send(fetch(0), 11)
-    assert again(node, fetch(1)) is None
-    limit(None)
-    node.send(fetch(0), 11)
-    assert again(node, fetch(1)) is not None
-    limit(1e6)
-    assert again(node, fetch(1)) is None
-
-
-def test_a_client_that_never_repeats_itself_is_not_learned_from_for_ever(
-    node: TestNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(repeated_fetch, "_MOST_LESSONS", 3)
-    for more in range(5):
-        node.send(fetch(0, partition_max_bytes=80 + more), 11)
-    assert [again(node, fetch(1, partition_max_bytes=80 + more)) is not None for more in range(5)] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
+    node.produce(batch(bytes(LITTLE_BYTES)))
+    known = dict(node.client.repeated[FETCH]._known)
+    assert again(node, fetch(3)) is None
+    assert len(only(node.send(fetch(3), 11)).records) > LITTLE_BYTES
+    assert all(one is known[around] for around, one in node.client.repeated[FETCH]._known.items())
 
 
 def test_what_goes_wrong_while_it_waits_costs_its_connection_alone(

@@ -6,7 +6,6 @@ from brokers import TestNode, batch, fetch_request, only, produce_request, topic
 from ottla.broker.data import repeated_produce
 from ottla.records.kernel import IS_COMPILED
 from ottla.wire.errors import ErrorCode
-from ottla.wire.frame import encode_request
 from ottla.wire.messages import ProduceRequest
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="without a compiler every request is decoded")
@@ -21,8 +20,7 @@ def node() -> TestNode:
 
 def again(node: TestNode, request: ProduceRequest, version: int = 12, client_id: str | None = None):
     """The reply to a request that is not decoded; None if it is not known."""
-    frame = memoryview(bytearray(encode_request(request, version, 5, client_id)))[4:]
-    return node.ask_undecoded(frame, request, version, client_id)
+    return node.ask_again(request, version, client_id)
 
 
 @pytest.mark.parametrize("version", range(5, 14))

@@ -7,7 +7,6 @@ from brokers import Reply, TestNode
 from ottla.broker.groups.repeated_commit import learn
 from ottla.runtime.request import RequestContext
 from ottla.wire.codec import decode, encode
-from ottla.wire.frame import encode_request
 from ottla.wire.message import Message
 from ottla.wire.messages import OffsetCommitRequest, OffsetCommitResponse
 
@@ -18,8 +17,7 @@ ASK = TestNode.ask
 
 def again(node: TestNode, request: OffsetCommitRequest, version: int = 9, client_id: str | None = None) -> Reply | None:
     """The reply to a commit that is not decoded; None if it is not known."""
-    frame = memoryview(bytearray(encode_request(request, version, 5, client_id)))[4:]
-    return node.ask_undecoded(frame, request, version, client_id)
+    return node.ask_again(request, version, client_id)
 
 
 def ask_undecoded(node: TestNode, request: Message, version: int, client_id: str | None = None) -> Reply:

@@ -9,11 +9,9 @@ from brokers import NODE_ID, TestNode, topic_id_of
 from repeated_commits import again
 from test_groups import GROUP, GROUPS, coordinating, errors_in, fetch_all, join, joined, offsets_in
 
-from ottla.broker.groups import repeated_commit
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.coordinator_machine import TransactionStamp
 from ottla.machines.group.offsets import Offsets
-from ottla.machines.metadata.image.quotas_image import quota_record
 from ottla.records.control import EndTransactionMarker
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
@@ -214,14 +212,6 @@ def test_a_coordinator_that_has_lost_its_partition_takes_nothing(node: TestNode)
     assert errors_in(node.send(commit(6), 9)) == {"orders": {0: ErrorCode.NOT_COORDINATOR}}
 
 
-def test_all_that_was_learned_can_be_forgotten(node: TestNode) -> None:
-    node.send(commit(5), 9)
-    node.broker.partitions.repeated_requests.forget()
-    assert again(node, commit(6)) is None
-    node.send(commit(6), 9)
-    assert again(node, commit(7)) is not None
-
-
 def test_what_one_connection_has_learned_is_its_own(node: TestNode) -> None:
     node.send(commit(5), 9)
     node.client = type(node.client)(2, "PLAINTEXT", "127.0.0.1", "User:somebody", line=node.line)
@@ -229,31 +219,6 @@ def test_what_one_connection_has_learned_is_its_own(node: TestNode) -> None:
     node.send(commit(6), 9)
     node.client.repeated[8]._known.clear()
     assert again(node, commit(7)) is None
-
-
-def test_a_client_whose_requests_are_counted_is_not_learned_from(node: TestNode) -> None:
-    def limit(value: float | None) -> None:
-        node.commit(quota_record(frozenset({("user", "ANONYMOUS")}), "request_percentage", value))
-
-    limit(50.0)
-    node.send(commit(5), 9)
-    assert again(node, commit(6)) is None
-    limit(None)
-    node.send(commit(6), 9)
-    assert again(node, commit(7)) is not None
-    limit(50.0)
-    assert again(node, commit(8)) is None
-
-
-def test_a_client_that_never_repeats_itself_is_not_learned_from_for_ever(
-    node: TestNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(repeated_commit, "_MOST_LESSONS", 3)
-    for name in "abcde":
-        node.send(commit(5, group_id=name), 9)
-    assert [again(node, commit(6, group_id=name)) is not None for name in "abcde"] == [True] * 3 + [False] * 2
-    node.send(commit(5, group_id="e"), 9)
-    assert again(node, commit(6, group_id="e")) is not None, "it has repeated itself since"
 
 
 # Waiting, and what goes wrong

@@ -30,6 +30,7 @@ from ottla.client.network.connections import Line
 from ottla.client.promise import Promise, all_settled
 from ottla.client.topic_partition import Broker
 from ottla.wire.apis import ApiKey
+from ottla.wire.around_numbers import A_NUMBER
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest
 from ottla.wire.request_forms import Filled, NumberForm
@@ -42,8 +43,6 @@ _TIMERS_EARLY_S: Final = 0.001
 _FEW_BYTES: Final = 4096
 """Of records that are handed out before the next request is sent."""
 _A_MOMENT_S: Final = 0.001
-_AN_OFFSET: Final = 0x5A1C_93E7_0F2D_4B61
-"""Where it is in a request, the offset of another belongs."""
 
 
 class _Plan(NamedTuple):
@@ -226,9 +225,9 @@ class Fetcher:
         [(partition, fetch)] = asked.fetched.items()
         kind = version, max_bytes, asked.epoch, partition, fetch.topic_id, fetch.max_bytes, fetch.leader_epoch
         if self._form is None or self._form_kind != kind:
-            like = asked._replace(fetched={partition: fetch._replace(fetch_offset=_AN_OFFSET)})
+            like = asked._replace(fetched={partition: fetch._replace(fetch_offset=A_NUMBER)})
             message = self._message(like, max_bytes, version)
-            self._form_kind, self._form = kind, NumberForm(message, version, self._cluster.client_id, _AN_OFFSET)
+            self._form_kind, self._form = kind, NumberForm(message, version, self._cluster.client_id)
         return Filled(self._form, fetch.fetch_offset)
 
     def _message(self, asked: SessionRequest, max_bytes: int, version: int) -> FetchRequest:
