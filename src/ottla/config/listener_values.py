@@ -13,6 +13,11 @@ def listener_key(listener: str, key: str) -> str:
     return f"{LISTENER_PREFIX}{listener.lower()}.{key}"
 
 
+def login_key(listener: str, mechanism: str) -> str:
+    """What the login of a mechanism is called, which is given for one listener alone."""
+    return listener_key(listener, f"{mechanism.lower()}.sasl.jaas.config")
+
+
 def listener_values(values: Values, listener: str, mechanism: str | None = None) -> Values:
     """All settings, with what was given for this listener, and for this mechanism there, in place of the general."""
     prefix = listener_key(listener, "")

@@ -6,8 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ports import Entropy
-from ottla.config.listener_values import listener_values
-from ottla.config.parse import LISTENER_PREFIX, ConfigError, Problem, Values
+from ottla.config.listener_values import listener_values, login_key
+from ottla.config.parse import ConfigError, Problem, Values
+from ottla.config.values import HIDDEN
 from ottla.node.listeners import Listener
 from ottla.node.security.credentials import Credentials
 from ottla.runtime.authentication.authenticator import Authenticator, NewMechanism
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
     from ottla.node.security.token_checks import TokenChecks
 
 _ENABLED: Final = "sasl.enabled.mechanisms"
-_JAAS: Final = "sasl.jaas.config"
 _HANDLER: Final = "sasl.server.callback.handler.class"
-_SERVED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI)
 _MODULES: Final = {
     PLAIN: PLAIN_MODULE,
     SCRAM_SHA_256: SCRAM_MODULE,
@@ -79,8 +78,8 @@ class Authenticators:
         )
 
     def _mechanism(self, values: Values, listener: str, name: str) -> NewMechanism:
-        if name not in _SERVED:
-            raise _wrong(_ENABLED, name, f"a list of mechanisms that this version serves ({', '.join(_SERVED)})")
+        if name not in _MODULES:
+            raise _wrong(_ENABLED, name, f"a list of mechanisms that this version serves ({', '.join(_MODULES)})")
         own = listener_values(values, listener, name)
         if name == OAUTHBEARER:
             from ottla.node.security.token_checks import TokenChecks
@@ -97,15 +96,14 @@ class Authenticators:
             return kerberos_mechanism(own, listener, login)
         if name == PLAIN:
             if login is None:
-                key = f"{LISTENER_PREFIX}{listener.lower()}.{name.lower()}.{_JAAS}"
-                raise ConfigError((Problem(key, None, f"a login of {PLAIN_MODULE} with the users of PLAIN"),))
+                raise _wrong(login_key(listener, name), None, f"a login of {PLAIN_MODULE} with the users of PLAIN")
             return partial(PlainServer, Passwords(login.users()))
         return partial(_new_scram, name, self._credentials, self._world.entropy, self._secret)
 
 
 def server_login(values: Values, listener: str, mechanism: str) -> JaasEntry | None:
     """A listener's login for a mechanism, which must be given for both, as in Kafka. Raises `ConfigError`."""
-    key = f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{_JAAS}"
+    key = login_key(listener, mechanism)
     if key not in values.given:
         return None
     login = values.secret(key)
@@ -113,9 +111,9 @@ def server_login(values: Values, listener: str, mechanism: str) -> JaasEntry | N
     try:
         entry = parse_login(login.secret)
     except WrongJaas as problem:
-        raise _wrong(key, "[hidden]", f"one login: {problem}") from problem
+        raise _wrong(key, HIDDEN, f"one login: {problem}") from problem
     if entry.module != _MODULES[mechanism]:
-        raise _wrong(key, "[hidden]", f"a login of {_MODULES[mechanism]}")
+        raise _wrong(key, HIDDEN, f"a login of {_MODULES[mechanism]}")
     return entry
 
 
@@ -128,5 +126,5 @@ def new_nonce(entropy: Entropy) -> str:
     return b64encode(entropy.randbytes(_NONCE_BYTES)).decode()
 
 
-def _wrong(key: str, text: str, bound: str) -> ConfigError:
+def _wrong(key: str, text: str | None, bound: str) -> ConfigError:
     return ConfigError((Problem(key, text, bound),))

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from ottla.config.listener_values import listener_key
+from ottla.config.listener_values import login_key
 from ottla.config.parse import ConfigError, Problem, Values
 from ottla.config.values import HIDDEN
 from ottla.runtime.authentication.authenticator import NewMechanism
@@ -16,7 +16,6 @@ from ottla.security.sasl.jaas import KERBEROS_MODULE, JaasEntry
 from ottla.security.sasl.mechanism import GSSAPI
 
 _ENABLED: Final = "sasl.enabled.mechanisms"
-_JAAS: Final = f"{GSSAPI.lower()}.sasl.jaas.config"
 
 
 def kerberos_mechanism(values: Values, listener: str, entry: JaasEntry | None) -> NewMechanism:
@@ -41,8 +40,7 @@ def listener_login(values: Values, listener: str, entry: JaasEntry | None) -> Ke
     if entry is None:
         raise wrong_login(listener, f"a login of {KERBEROS_MODULE}")
     try:
-        service = values[SERVICE_SETTING]
-        return kerberos_login(entry, service if isinstance(service, str) else None)
+        return kerberos_login(entry, values.optional_text(SERVICE_SETTING))
     except WrongLogin as problem:
         raise wrong_login(listener, str(problem)) from None
 
@@ -52,7 +50,7 @@ def without_library(setting: str, problem: NoKerberos) -> ConfigError:
 
 
 def wrong_login(listener: str, wanted: str) -> ConfigError:
-    return ConfigError((Problem(listener_key(listener, _JAAS), HIDDEN, wanted),))
+    return ConfigError((Problem(login_key(listener, GSSAPI), HIDDEN, wanted),))
 
 
 def _new_server(acceptor: Acceptor, names: ShortNames) -> GssapiServer:

@@ -5,7 +5,8 @@ from functools import partial
 from typing import Final
 
 from ottla.base.ports import Entropy
-from ottla.config.parse import LISTENER_PREFIX, ConfigError, Problem, Values
+from ottla.config.listener_values import login_key
+from ottla.config.parse import ConfigError, Problem, Values
 from ottla.node.security.authenticators import new_nonce, server_login
 from ottla.runtime.peers.node_login import NewLogin
 from ottla.runtime.world import World
@@ -22,7 +23,7 @@ def node_login(world: World, values: Values, listener: str, setting: str) -> New
     mechanism = values.text(setting)
     if mechanism not in _USED:
         raise ConfigError((Problem(setting, mechanism, f"one that nodes of this version use ({', '.join(_USED)})"),))
-    key = f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
+    key = login_key(listener, mechanism)
     login = server_login(values, listener, mechanism)
     if login is None:
         raise ConfigError((Problem(key, None, "given: nodes use it between each other"),))

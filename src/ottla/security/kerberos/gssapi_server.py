@@ -11,34 +11,21 @@ that has no effect, and is no reason to refuse it: some clients send the name of
 """
 
 from collections.abc import Callable
-from typing import Final
 
 from ottla.security.kerberos.gss_context import GssContext
 from ottla.security.kerberos.layers import NO_LAYER, OFFER, parse_layers
-from ottla.security.sasl.mechanism import SaslError
+from ottla.security.sasl.mechanism import LastingLogin, SaslError
 
 ShortName = Callable[[str], str]
 """The name that a principal goes by. Raises `SaslError` if it has none."""
 
 
-class GssapiServer:
-    is_token_authenticated: Final = False
-    expires_ms: Final = None
-
+class GssapiServer(LastingLogin):
     def __init__(self, context: GssContext, short_name: ShortName) -> None:
+        super().__init__()
         self._context = context
         self._short_name = short_name
         self._step: Callable[[bytes], bytes] = self._on_token
-        self._user: str | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        return self._user is not None
-
-    @property
-    def principal(self) -> str:
-        assert self._user is not None, "nobody has authenticated"
-        return f"User:{self._user}"
 
     def evaluate(self, response: bytes) -> bytes:
         step, self._step = self._step, self._over  # unless it goes well

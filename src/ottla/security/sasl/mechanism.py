@@ -55,3 +55,25 @@ class ServerMechanism(Protocol):
 
     def evaluate(self, response: bytes) -> bytes:
         """Our next message. Raises `SaslError`: then the exchange is over."""
+
+
+class LastingLogin:
+    """What is known of the client where a login lasts as long as its connection, and no delegation token was used.
+
+    The base of such a `ServerMechanism`, which sets `_user` when it believes the client.
+    """
+
+    is_token_authenticated: Final = False
+    expires_ms: Final = None
+
+    def __init__(self) -> None:
+        self._user: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self._user is not None
+
+    @property
+    def principal(self) -> str:
+        assert self._user is not None, "nobody has authenticated"
+        return f"User:{self._user}"

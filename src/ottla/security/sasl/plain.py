@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from hmac import compare_digest
 from typing import Final
 
-from ottla.security.sasl.mechanism import PLAIN, AuthenticationFailed, SaslError
+from ottla.security.sasl.mechanism import PLAIN, AuthenticationFailed, LastingLogin, SaslError
 
 _PARTS: Final = 3
 _OTHER_NAME: Final = "Authentication failed: Client requested an authorization id that is different from username"
@@ -31,22 +31,10 @@ class PlainClient:
         return None
 
 
-class PlainServer:
-    is_token_authenticated: Final = False
-    expires_ms: Final = None
-
+class PlainServer(LastingLogin):
     def __init__(self, check: CheckPassword) -> None:
+        super().__init__()
         self._check = check
-        self._user: str | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        return self._user is not None
-
-    @property
-    def principal(self) -> str:
-        assert self._user is not None, "nobody has authenticated"
-        return f"User:{self._user}"
 
     def evaluate(self, response: bytes) -> bytes:
         if self._user is not None:
