@@ -24,7 +24,7 @@ from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.node.config import NodeConfig
 from ottla.node.listeners import Endpoint
-from ottla.node.registration import Membership
+from ottla.node.membership.registration import Membership
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog

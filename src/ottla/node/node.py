@@ -37,13 +37,13 @@ from ottla.machines.metadata.controller.controller import Controller
 from ottla.node.authorization import follow_rules, make_gate
 from ottla.node.broker_server import BrokerServer
 from ottla.node.config import NodeConfig
-from ottla.node.connection_limits import connection_limits, protected_listeners, server_limits
-from ottla.node.controller_registration import ControllerRegistration
+from ottla.node.limits.connection_limits import connection_limits, protected_listeners, server_limits
+from ottla.node.limits.quotas import hold_quotas
 from ottla.node.listeners import Endpoint, advertised
+from ottla.node.membership.controller_registration import ControllerRegistration
 from ottla.node.metadata_quorum import open_metadata
 from ottla.node.node_sasl import NodeSasl
 from ottla.node.node_tls import NodeTls
-from ottla.node.quotas import hold_quotas
 from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission

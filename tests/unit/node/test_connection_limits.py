@@ -4,7 +4,7 @@ import pytest
 
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
-from ottla.node.connection_limits import connection_limits, protected_listeners
+from ottla.node.limits.connection_limits import connection_limits, protected_listeners
 from ottla.node.listeners import Listener
 from ottla.runtime.admission import NO_LIMIT, ConnectionLimits
 from ottla.testing.host_names import FixedHostNames

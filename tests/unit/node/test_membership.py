@@ -10,7 +10,7 @@ from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.node.listeners import Endpoint
-from ottla.node.registration import CannotJoin, Membership
+from ottla.node.membership.registration import CannotJoin, Membership
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
 from ottla.wire.errors import ErrorCode

@@ -15,9 +15,9 @@ from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
 from ottla.broker.broker import Broker
 from ottla.machines.metadata.image.features import NOT_SUPPORTED, SERVED
-from ottla.node.failed_directories import FailedDirectories
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
-from ottla.node.registration_refusals import reason_of
+from ottla.node.membership.failed_directories import FailedDirectories
+from ottla.node.membership.registration_refusals import reason_of
 from ottla.runtime.channels import ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (

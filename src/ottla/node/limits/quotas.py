@@ -4,7 +4,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.config.parse import Values
 from ottla.machines.metadata.controller.controller import Controller
-from ottla.node.address_quotas import AddressQuotas
+from ottla.node.limits.address_quotas import AddressQuotas
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metering import Metering
 from ottla.runtime.server import Server

@@ -3,7 +3,8 @@
 import logging
 
 from ottla.base.ports import HostNames
-from ottla.config.parse import LISTENER_PREFIX, Values
+from ottla.config.listener_values import listener_key
+from ottla.config.parse import Values
 from ottla.node.listeners import Listener
 from ottla.runtime.admission import ConnectionLimits
 from ottla.runtime.server import Limits
@@ -48,7 +49,7 @@ def protected_listeners(listeners: list[Listener], inter_broker_listener: str) -
 def _of_listeners(values: Values, listeners: list[Listener], key: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for listener in listeners:
-        limit = values.given.get(f"{LISTENER_PREFIX}{listener.name.lower()}.{key}")
+        limit = values.given.get(listener_key(listener.name, key))
         if isinstance(limit, int):
             found[listener.name] = limit
     return found

@@ -1,0 +1,7 @@
+"""A node's place in its cluster.
+
+registration             one life of a broker: registering, heartbeats, leaving
+registration_refusals    why a controller does not take it, in words
+failed_directories       log directories that have failed, until the controller knows
+controller_registration  a controller tells the others of itself
+"""
