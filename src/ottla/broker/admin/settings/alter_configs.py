@@ -7,7 +7,7 @@ order.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from ottla.broker.admin.settings.logger_changes import change_loggers
@@ -45,17 +45,15 @@ def handle_incremental_alter_configs(
             for change in resource.configs
         }
 
-    def carry_out(problem: str | None) -> None:
-        def check(resource: IncrementalAlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
-            if resource.resource_type == ResourceType.BROKER_LOGGER:
-                return change_loggers(identity.node_id, resource, validate_only=request.validate_only)
-            if resource.resource_type not in ALTERABLE:
-                return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
-            return _check_broker(node_settings.node_id, resource, changes_of(resource), problem)
+    def settle(resource: IncrementalAlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
+        if resource.resource_type == ResourceType.BROKER_LOGGER:
+            return change_loggers(identity.node_id, resource, validate_only=request.validate_only)
+        if resource.resource_type not in ALTERABLE:
+            return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
+        return None
 
-        _Alteration(request, IncrementalAlterConfigsResponse, check).carry_out(controller, context, respond)
-
-    _after_checks(node_settings, context, request.resources, changes_of, carry_out)
+    alteration = _Alteration(request, IncrementalAlterConfigsResponse, changes_of, settle)
+    alteration.begin(node_settings, controller, context, respond)
 
 
 def handle_alter_configs(
@@ -68,55 +66,69 @@ def handle_alter_configs(
     def changes_of(resource: AlterConfigsRequest.AlterConfigsResource) -> Changes:
         return {config.name: config.value for config in resource.configs}
 
-    def carry_out(problem: str | None) -> None:
-        def check(resource: AlterConfigsRequest.AlterConfigsResource) -> Refusal | None:
-            return _check_broker(node_settings.node_id, resource, changes_of(resource), problem)
-
-        _Alteration(request, AlterConfigsResponse, check).carry_out(controller, context, respond)
-
-    _after_checks(node_settings, context, request.resources, changes_of, carry_out)
-
-
-def _after_checks(
-    node_settings: NodeSettings,
-    context: RequestContext,
-    resources: Sequence[Any],
-    changes_of: Callable[[Any], Changes],
-    carry_out: Callable[[str | None], None],
-) -> None:
-    """Goes on when it is known what this node could not use of its settings, if there are any of files and keys.
-
-    The requests of the connection that are behind this one wait: the next may be about the same setting.
-    """
-    own = (ResourceType.BROKER, str(node_settings.node_id))
-    changes = next((changes_of(resource) for resource in resources if _key(resource) == own), {})
-    if not node_settings.has_to_check(changes):
-        carry_out(None)
-        return
-    connection = context.connection
-    connection.pause()
-    node_settings.find_problem(changes, lambda problem: connection.resume_with(lambda: carry_out(problem)))
+    alteration = _Alteration(request, AlterConfigsResponse, changes_of, lambda _: None)
+    alteration.begin(node_settings, controller, context, respond)
 
 
 class _Alteration:
     """A request of either API, which have the same shape: what is settled here, and what the controller is to decide.
 
-    `_verdicts` has what `check` says of each resource; None is for the controller.
+    `changes_of` a resource are its settings as they would be; None is one that is taken away. `settle` is the outcome
+    for a resource that this node decides about alone, and None for every other. `_verdicts` has what was found here
+    for each resource; None is for the controller.
     """
 
-    def __init__(self, request: Any, response: Any, check: Callable[[Any], Refusal | None]) -> None:
-        times = Counter(map(_key, request.resources))
-        twice = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    def __init__(
+        self,
+        request: Any,
+        response: Any,
+        changes_of: Callable[[Any], Changes],
+        settle: Callable[[Any], Refusal | None],
+    ) -> None:
+        self._request = request
         self._resources: list[Any] = request.resources
         self._response = response
-        self._verdicts = [twice if times[_key(resource)] > 1 else check(resource) for resource in request.resources]
-        self._rest = type(request)(
-            resources=[resource for resource, verdict in self._pairs() if verdict is None],
-            validate_only=request.validate_only,
-        )
+        self._changes_of = changes_of
+        self._settle = settle
+        self._verdicts: list[Refusal | None] = []
 
-    def carry_out(self, controller: ControllerChannel, context: RequestContext, respond: Respond) -> None:
-        if not self._rest.resources:
+    def begin(
+        self, node_settings: NodeSettings, controller: ControllerChannel, context: RequestContext, respond: Respond
+    ) -> None:
+        """Finds out first what this node could not use of its own settings, if there are any of files and keys.
+
+        The requests of the connection that are behind this one wait meanwhile: the next may be about the same setting.
+        """
+
+        def carry_out(problem: str | None) -> None:
+            self._verdicts = self._checked(node_settings.node_id, problem)
+            self._carry_out(controller, context, respond)
+
+        own = (ResourceType.BROKER, str(node_settings.node_id))
+        changes = next((self._changes_of(resource) for resource in self._resources if _key(resource) == own), {})
+        if not node_settings.has_to_check(changes):
+            carry_out(None)
+            return
+        connection = context.connection
+        connection.pause()
+        node_settings.find_problem(changes, lambda problem: connection.resume_with(lambda: carry_out(problem)))
+
+    def _checked(self, node_id: int, problem: str | None) -> list[Refusal | None]:
+        times = Counter(map(_key, self._resources))
+        twice = Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+        return [
+            twice
+            if times[_key(resource)] > 1
+            else self._settle(resource) or _check_broker(node_id, resource, self._changes_of(resource), problem)
+            for resource in self._resources
+        ]
+
+    def _carry_out(self, controller: ControllerChannel, context: RequestContext, respond: Respond) -> None:
+        rest = type(self._request)(
+            resources=[resource for resource, verdict in self._pairs() if verdict is None],
+            validate_only=self._request.validate_only,
+        )
+        if not rest.resources:
             respond(self._reply({}))
             return
 
@@ -124,9 +136,9 @@ class _Alteration:
             respond(self._reply({_key(of): Refusal(of.error_code, of.error_message) for of in reply.responses}))
 
         def failed(error: ErrorCode) -> None:
-            respond(self._reply({_key(resource): Refusal(error) for resource in self._rest.resources}))
+            respond(self._reply({_key(resource): Refusal(error) for resource in rest.resources}))
 
-        controller.ask(self._rest, context.api_version, Caller.of(context.connection), decided, failed)
+        controller.ask(rest, context.api_version, Caller.of(context.connection), decided, failed)
 
     def _pairs(self) -> list[tuple[Any, Refusal | None]]:
         return list(zip(self._resources, self._verdicts, strict=True))
