@@ -2,8 +2,8 @@
 
 Brokers that have fallen silent are fenced (`broker.session.timeout.ms`); leaders are put back where they are preferred
 (`auto.leader.rebalance.enable`, `leader.imbalance.check.interval.seconds`); partitions whose topic allows it get an
-unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes, and we as soon as
-somebody allows it, too; delegation tokens that have expired are removed (`delegation.token.expiry.check.interval.ms`);
+unclean leader (`unclean.leader.election.enable`), which Kafka looks into every five minutes, and we also as soon as
+somebody allows it; delegation tokens that have expired are removed (`delegation.token.expiry.check.interval.ms`);
 and the log gets a no-op record (`metadata.max.idle.interval.ms`, KIP-835), so that the replicas that follow an idle
 leader show that they keep up. A leader that nobody follows has nobody to show it, and does not wake its disk. On a node
 whose controller is not active nothing is decided.
@@ -63,7 +63,7 @@ class TimedDecisions:
             every(idle_ms / 1000, self._write_no_op)
 
     def on_metadata(self, delta: MetadataDelta) -> None:
-        """Who allows an unclean election waits for it."""
+        """An operator who allows unclean elections waits for them."""
         by_resource = self._server.image.configs.by_resource
         if any(by_resource.get(resource, {}).get(UNCLEAN_ELECTION) == "true" for resource in delta.configs):
             self._server.timers.after(0, self._elect_unclean_leaders)

@@ -294,9 +294,8 @@ class PartitionLog(ReadableLog):
                 old.write_indexes()
         self._snapshots.take(base_offset, self.producers, self.log_start_offset)
         segment = self._new_segment(base_offset)
-        self._unfinished = lambda _: (
-            segment.delete()
-        )  # A part of it would look, at the next start, as if this one ended here.
+        # A part of it would look, at the next start, as if this one ended here.
+        self._unfinished = lambda _: segment.delete()
         segment.create()
         self._names_changed += 1
         self._unfinished = None

@@ -179,25 +179,28 @@ class CoordinatorLog:
 
     def _append_gathered(self, batch: GatheredBatch) -> ErrorCode:
         partition, writer = self.partition, batch.writer
-        state = partition.state
         data = batch.build(partition.log.log_end_offset, partition.leader_epoch)
-        if batch.transaction is not None or state is None or not state.has_enough_replicas:
+        if batch.transaction is not None:
             return self.append(data, batch.header)
-        appended = append_assigned(self._partitions, partition, data, writer.record_count, writer.max_timestamp)
-        if appended.error:
-            return _AS_COORDINATOR.get(appended.error, appended.error)
-        partition.traffic.bytes_in += len(data)
-        return ErrorCode.NONE
+        error = self._cannot_append
+        if not error:
+            made = writer.record_count, writer.max_timestamp
+            error = append_assigned(self._partitions, partition, data, *made).error
+        return self._told(error, len(data))
 
     def append(self, data: bytearray, header: BatchHeader | None = None) -> ErrorCode:
         """Appends a batch by itself; nothing is open. `on_appended` says who waits for it."""
         error = self._cannot_append
-        if error:
-            return error
-        error = append(self._partitions, self.partition, data, AppendOrigin.COORDINATOR, header).error
         if not error:
-            self.partition.traffic.bytes_in += len(data)
-        return _AS_COORDINATOR.get(error, error)
+            error = append(self._partitions, self.partition, data, AppendOrigin.COORDINATOR, header).error
+        return self._told(error, len(data))
+
+    def _told(self, error: ErrorCode, size: int) -> ErrorCode:
+        """What became of an append of so many bytes, in a coordinator's words."""
+        if error:
+            return _AS_COORDINATOR.get(error, error)
+        self.partition.traffic.bytes_in += size
+        return ErrorCode.NONE
 
     @property
     def _cannot_append(self) -> ErrorCode:

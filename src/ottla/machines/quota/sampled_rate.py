@@ -34,9 +34,8 @@ class Measured(NamedTuple):
             return 0
         if limit <= 0:
             return LONGEST_THROTTLE_MS
-        return int(
-            min(LONGEST_THROTTLE_MS, (self.rate - limit) / limit * self.elapsed_ms + 0.5)
-        )  # which may be infinite
+        wait_ms = (self.rate - limit) / limit * self.elapsed_ms + 0.5  # Infinite if the limit is next to nothing.
+        return int(min(LONGEST_THROTTLE_MS, wait_ms))
 
 
 class SampledRate:

@@ -1,8 +1,11 @@
 """How long clients were told to wait, and how many of them wait now, as Apache Kafka's metrics tell it."""
 
 from heapq import heappop, heappush
+from typing import Final
 
 from ottla.machines.quota.sampled_rate import SampledRate, Windows
+
+MOST_WAITS: Final = 100_000
 
 
 class ThrottleTimes:
@@ -25,7 +28,11 @@ class ThrottleTimes:
 
 
 class Waiting:
-    """How many waits have not ended yet: `queue-size`. One that ends early, because its client has gone, counts on."""
+    """How many waits have not ended yet: `queue-size`. One that ends early, because its client has gone, counts on.
+
+    So a client that comes again and again could make it grow for as long as it is told to wait: no more than
+    `MOST_WAITS` are counted.
+    """
 
     __slots__ = ("_ends_ms",)
 
@@ -34,7 +41,8 @@ class Waiting:
 
     def add(self, throttle_ms: int, now_ms: int) -> None:
         self.count(now_ms)
-        heappush(self._ends_ms, now_ms + throttle_ms)
+        if len(self._ends_ms) < MOST_WAITS:
+            heappush(self._ends_ms, now_ms + throttle_ms)
 
     def count(self, now_ms: int) -> int:
         while self._ends_ms and self._ends_ms[0] <= now_ms:

@@ -21,7 +21,8 @@ class Gathering:
 
     def __init__(self, linger_ms: int, timers: Timers | None, over: Callable[[], None]) -> None:
         self.from_offset: int | None = None
-        self._linger_ms = linger_ms if timers is not None else 0
+        assert timers is not None or not linger_ms, "gathering takes time"
+        self._linger_ms = linger_ms
         self._timers = timers
         self._over = over
         self._timer: Timer | None = None

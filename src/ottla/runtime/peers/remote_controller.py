@@ -97,9 +97,10 @@ class RemoteController:
             if attempt == question.attempt:
                 self._on_failed(question, error)
 
+        # Without a controller in this process it is another node, with the same id: it will say so.
         if active.node_id == self._node_id and self._own is not None:
             work_for(question.work, self._own.ask, question.request, question.version, question.caller, then, failed)
-            return  # Without a controller here it is another node, with the same id: it will say so.
+            return
         is_own = question.caller == THIS_NODE
         self._connections.ask(
             Line(active.node_id, CONTROLLER),

@@ -3,6 +3,7 @@
 import pytest
 
 from ottla.machines.quota import accounts as module
+from ottla.machines.quota import throttle_times
 from ottla.machines.quota.accounts import IDLE_MS, Accounts
 from ottla.machines.quota.applicable_limit import Limit, Sharers
 from ottla.machines.quota.sampled_rate import Windows
@@ -37,6 +38,16 @@ def test_throttle_times_are_told_as_a_mean() -> None:
     ((_, account),) = accounts.items()
     assert account.throttle_times.mean_ms(2000) == 200
     assert account.throttle_times.mean_ms(60_000) == 0
+
+
+def test_waits_are_counted_until_they_end_and_no_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttle_times, "MOST_WAITS", 3)
+    waiting = throttle_times.Waiting()
+    for throttle_ms in (300, 100, 200, 400):
+        waiting.add(throttle_ms, 0)
+    assert [waiting.count(now_ms) for now_ms in (0, 100, 250, 300)] == [3, 2, 1, 0]
+    waiting.add(50, 300)
+    assert waiting.count(310) == 1
 
 
 def test_an_account_that_nobody_uses_is_forgotten() -> None:
