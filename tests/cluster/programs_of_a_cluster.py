@@ -14,11 +14,10 @@ PARTITIONS = 3
 """Of the topics that `Writing` writes to."""
 
 
-class Writing:
-    """An idempotent producer with acks=all that numbers its records, until it is told to stop."""
+class Program:
+    """Works in a thread of its own until it is told to stop. What it raises is among its `problems`."""
 
     def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
-        self.acknowledged = 0
         self.problems: list[BaseException] = []
         self._cluster = cluster
         self._topic = topic
@@ -27,6 +26,29 @@ class Writing:
         self._thread.start()
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException as problem:
+            self.problems.append(problem)
+
+    def _work(self) -> None:
+        """Until `_is_over` is set."""
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        self._is_over.set()
+        self._thread.join(60)
+        assert self.problems == []
+
+
+class Writing(Program):
+    """An idempotent producer with acks=all that numbers its records."""
+
+    def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
+        self.acknowledged = 0
+        super().__init__(cluster, topic)
+
+    def _work(self) -> None:
         producer = Producer(
             bootstrap_servers=self._cluster.bootstrap,
             acks="all",
@@ -35,14 +57,11 @@ class Writing:
             delivery_timeout_ms=60_000,
         )
         number = 0
-        try:
-            with producer:
-                while not self._is_over.is_set():
-                    producer.send(self._topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=self._note)
-                    number += 1
-                    time.sleep(0.003)
-        except BaseException as problem:
-            self.problems.append(problem)
+        with producer:
+            while not self._is_over.is_set():
+                producer.send(self._topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=self._note)
+                number += 1
+                time.sleep(0.003)
 
     def _note(self, delivery: Any) -> None:
         problem = delivery.exception()
@@ -58,44 +77,32 @@ class Writing:
 
     def stop(self) -> int:
         """How many were sent, all of which are acknowledged now."""
-        self._is_over.set()
-        self._thread.join(60)
-        assert self.problems == []
+        self._end()
         return self.acknowledged
 
 
-class Reading:
+class Reading(Program):
     """A group of one that notes all it reads, and commits."""
 
     def __init__(self, cluster: ClusterOfProcesses, topic: str) -> None:
         self.numbers: list[int] = []
-        self.problems: list[BaseException] = []
-        self._cluster = cluster
-        self._topic = topic
-        self._is_over = Event()
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
+        super().__init__(cluster, topic)
 
-    def _run(self) -> None:
+    def _work(self) -> None:
         consumer = Consumer(
             bootstrap_servers=self._cluster.bootstrap,
             group_id=f"of {self._topic}",
             auto_offset_reset="earliest",
         )
-        try:
-            with consumer:
-                consumer.subscribe([self._topic])
-                while not self._is_over.is_set():
-                    self.numbers += [int(record.value) for record in consumer.poll(0.2)]
-        except BaseException as problem:
-            self.problems.append(problem)
+        with consumer:
+            consumer.subscribe([self._topic])
+            while not self._is_over.is_set():
+                self.numbers += [int(record.value) for record in consumer.poll(0.2)]
 
     def finish(self, count: int) -> list[int]:
         """Waits for so many records."""
         eventually(lambda: len(self.numbers) >= count or bool(self.problems), f"{count} records are read")
-        self._is_over.set()
-        self._thread.join(30)
-        assert self.problems == []
+        self._end()
         return self.numbers
 
 
