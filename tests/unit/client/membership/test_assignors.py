@@ -1,4 +1,4 @@
-"""Assignors decide as Apache Kafka's do: recorded groups (made by `tests/interop/random_groups.py`), and examples."""
+"""Assignors decide as Apache Kafka's do: recorded groups (made by `tests/interop/groups/random_groups.py`), and examples."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rates over sampled windows, with the figures of Apache Kafka's `Rate` (`tests/interop/test_quotas_and_javas.py`)."""
+"""Rates over sampled windows, with the figures of Apache Kafka's `Rate` (`tests/interop/nodes/test_quotas_and_javas.py`)."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """The library `gssapi` as far as `security.kerberos.library` uses it: it notes what it is asked for, and fails if told.
 
-Whether the real one behaves so is for `tests/interop/test_kerberos.py`.
+Whether the real one behaves so is for `tests/interop/security/test_kerberos.py`.
 """
 
 from enum import Enum, Flag

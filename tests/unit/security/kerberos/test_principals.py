@@ -1,6 +1,6 @@
 """Short names of Kerberos principals, as Apache Kafka makes them.
 
-`kafka_short_names.json` has its answers (made by `tests/interop/kerberos_names.py`).
+`kafka_short_names.json` has its answers (made by `tests/interop/security/kerberos_names.py`).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Who a certificate names, and which principal that is; tests/interop/test_certificate_names.py asks Java."""
+"""Who a certificate names, and which principal that is; tests/interop/security/test_certificate_names.py asks Java."""
 
 import ssl
 

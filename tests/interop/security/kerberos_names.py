@@ -1,6 +1,7 @@
-"""The short names that Apache Kafka makes of Kerberos principals. Run as a program, it records them.
+"""The short names that Apache Kafka makes of Kerberos principals.
 
-Its rules are `sasl.kerberos.principal.to.local.rules`; the default realm is EAST.
+`PYTHONPATH=tests/interop python tests/interop/security/kerberos_names.py` records them. The rules are those of
+`sasl.kerberos.principal.to.local.rules`; the default realm is EAST.
 """
 
 import json
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from apache_kafka import java
 
-RECORDED = Path(__file__).parents[1] / "unit" / "security" / "kerberos" / "kafka_short_names.json"
+RECORDED = Path(__file__).parents[2] / "unit" / "security" / "kerberos" / "kafka_short_names.json"
 PROGRAM = Path(__file__).with_name("KerberosNames.java")
 
 RULES = [

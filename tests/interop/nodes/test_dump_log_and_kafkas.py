@@ -17,7 +17,7 @@ from ottla.testing.clock import FixedClock
 
 pytestmark = pytest.mark.interop
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "kafka-4.3.1"
+GOLDEN = Path(__file__).parents[2] / "golden" / "kafka-4.3.1"
 T0 = 1_700_000_000_000
 KNOWN = {".log", ".index", ".timeindex", ".txnindex", ".snapshot"}
 HEADING = re.compile(r"^(?=\S.* in :?)", re.MULTILINE)

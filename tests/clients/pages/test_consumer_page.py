@@ -11,7 +11,7 @@ import pytest
 
 from ottla.testing.node import RunningNode
 
-PAGE = Path(__file__).parents[2] / "docs" / "clients" / "consumer.md"
+PAGE = Path(__file__).parents[3] / "docs" / "clients" / "consumer.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 RUN_TIMEOUT_S = 60
 

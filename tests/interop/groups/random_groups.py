@@ -1,6 +1,7 @@
 """Classic groups as they might be, from a seed: members come, go, change their minds, miss rounds and lie.
 
-    python random_groups.py SEED COUNT > ../unit/client/membership/groups_of_kafka.jsonl
+    PYTHONPATH=tests/interop python tests/interop/groups/random_groups.py SEED COUNT \\
+        > tests/unit/client/membership/groups_of_kafka.jsonl
 
 writes groups of each assignor with what Apache Kafka's assignors decide, for tests that have no Java.
 """

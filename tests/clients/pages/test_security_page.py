@@ -13,7 +13,7 @@ from eventually import eventually
 from ottla.testing.free_ports import free_ports
 from ottla.testing.node import RunningNode
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+PAGE = Path(__file__).parents[3] / "docs" / "security.md"
 SECTION = "## From a plain node to SASL_SSL with ACLs, in ten commands"
 TIMEOUT_S = 60
 

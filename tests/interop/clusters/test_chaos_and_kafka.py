@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.interop
 
-CHAOS = Path(__file__).resolve().parents[1] / "chaos"
+CHAOS = Path(__file__).resolve().parents[2] / "chaos"
 SECONDS = 20
 TIMEOUT_S = 400
 

@@ -15,7 +15,7 @@ import ottla
 from ottla.client.admin.feature_levels import FeatureUpdate, UpgradeType
 
 pytestmark = pytest.mark.interop
-SPARK = Path(__file__).parents[1] / "spark"
+SPARK = Path(__file__).parents[2] / "spark"
 TABLE = "test_sink_failures.py", "test_single_transaction.py"
 SOURCE = "test_batch_source.py", "test_stream_source.py"
 OF_OUR_BROKER = "broker_is_killed or answers_of_the_coordinator or batch_write"

@@ -1,6 +1,7 @@
 """Apache Kafka with an authorizer is asked the whole table again: what is committed of it is what it does.
 
-`python tests/interop/test_access_table_and_kafka.py` writes the table anew.
+`PYTHONPATH=tests/interop:tests/golden/access python tests/interop/security/test_access_table_and_kafka.py` writes the
+table anew.
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ import pytest
 from ottla import Admin
 from ottla.testing import Broker
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "clients" / "admin.md").read_text()
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "clients" / "admin.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 

@@ -17,7 +17,7 @@ from ottla.cli.metadata_shell.shell import main
 
 pytestmark = pytest.mark.interop
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "kafka-4.3.1"
+GOLDEN = Path(__file__).parents[2] / "golden" / "kafka-4.3.1"
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion><groupId>ottla</groupId><artifactId>interop-shell</artifactId><version>1</version>

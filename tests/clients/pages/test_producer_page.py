@@ -7,7 +7,7 @@ import pytest
 
 from ottla import Producer
 
-PAGE = Path(__file__).parents[2] / "docs" / "clients" / "producer.md"
+PAGE = Path(__file__).parents[3] / "docs" / "clients" / "producer.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
