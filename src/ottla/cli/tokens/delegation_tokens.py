@@ -74,9 +74,8 @@ def _print(tokens: Iterable[DelegationToken]) -> None:
     """A blank line stands before each row, as in Kafka's."""
     rows = [_HEADER]
     for token in tokens:
-        times = (_date(time_ms) for time_ms in (token.issued_ms, token.expires_ms, token.max_lifetime_ms))
+        issued, expires, ends = map(_date, (token.issued_ms, token.expires_ms, token.max_lifetime_ms))
         hmac = b64encode(token.hmac).decode()
-        issued, expires, ends = times
         rows.append((token.token_id, hmac, token.owner, token.requester, _list(token.renewers), issued, expires, ends))
     for row in rows:
         print("\n" + " ".join(f"{cell:{width}}" for cell, width in zip(row, _WIDTHS, strict=True)))
