@@ -132,9 +132,17 @@ class LoopNetwork:
         then: Callable[[Transport], None],
         failed: Callable[[OSError], None],
     ) -> Dialling:
-        from ottla.runtime.tcp_dialling import TcpDialling  # A node that is alone dials nobody.
+        from ottla.runtime.tcp_dialling import dial  # A node that is alone dials nobody.
 
-        return TcpDialling(self, host, port, receive_buffer_bytes, send_buffer_bytes, then, failed)
+        return dial(
+            self,
+            host,
+            port,
+            receive_buffer_bytes=receive_buffer_bytes,
+            send_buffer_bytes=send_buffer_bytes,
+            then=then,
+            failed=failed,
+        )
 
     def watch(self, fd: int, watcher: Watcher | None, *, reading: bool, writing: bool) -> None:
         """For transports and listeners. A socket that nobody watches is not known here."""

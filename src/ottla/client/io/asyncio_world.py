@@ -11,11 +11,11 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from ottla.base.ports import Watcher
+from ottla.base.tcp_dialling import AddressInfo, numeric_address
 from ottla.client.errors import ClientClosed, ForkedClient
 from ottla.client.io.dialers import dialer_for
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
 from ottla.client.io.short_waits import moment_ns
-from ottla.client.io.tcp import AddressInfo, numeric_address
 from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld

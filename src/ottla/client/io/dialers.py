@@ -1,7 +1,8 @@
 """How a client connects: by plain TCP, or by TLS over it, as `security.protocol` says."""
 
 from ottla.base.ports import Dialer, Timers
-from ottla.client.io.tcp import Poller, TcpDialer
+from ottla.base.tcp_dialling import Poller
+from ottla.client.io.tcp import TcpDialer
 from ottla.client.protection import Protection
 from ottla.client.settings import ClientSettings
 

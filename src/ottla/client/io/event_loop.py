@@ -16,8 +16,8 @@ from time import monotonic
 from typing import TypeVar
 
 from ottla.base.ports import Watcher
+from ottla.base.tcp_dialling import AddressInfo, addresses_of, numeric_address
 from ottla.client.io.client_lock import ClientLock
-from ottla.client.io.tcp import AddressInfo, addresses_of, numeric_address
 from ottla.client.promise import Promise
 
 T = TypeVar("T")

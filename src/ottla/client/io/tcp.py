@@ -1,30 +1,12 @@
-"""Connecting by TCP, and a connected socket as a transport. Nothing here waits, except for names (`resolve`)."""
+"""A connected socket as a transport, and what connects it (`base.tcp_dialling`)."""
 
-import errno
-import os
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
 
 from ottla.base.ports import Buffer, ColdSend, File, Transport, Watcher
+from ottla.base.tcp_dialling import Poller, TcpDialling
 
 _MORE = getattr(socket, "MSG_MORE", 0)
-_IN_PROGRESS = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY}
-
-AddressInfo = tuple[Any, ...]
-"""One row of `getaddrinfo`."""
-
-
-class Poller(Protocol):
-    """Readiness of sockets: an event loop of our own, or asyncio's."""
-
-    def watch(self, fd: int, watcher: Watcher | None, *, reading: bool, writing: bool) -> None: ...
-
-    def resolve(
-        self, host: str, port: int, then: Callable[[Sequence[AddressInfo]], None], failed: Callable[[OSError], None]
-    ) -> None:
-        """The addresses of a host, in a later turn."""
-        ...
 
 
 class TcpTransport:
@@ -64,94 +46,6 @@ class TcpTransport:
         self._socket.close()
 
 
-class TcpDialling:
-    """One connection in the making: the addresses of its host, one after the other."""
-
-    def __init__(
-        self,
-        poller: Poller,
-        host: str,
-        port: int,
-        receive_buffer_bytes: int,
-        send_buffer_bytes: int,
-        then: Callable[[Transport], None],
-        failed: Callable[[OSError], None],
-    ) -> None:
-        self._poller = poller
-        self._host = host
-        self._buffers = ((socket.SO_RCVBUF, receive_buffer_bytes), (socket.SO_SNDBUF, send_buffer_bytes))
-        self._then = then
-        self._failed = failed
-        self._left: list[AddressInfo] = []
-        self._socket: socket.socket | None = None
-        self._is_cancelled = False
-        poller.resolve(host, port, self._on_addresses, self._on_unresolved)
-
-    def cancel(self) -> None:
-        self._is_cancelled = True
-        self._drop()
-
-    def _on_unresolved(self, problem: OSError) -> None:
-        if not self._is_cancelled:
-            self._failed(OSError(problem.errno, f"the name {self._host!r} is not known: {problem.strerror or problem}"))
-
-    def _on_addresses(self, addresses: Sequence[AddressInfo]) -> None:
-        if not self._is_cancelled:
-            self._left = list(addresses)
-            self._try_next(OSError(errno.EADDRNOTAVAIL, "the host has no address"))
-
-    def _try_next(self, problem: OSError) -> None:
-        while self._left:
-            family, kind, protocol, _, address = self._left.pop(0)
-            try:
-                sock = self._socket = socket.socket(family, kind, protocol)
-                sock.setblocking(False)
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                for option, size in self._buffers:
-                    if size > 0:
-                        sock.setsockopt(socket.SOL_SOCKET, option, size)
-                status = sock.connect_ex(address)
-            except OSError as refused:
-                problem = refused
-                self._drop()
-                continue
-            if status == 0 or status in _IN_PROGRESS:
-                self._poller.watch(sock.fileno(), self, reading=False, writing=True)
-                return
-            problem = OSError(status, os.strerror(status))
-            self._drop()
-        self._is_cancelled = True
-        self._failed(problem)
-
-    def on_readable(self) -> None:
-        self.on_writable()
-
-    def on_writable(self) -> None:
-        """Connected, or refused."""
-        sock = self._socket
-        if sock is None:
-            return
-        status = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if status:
-            self._drop()
-            self._try_next(OSError(status, os.strerror(status)))
-            return
-        try:
-            peer_host = str(sock.getpeername()[0])
-        except OSError:
-            return  # not yet: called without being ready
-        self._socket = None
-        self._is_cancelled = True
-        self._poller.watch(sock.fileno(), None, reading=False, writing=False)
-        self._then(TcpTransport(self._poller, sock, peer_host))
-
-    def _drop(self) -> None:
-        if self._socket is not None:
-            self._poller.watch(self._socket.fileno(), None, reading=False, writing=False)
-            self._socket.close()
-            self._socket = None
-
-
 class TcpDialer:
     def __init__(self, poller: Poller) -> None:
         self._poller = poller
@@ -166,20 +60,12 @@ class TcpDialer:
         then: Callable[[Transport], None],
         failed: Callable[[OSError], None],
     ) -> TcpDialling:
-        return TcpDialling(self._poller, host, port, receive_buffer_bytes, send_buffer_bytes, then, failed)
-
-
-def numeric_address(host: str, port: int) -> Sequence[AddressInfo] | None:
-    """The address, if the host is written as one: that takes no asking."""
-    try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except (OSError, UnicodeError):
-        return None
-
-
-def addresses_of(host: str, port: int) -> Sequence[AddressInfo]:
-    """Asks the system's resolver, which may wait. Raises `OSError`, also for what can be nobody's name."""
-    try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as problem:
-        raise OSError(errno.EINVAL, str(problem)) from problem
+        return TcpDialling(
+            self._poller,
+            host,
+            port,
+            receive_buffer_bytes=receive_buffer_bytes,
+            send_buffer_bytes=send_buffer_bytes,
+            then=lambda sock, peer_host: then(TcpTransport(self._poller, sock, peer_host)),
+            failed=failed,
+        )

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import partial
 
 from ottla.base.ports import Timers, Transport
-from ottla.client.io.tcp import Poller, TcpDialer
+from ottla.base.tcp_dialling import Poller
+from ottla.client.io.tcp import TcpDialer
 from ottla.client.io.tls_failures import failure, handshake_failure
 from ottla.client.settings import ClientSettings
 from ottla.security.tls.contexts import allowed_suites, client_context
