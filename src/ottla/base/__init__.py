@@ -1,1 +1,12 @@
-"""What every other part may lean on: errors, ids and the ports through which the world comes in."""
+"""What every other part may lean on: errors, ids and the ports through which the world comes in.
+
+errors            the families of exceptions
+ids               UUIDs and partitions
+ports             the world as protocols: Clock, Disk, Timers, Workers, Entropy, Network, …
+addresses         addresses of hosts as text and bytes
+tcp_dialling      connecting by TCP, for clients and nodes
+checksum          CRC-32C, without the cost of its package
+processors        how many processors this process may keep busy
+freed_memory      memory that is freed and soon needed again
+deferred_imports  modules that are loaded when they are first looked into
+"""

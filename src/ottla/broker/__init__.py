@@ -11,9 +11,11 @@ The rooms, each with a map of its own:
     groups               consumer groups
     transactions         producers and their transactions
     coordination         the driver of everything whose state is a log: groups and transactions
+    replication          followers that fetch from leaders, and leaders that change their ISR
     admin                what administrators ask for, with settings
     quotas               how much clients may take
     cluster              the cluster as clients and controllers see it
+    access               what stands before the handlers where there is an authorizer
 
 Import from the modules.
 """

@@ -11,7 +11,7 @@ Connections
     pending_request    a request until its one reply
     outbox             bytes and files on their way out
     network, tcp       turns over sockets; plain TCP; tcp_dialling connecting to others
-    tls                TLS at the listeners: a room of its own
+    tls                TLS at the listeners: a room of its own; authentication the gate of those with SASL
     large_requests     requests of very many entries: a room of its own
     selector           waiting without going to sleep at every short pause
     api_access         what a request of each API needs, and counts against

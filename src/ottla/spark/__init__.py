@@ -5,6 +5,10 @@
     options        the names of all options, what is wrong with those that were given, and Kafka's among them
     data_source    what Spark calls `ottla`: readers and writers, batch and stream
     source/        topics to rows
+    sink/          rows to topics, exactly once
+    pipelines/     what people do with Kafka Streams, over DataFrames
+    nexmark/       the benchmark: an auction house as a stream; demo/ shows it
+    worker_process what a task does for the Python process that Spark runs it in
 
 The public names are loaded when they are first named: Spark's workers import this package for each task's process.
 """

@@ -12,7 +12,9 @@ step_workers             disk threads without threads
 step_cleaner             a cleaner without a process
 host_names               a resolver without a network
 step_world               all of these together, for a node or a part of one
-simulation               whole nodes in one thread, from a seed
+sim                      whole nodes in one thread, from a seed
+chaos                    what programs saw of a cluster under faults, judged
+scripted_brokers         brokers that answer as a test says, for the cores of clients
 history                  batches as producers send them, from a seed
 """
 

@@ -4,6 +4,18 @@
 
 Importing this costs next to nothing. The schema facts are read when the first message class is asked for, a class is
 built when it is named, and a codec is compiled when a version of it is first used.
+
+    apis, errors, acls   the table of APIs; error codes; what rules of access speak of
+    frame                requests and responses as they cross a connection; exchange the talk over one, without I/O
+    messages             every message as a class (message), made from the facts by their schema
+    codec                whole messages to bytes and back. compiler ties a class to its codecs: decoding and encoding
+                         write them (source, head, layout), reading and writing have their slow paths, plans is for
+                         the compiled one, diagnosis finds the field that made one fail
+    varint, faults       numbers of variable length; what can be wrong with bytes
+    record_values        messages inside records
+    error_responses      the response that says that a whole request failed; told what a client is told with an error
+    around_records       requests that come again with other records (around_numbers: with other numbers), known by what
+                         is around them; request_forms those that are sent again, filled in
 """
 
 TYPE_CHECKING = False  # not the one of `typing`, whose import would be half of the cost
