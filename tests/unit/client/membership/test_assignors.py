@@ -1,4 +1,7 @@
-"""Assignors decide as Apache Kafka's do: recorded groups (made by `tests/interop/groups/random_groups.py`), and examples."""
+"""Assignors decide as Apache Kafka's do: recorded groups, and examples.
+
+The groups were made by `tests/interop/groups/random_groups.py`.
+"""
 
 import json
 from pathlib import Path

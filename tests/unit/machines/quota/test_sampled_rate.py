@@ -1,4 +1,7 @@
-"""Rates over sampled windows, with the figures of Apache Kafka's `Rate` (`tests/interop/nodes/test_quotas_and_javas.py`)."""
+"""Rates over sampled windows, with the figures of Apache Kafka's `Rate`.
+
+`tests/interop/nodes/test_quotas_and_javas.py` asks for them.
+"""
 
 import pytest
 
