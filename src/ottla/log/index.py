@@ -110,19 +110,21 @@ class _SparseIndex:
 
     @property
     def _last(self) -> tuple[int, ...] | None:
-        known, count = self._known_last, len(self)
-        if known is not None and known[0] == count:
+        known = self._known_last
+        stored, tail = self._parts
+        size = stored + len(tail)
+        if known is not None and known[0] == size:
             return known[1]
-        if not count:
+        if not size:
             return None
-        last = self._raw(count - 1)
-        self._known_last = count, last
+        last = self._raw(size // self._entry.size - 1)
+        self._known_last = size, last
         return last
 
     def _append_raw(self, *fields: int) -> None:
-        tail = self._parts[1]
+        stored, tail = self._parts
         tail += self._entry.pack(*fields)
-        self._known_last = len(self), fields
+        self._known_last = stored + len(tail), fields
         if len(tail) >= _TAIL_BYTES:
             with suppress(OSError):  # A full disk does not lose entries: they wait here for `flush`, which insists.
                 self._spill()

@@ -162,6 +162,26 @@ class PartitionLog(ReadableLog):
             offset += header.last_offset_delta + 1
         return self._append(data, headers)
 
+    def append_in_line(self, data: bytearray | memoryview, leader_epoch: int, header: BatchHeader) -> int:
+        """The append that is done most often of all, in a straight line: of no producer, to a segment with room.
+
+        Returns the batch's offset; -1 if it is not as simple as that, and nothing has been done.
+        """
+        segment, base_offset, size = self.segments[-1], self.log_end_offset, len(data)
+        last_offset, max_timestamp = base_offset + header.last_offset_delta, header.max_timestamp
+        if (
+            header.producer_id >= 0
+            or self._unfinished
+            or leader_epoch > self.epochs.latest
+            or not segment.has_room(self.config, size, last_offset, max_timestamp)
+        ):
+            return -1
+        assert size == header.batch_length + LOG_OVERHEAD, "header and bytes of an append do not agree"
+        assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
+        segment.append_one(data, size, last_offset, max_timestamp)
+        self.log_end_offset = last_offset + 1
+        return base_offset
+
     def _append_one(
         self, data: bytearray | memoryview, leader_epoch: int, origin: AppendOrigin, header: BatchHeader
     ) -> Appended:

@@ -10,7 +10,6 @@ the same moments, and once more when the segment stops being active.
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
 
 from ottla.base.ports import Buffer, Disk
 from ottla.log import names
@@ -28,12 +27,15 @@ _MAX_FILE_SIZE = 0x7FFFFFFF
 _MOST_STARTS = 64
 
 
-class _Room(NamedTuple):
+class _Room:
     """What surely goes into a segment without a roll: batches that end within a size, and are not later than a time."""
 
-    config: LogConfig
-    size: int
-    timestamp: int
+    __slots__ = ("config", "size", "timestamp")
+
+    def __init__(self, config: LogConfig, size: int, timestamp: int) -> None:
+        self.config = config
+        self.size = size
+        self.timestamp = timestamp
 
 
 class Segment(SegmentFiles):

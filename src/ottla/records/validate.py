@@ -64,7 +64,8 @@ class ProduceRules:
 
     def timestamps_around(self, now_ms: int) -> tuple[int, int]:
         """The earliest and the latest time that a record may have."""
-        return now_ms - self.timestamp_before_max_ms, min(now_ms + self.timestamp_after_max_ms, _FOREVER)
+        latest = now_ms + self.timestamp_after_max_ms
+        return now_ms - self.timestamp_before_max_ms, latest if latest < _FOREVER else _FOREVER  # `min` takes longer.
 
 
 class RecordError(NamedTuple):

@@ -92,8 +92,7 @@ class Connection:
             if self._frames.partial is not None:
                 self._receive_rest()
             elif count := self._transport.receive_into(server.scratch):
-                with server.scratch[:count] as received:
-                    self._frames.take(received, self._handle)
+                self._frames.take(server.scratch[:count], self._handle)
             else:
                 self.close()
         except BlockingIOError:

@@ -24,6 +24,7 @@ from partition_logs import (
 )
 
 from ottla.log.errors import OffsetOutOfRange
+from ottla.log.files import read_file
 from ottla.log.log_config import LogConfig
 from ottla.log.outcomes import Appended
 from ottla.log.producer_state import AppendOrigin
@@ -55,6 +56,26 @@ class TestLeader:
         assert log.append_as_leader(data, 4) == Appended(ErrorCode.NONE, 0, 5)
         assert [header.base_offset for _, header in batches(data)] == [0, 2, 5]
         assert contiguous(headers_in(log))
+
+    def test_a_straight_line_ends_in_the_same_files(self) -> None:
+        """As far as it goes: the rest takes the usual way, and rolls, notes the epoch or the producer."""
+        taken: list[list[int]] = []
+        files = []
+        for in_line in (True, False):
+            disk, offsets = MemoryDisk(), []
+            log = open_log(disk, LogConfig(segment_bytes=2000))
+            for number in range(40):
+                data = batch(count=3) if number % 5 else produced(7, number // 5)
+                header = read_header(data)
+                offset = log.append_in_line(data, number // 15, header) if in_line else -1
+                offsets.append(offset)
+                if offset < 0:
+                    log.append_as_leader(data, number // 15, header=header)
+            log.close()
+            taken.append(offsets)
+            files.append({path: read_file(disk, f"{log.directory}/{path}") for path in disk.list_dir(log.directory)})
+        assert files[0] == files[1]
+        assert {offset >= 0 for offset in taken[0]} == {True, False}
 
     def test_nothing_to_append_is_nothing_done(self) -> None:
         log = open_log()

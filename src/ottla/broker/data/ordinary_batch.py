@@ -9,12 +9,13 @@ from typing import TypeAlias
 
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partition_end import append
+from ottla.broker.partitions.partition_end import append, on_failed
 from ottla.log.outcomes import Appended
 from ottla.log.producer_state import AppendOrigin
 from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.header import BatchHeader, TimestampType
 from ottla.records.kernel import ordinary_header
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest
 
 USES_TOPIC_IDS = 13
@@ -53,28 +54,32 @@ def check_ordinary(partitions: Partitions, partition: Partition, acks: int, reco
     rules = settings.rules
     if rules.compression or rules.timestamp_type is not _CREATE_TIME or len(records) > MAX_PLAIN_BYTES:
         return None
-    now_ms = partitions.clock.now_ms()
-    earliest, latest = now_ms - rules.timestamp_before_max_ms, min(now_ms + rules.timestamp_after_max_ms, _FOREVER)
+    earliest, latest = rules.timestamps_around(partitions.clock.now_ms())
     header = ordinary_header(records, rules.max_message_bytes, earliest, latest, rules.compacted)
     return None if header is None or header.attributes else header
 
 
 def append_ordinary(
     partitions: Partitions, partition: Partition, records: memoryview, header: BatchHeader
-) -> tuple[Appended, bool]:
-    """Appends such a batch. Also tells whether that is settled: taken, seen by readers, and with no work left for the
-    disk. Only then are its records counted here.
+) -> int | Appended:
+    """Appends such a batch. If that settles it (it is taken, seen by readers, and there is no work left for the disk),
+    its records are counted, and its offset is all that there is to tell.
     """
-    appended = append(partitions, partition, records, AppendOrigin.CLIENT, header)
     traffic, log = partition.traffic, partition.log
     traffic.produce_requests += 1
-    if (
-        appended.error
-        or appended.repeated
-        or log.high_watermark <= appended.last_offset
-        or log.recovery_point < log.segments[-1].base_offset
-    ):
-        return appended, False
+    try:
+        base_offset = partition.append_in_line(records, header)
+    except Exception as problem:
+        return on_failed(partitions, partition, problem)
+    if base_offset < 0:
+        appended = append(partitions, partition, records, AppendOrigin.CLIENT, header)
+        if appended.error or appended.repeated:
+            return appended
+        base_offset = appended.base_offset
+    else:
+        partitions.has_news_for_checkpoints = True
+    if log.high_watermark < log.log_end_offset or log.recovery_point < log.segments[-1].base_offset:
+        return Appended(ErrorCode.NONE, base_offset, base_offset + header.last_offset_delta)
     traffic.bytes_in += header.batch_length
     traffic.messages_in += header.record_count
-    return appended, True
+    return base_offset

@@ -106,14 +106,14 @@ def _take_ordinary(
 ) -> None:
     """Appends the batch. If all goes as it mostly does the reply is made here, and otherwise by a `Produce`."""
     partition, records, header = ordinary
-    appended, is_settled = append_ordinary(partitions, partition, records, header)
-    if not is_settled:
-        go_on(partitions, partition, records, header, appended)(context, request, respond)
+    outcome = append_ordinary(partitions, partition, records, header)
+    if isinstance(outcome, Appended):
+        go_on(partitions, partition, records, header, outcome)(context, request, respond)
         return
     if request.acks == _NONE:
         respond(None)
     else:
-        respond(taken_reply(request, context.api_version, appended.base_offset, partition.log.log_start_offset))
+        respond(taken_reply(request, context.api_version, outcome, partition.log.log_start_offset))
         if may_learn:
             learn(partitions, context, request, partition, go_on)
     announce(partitions, partition)

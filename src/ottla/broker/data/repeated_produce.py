@@ -103,14 +103,12 @@ class RepeatedProduce:
         header = check_ordinary(partitions, partition, acks, records)
         if header is None:
             return None
-        appended, is_settled = append_ordinary(partitions, partition, records, header)
-        if not is_settled:
-            return self._go_on(partitions, partition, records, header, appended)
+        outcome = append_ordinary(partitions, partition, records, header)
+        if isinstance(outcome, Appended):
+            return self._go_on(partitions, partition, records, header, outcome)
         if partition.waiting:
             announce(partitions, partition)
-        return reply.pack(
-            size, correlation_id, before, appended.base_offset, between, partition.log.log_start_offset, after
-        )
+        return reply.pack(size, correlation_id, before, outcome, between, partition.log.log_start_offset, after)
 
 
 def _known(request: ProduceRequest, partition: Partition, version: int) -> _Known | None:

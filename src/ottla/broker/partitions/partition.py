@@ -194,6 +194,13 @@ class Partition:
             self._on_grown(appended.base_offset, len(data))
         return appended
 
+    def append_in_line(self, data: bytearray | memoryview, header: BatchHeader) -> int:
+        """As `PartitionLog.append_in_line`."""
+        base_offset = self.log.append_in_line(data, self.leader_epoch, header)
+        if base_offset >= 0:
+            self._on_grown(base_offset, len(data))
+        return base_offset
+
     def append_assigned(self, data: bytearray, record_count: int, max_timestamp: int) -> Appended:
         """The same for a batch that this node has made for the end of this log, of no producer: it has its offset."""
         assert self.state is not None, "only a leader appends"

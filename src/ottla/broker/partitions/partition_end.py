@@ -36,7 +36,7 @@ def append(
     try:
         appended = partition.append(data, origin, header)
     except Exception as problem:
-        return _on_failed(partitions, partition, problem)
+        return on_failed(partitions, partition, problem)
     if not (appended.error or appended.repeated):
         partitions.has_news_for_checkpoints = True
     return appended
@@ -49,13 +49,13 @@ def append_assigned(
     try:
         appended = partition.append_assigned(data, record_count, max_timestamp)
     except Exception as problem:
-        return _on_failed(partitions, partition, problem)
+        return on_failed(partitions, partition, problem)
     if not appended.error:
         partitions.has_news_for_checkpoints = True
     return appended
 
 
-def _on_failed(partitions: "Partitions", partition: Partition, problem: Exception) -> Appended:
+def on_failed(partitions: "Partitions", partition: Partition, problem: Exception) -> Appended:
     if isinstance(problem, STORAGE_PROBLEMS):
         partitions.on_storage_problem(partition, problem)
     else:

@@ -20,6 +20,11 @@ class ReplyRow(deque[PlaceT]):
 
     def take_ready(self) -> list[Any]:
         """The parts of all replies whose turn has come. They have left the row."""
+        if len(self) == 1:  # as most rows are
+            only: list[Any] | None = self[0].parts
+            if only is not None:
+                self.popleft()
+            return only or []
         parts: list[Any] = []
         while self and (ready := self[0].parts) is not None:
             parts += ready
