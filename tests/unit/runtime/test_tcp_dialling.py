@@ -95,8 +95,8 @@ def test_a_dialling_that_is_cancelled_calls_nobody(network: LoopNetwork) -> None
 def test_an_address_is_dialled_without_the_tables_of_international_names() -> None:
     """They are half a megabyte of every node that has others to dial."""
     program = (
-        "import sys; from ottla.runtime.tcp_dialling import _numeric; "
-        "assert _numeric('127.0.0.1', 9092) and _numeric('::1', 9092) and _numeric('näher', 1) is None; "
+        "import sys; from ottla.base.tcp_dialling import numeric_address as at; "
+        "assert at('127.0.0.1', 9092) and at('::1', 9092) and at('näher', 1) is None; "
         "print(*({'encodings.idna', 'stringprep'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
