@@ -41,6 +41,7 @@ from ottla.node.limits.connection_limits import connection_limits, protected_lis
 from ottla.node.limits.quotas import hold_quotas
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.membership.controller_registration import ControllerRegistration
+from ottla.node.membership.taken_node_id import take_place
 from ottla.node.metadata_quorum import open_metadata
 from ottla.node.node_sasl import NodeSasl
 from ottla.node.node_tls import NodeTls
@@ -138,13 +139,13 @@ class Node:
         controller = self._controller = self._make_controller(metadata)
         self._server.handle = controllers_dispatcher(controller)
         self._server.start_accepting({listener.name for listener in config.listeners if listener.for_controllers})
-        await wait_until(metadata.start)
+        await take_place(config, metadata, self._endpoints_for(controllers=True), self._world.entropy)
         if controller.gate is not None:
             follow_rules(controller.gate.authorizer, metadata, lambda: self.broker)
         channel = self._make_channel(metadata, controller)
         if self._broker_server is not None:
             broker = await self._broker_server.start(
-                metadata, controller, channel, self._connections, self._endpoints_of_broker()
+                metadata, controller, channel, self._connections, self._endpoints_for(controllers=False)
             )
             self._server.handle = dispatcher(broker, partial(find_handler, controller), controller.gate)
         else:
@@ -164,7 +165,7 @@ class Node:
             metadata.listen(timed_decisions.on_metadata)
             self._tethers = BrokerTethers(controller, config.inter_broker_listener, dialers)
             self._tethers.start()
-            endpoints = self._endpoints_of_controller()
+            endpoints = self._endpoints_for(controllers=True)
             ControllerRegistration(self._world, config.node_id, endpoints, metadata, channel).start()
             assert metadata.voter_changes is not None
             joins = bool(config.values["controller.quorum.auto.join.enable"])
@@ -175,13 +176,9 @@ class Node:
         """None on a node that is a controller alone, and before the metadata is loaded."""
         return self._broker_server.broker if self._broker_server is not None else None
 
-    def _endpoints_of_broker(self) -> list[Endpoint]:
+    def _endpoints_for(self, *, controllers: bool) -> list[Endpoint]:
         listeners = zip(self._endpoints, self.config.listeners, strict=True)
-        return [endpoint for endpoint, listener in listeners if not listener.for_controllers]
-
-    def _endpoints_of_controller(self) -> list[Endpoint]:
-        listeners = zip(self._endpoints, self.config.listeners, strict=True)
-        return [endpoint for endpoint, listener in listeners if listener.for_controllers]
+        return [endpoint for endpoint, listener in listeners if listener.for_controllers is controllers]
 
     def _connection_settings(self) -> ConnectionSettings:
         values = self.config.values

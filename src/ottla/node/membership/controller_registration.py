@@ -2,7 +2,8 @@
 
 A controller registers when the metadata does not have it as it is in this life: once after its start, and again if what
 it wrote was lost. The active controller writes it down, so that brokers know where the controllers are and which
-features they support.
+features they support. A registration in the place of this one, with other addresses, is another controller's that has
+the same `node.id` and did not look before it started (`taken_node_id`): it is told of.
 """
 
 from __future__ import annotations  # messages are made when they are first named
@@ -13,6 +14,7 @@ from typing import Final
 
 from ottla.base.ids import random_uuid
 from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.metadata.image.brokers_image import ControllerRegistration as Registered
 from ottla.machines.metadata.image.features import SERVED, has_controller_registration
 from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
 from ottla.runtime.channels import ControllerChannel, ask_as_node
@@ -43,6 +45,8 @@ class ControllerRegistration:
         self._channel = channel
         self._incarnation_id = random_uuid(world.entropy.randbytes)
         self._is_asking = False
+        self._was_known = False
+        self._told_of: set[str] = set()
 
     def start(self) -> None:
         self._timers.every(_CHECK_S, self._check, first_s=0.0)
@@ -53,7 +57,10 @@ class ControllerRegistration:
             return
         known = image.brokers.controllers.get(self._node_id)
         if known is not None and known.incarnation_id == self._incarnation_id:
+            self._was_known = True
             return
+        if known is not None and self._was_known:
+            self._tell_of_other(known)
         self._is_asking = True
         request = messages.ControllerRegistrationRequest(
             controller_id=self._node_id,
@@ -75,6 +82,17 @@ class ControllerRegistration:
             ],
         )
         ask_as_node(self._channel, request, self._on_registered, self._on_failed)
+
+    def _tell_of_other(self, other: Registered) -> None:
+        theirs = [f"{endpoint.host}:{endpoint.port}" for endpoint in other.endpoints]
+        known = self._told_of.union(f"{endpoint.host}:{endpoint.port}" for endpoint in self._endpoints)
+        if known.isdisjoint(theirs):
+            self._told_of.update(theirs)
+            _log.error(
+                "another controller with node.id=%s has registered, at %s: each controller needs a node.id of its own",
+                self._node_id,
+                ", ".join(theirs),
+            )
 
     def _on_registered(self, reply: messages.ControllerRegistrationResponse) -> None:
         self._is_asking = False

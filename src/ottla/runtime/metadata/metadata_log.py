@@ -108,6 +108,7 @@ class MetadataLog(Generic[ControllerT]):
         self.raft = raft_of(store, me, static_voters, timeouts, network)
         self.quorum = QuorumDriver(self.raft, self, workers, timers=timers, entropy=entropy, network=network)
         self._network = network
+        self.same_id = network.same_id if network is not None else None
         self.leader: MetadataLeader | None = None
         self.answers: QuorumAnswers | None = None
         self.voter_changes: VoterChanges | None = None

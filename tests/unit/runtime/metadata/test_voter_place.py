@@ -1,7 +1,9 @@
 """Static voters become data (kraft.version 0 to 1), and controllers become voters by themselves (KIP-853, KIP-1186)."""
 
+import pytest
 from quorum_of_replicas import RAISED, Quorum, directory_of, keep_place, raise_version, settled
 
+from ottla.base.ids import uuid_text
 from ottla.machines.raft.voters import Endpoint
 from ottla.wire.errors import ErrorCode
 
@@ -84,6 +86,18 @@ def test_a_controller_with_another_disk_takes_the_place_of_the_voter_it_was() ->
     quorum.run(15_000)
     assert quorum.leader.log.raft.voters.has(again.log.raft.me.key)
     assert len(quorum.leader.log.raft.voters) == 3
+
+
+def test_a_controller_with_another_disk_says_that_the_vote_is_not_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    quorum = settled()
+    raise_version(quorum)
+    lost = quorum.followers()[0].node_id
+    quorum.kill(lost)
+    keep_place(quorum.start(lost, directory=directory_of(9)), joins=False)
+    quorum.run(15_000)
+    (told,) = [record.getMessage() for record in caplog.records if "has no vote" in record.getMessage()]
+    assert f"voter {lost} has directory.id={uuid_text(directory_of(lost))}" in told
+    assert f"this node's log.dirs have {uuid_text(directory_of(9))}" in told
 
 
 def test_a_voter_that_listens_elsewhere_says_so() -> None:

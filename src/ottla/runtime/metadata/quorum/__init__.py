@@ -5,6 +5,7 @@ quorum_driver       performs what Raft orders
 quorum_network      what is sent to other replicas
 quorum_answers      what other replicas ask: votes, and who leads
 quorum_refusals     controllers that answer and are not those that settings name
+same_id             whether another controller has this one's id
 quorum_view         what the node knows of the quorum, for clients and metrics
 voter_changes       adding and removing voters; raising kraft.version
 voter_place         what a controller asks of the quorum for itself

@@ -41,7 +41,8 @@ class QuorumAnswers:
             return
         asked = request.topics[0].partitions[0]
         error = self._wrong_directory(asked)
-        if asked.last_offset < 0 or asked.last_offset_epoch < 0 or asked.replica_epoch < 0:
+        is_own = self._network.same_id.is_own_question(asked)
+        if is_own or asked.last_offset < 0 or asked.last_offset_epoch < 0 or asked.replica_epoch < 0:
             error = ErrorCode.INVALID_REQUEST
         elif error is ErrorCode.NONE and asked.replica_epoch < raft.epoch:
             error = ErrorCode.FENCED_LEADER_EPOCH

@@ -15,6 +15,7 @@ from ottla.machines.raft.events import AskForVote, LogEnd, TellOfEnd, TellOfEpoc
 from ottla.machines.raft.voters import Endpoint, Voter, VoterSet
 from ottla.runtime.channels import Failed, Then, newest_version
 from ottla.runtime.metadata.quorum.quorum_refusals import QuorumRefusals
+from ottla.runtime.metadata.quorum.same_id import SameId
 from ottla.runtime.metadata.storage.store import PARTITION, TOPIC_ID
 from ottla.runtime.peers.node_connection import NodeAddress
 from ottla.runtime.peers.node_connections import Line, NodeConnections
@@ -60,6 +61,7 @@ class QuorumNetwork:
         """What other nodes said of where a controller listens."""
         self._next = 0
         self.refusals = QuorumRefusals(cluster_id)
+        self.same_id = SameId(connections, me.key, cluster_id, self.config.request_timeout_ms)
         self.on_foreign: Callable[[], None] = _nobody_is_told
         """For the log, which may have no other controllers left: one of another cluster has answered."""
 

@@ -4,7 +4,7 @@ A voter that listens elsewhere now, or supports other versions, tells the leader
 voters it tells every new leader once: that is how a leader knows the directories that it has to write down when
 kraft.version is raised. A controller that is no voter asks to be one if `controller.quorum.auto.join.enable` says so
 (KIP-1186). If a voter has its id and another directory, which is what a replaced disk leaves behind, it asks for that
-one to be removed first.
+one to be removed first. Without that setting it says once that the vote of its id is another directory's.
 
 It looks now and then, and asks one thing at a time. What is refused is asked again: a controller that has not caught up
 yet, for example, is a voter later.
@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ottla.base.ids import uuid_text
 from ottla.base.ports import Timers
 from ottla.machines.raft.machine import Raft, Role
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter
@@ -42,6 +43,7 @@ class VoterPlace:
         self._period_ms = period_ms
         self._is_asking = False
         self._told_in_epoch = -1
+        self._has_told = False
 
     def start(self) -> None:
         self._timers.every(self._period_ms / 1000, self.look)
@@ -57,6 +59,15 @@ class VoterPlace:
                 self._ask(self._update(raft), self._on_updated(raft.epoch))
         elif self._joins and raft.kraft_version >= DYNAMIC_VOTERS:
             self._ask(self._add(me) if known is None else self._remove(known), self._on_answered)
+        elif known is not None and not self._has_told:
+            self._has_told = True
+            _log.warning(
+                "this controller has no vote: voter %s has directory.id=%s, and this node's log.dirs have %s; "
+                "kafka-metadata-quorum removes the one and adds the other",
+                me.key.id,
+                uuid_text(known.key.directory_id),
+                uuid_text(me.key.directory_id),
+            )
 
     def _ask(self, request: Message, then: Callable[[Any], None]) -> None:
         raft = self._log.raft
