@@ -2,17 +2,21 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from processes_of_a_cluster import WAIT_S, described, eventually
 
 from ottla.admin import NewTopic
-from ottla.cli.local_cluster.cluster_layout import open_cluster
-from ottla.cli.local_cluster.cluster_making import make_cluster
+from ottla.cli.local_cluster.cluster_layout import NodeFiles, open_cluster
+from ottla.cli.local_cluster.cluster_making import make_cluster, make_cores
 from ottla.cli.local_cluster.command import main
-from ottla.cli.local_cluster.node_process import running_pid
+from ottla.cli.local_cluster.node_process import is_ready, running_pid
 from ottla.cli.main import COMMANDS
 from ottla.client.blocking.admin import Admin
 
@@ -77,6 +81,91 @@ def test_a_node_is_not_added_to_a_cluster_that_does_not_run(tmp_path: Path, caps
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, capsys) -> None:
     assert main(["status", "--data", str(tmp_path)]) == 1
     assert "there is no cluster in" in capsys.readouterr().err
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["start", *arguments]) == 1
+    return capsys.readouterr().err
+
+
+def test_directories_of_something_else_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cores, replicated, single = (tmp_path / name for name in ("cores", "replicated", "single"))
+    make_cores(cores, 2, port=0)
+    make_cluster(replicated, 3, port=0)
+    single.mkdir()
+    (single / "meta.properties").touch()
+    before = sorted(tmp_path.rglob("*"))
+    assert "is of one node: a cluster needs a directory of its own" in refusal(capsys, "--data", str(single))
+    assert "`ottla start --cores 2` runs it" in refusal(capsys, "--data", str(cores))
+    assert "has 3 nodes: leave --nodes out" in refusal(capsys, "--data", str(replicated), "--nodes", "5")
+    assert "leave --port out" in refusal(capsys, "--data", str(replicated), "--port", "1")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_port_in_use_is_told_before_anything_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        told = refusal(capsys, "--data", str(tmp_path / "new"), "--nodes", "1", "--port", port)
+    assert f"port {port} of 127.0.0.1 is in use: choose another with --port" in told
+    assert not (tmp_path / "new").exists()
+
+
+@contextmanager
+def started(data: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A cluster's process. All that is left of it is killed at the end."""
+    command = [sys.executable, "-m", "ottla.cli.main", "cluster", "start", "--data", str(data), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+            for node in open_cluster(data):
+                if (pid := running_pid(node)) is not None:
+                    os.kill(pid, signal.SIGKILL)
+
+
+def break_settings(node: NodeFiles) -> None:
+    with node.properties.open("a") as file:
+        file.write("num.partitions=none\n")
+
+
+def test_a_cluster_with_a_node_that_cannot_start_says_why_and_stops(tmp_path: Path) -> None:
+    nodes = make_cluster(tmp_path, 2, port=0)
+    break_settings(nodes[1])
+    with started(tmp_path) as process:
+        assert process.wait(WAIT_S) == 1
+        told = process.stderr.read()
+    assert "node 2 has ended:" in told
+    assert "num.partitions=none" in told
+    assert [running_pid(node) for node in nodes] == [None, None]
+
+
+def test_a_node_that_does_not_come_up_again_is_told_of_with_its_last_words(tmp_path: Path) -> None:
+    """The others go on, and it comes back when what is wrong is mended."""
+    nodes = make_cluster(tmp_path, 2, port=0)
+    with started(tmp_path) as process:
+        assert [process.stdout.readline().split()[0] for _ in range(3)] == ["node", "node", "bootstrap"]
+        settings = nodes[1].properties.read_text()
+        break_settings(nodes[1])
+        os.kill(running_pid(nodes[1]), signal.SIGKILL)
+        lines = (line for line in process.stderr if line.strip())
+        assert "node 2 has ended, and is started again" in next(lines)
+        told = next(lines)
+        assert "node 2 does not come up: " in told
+        assert "num.partitions=none" in told
+        nodes[1].properties.write_text(settings)
+        eventually(lambda: running_pid(nodes[1]) is not None and is_ready(nodes[1]), "the node is up again")
+        assert running_pid(nodes[0]) is not None
+
+
+def test_an_interrupted_start_leaves_no_node_behind(tmp_path: Path) -> None:
+    nodes = make_cluster(tmp_path, 2, port=0)
+    with started(tmp_path) as process:
+        eventually(lambda: any(running_pid(node) is not None for node in nodes), "a node is started")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+        assert [running_pid(node) for node in nodes] == [None, None]
+        assert "Traceback" not in process.stderr.read()
 
 
 def test_it_is_a_command() -> None:

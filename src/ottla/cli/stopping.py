@@ -18,3 +18,18 @@ def stop_on_terminate() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """A TERM or Ctrl-C inside the block is raised at its end: what the block begins is not lost half begun."""
+    heard: list[int] = []
+    held = [number for number in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(number))]
+    before = {number: signal.signal(number, lambda number, _frame: heard.append(number)) for number in held}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if heard:
+        raise KeyboardInterrupt

@@ -69,6 +69,22 @@ def open_cluster(directory: Path) -> list[NodeFiles]:
     return sorted(nodes)
 
 
+def refuse_single_node(directory: Path, command: str) -> None:
+    """Raises `StorageError` if this is the data directory of a node: a cluster would be made among its partitions."""
+    if (directory / "meta.properties").exists():
+        raise StorageError(f"{directory} is of one node: {command} needs a directory of its own (--data)")
+
+
+def refuse_other_port(directory: Path, first: NodeFiles, port: int | None) -> None:
+    """Raises `StorageError` if `port`, where it is given and not 0, is not that of the first broker there."""
+    own = int(first.address.rpartition(":")[2])
+    if port and port != own:
+        raise StorageError(
+            f"the first broker in {directory} is at port {own}: leave --port out, or change `listeners` in "
+            f"{first.properties}"
+        )
+
+
 def bootstrap(nodes: list[NodeFiles]) -> str:
     """Where clients begin: all brokers."""
     return ",".join(node.address for node in nodes if node.is_broker)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ottla.cli.local_cluster.cluster_layout import NodeFiles
 
 DEFAULT_DATA: Final = "ottla-cluster"
+_NEW_NODES: Final = 3
 _OF_KAFKA: Final = ("cluster-id", "unregister", "list-endpoints")
 
 
@@ -58,13 +59,12 @@ def _parser() -> argparse.ArgumentParser:
         )
         command.set_defaults(action=action)
     start.add_argument(
-        "--nodes", type=_count, default=3, metavar="N", help="how many nodes a new cluster has (default: 3)"
+        "--nodes", type=_count, metavar="N", help=f"how many nodes a new cluster has (default: {_NEW_NODES})"
     )
     start.add_argument(
         "--port",
         type=port,
-        default=DEFAULT_PORT,
-        help="of the first node of a new cluster; the others follow (default: %(default)s; 0 picks free ones)",
+        help=f"of the first node of a new cluster; the others follow (default: {DEFAULT_PORT}; 0 picks free ones)",
     )
     for command in (kill, restart):
         command.add_argument("node", type=int, metavar="NODE", help="the node's id")
@@ -78,17 +78,13 @@ def _count(text: str) -> int:
 
 
 def _start(options: argparse.Namespace) -> int:
-    from ottla.cli.local_cluster.cluster_layout import NoCluster, bootstrap, open_cluster
-    from ottla.cli.local_cluster.cluster_making import make_cluster
+    from ottla.cli.local_cluster.cluster_layout import bootstrap
     from ottla.cli.local_cluster.cluster_status import node_line
     from ottla.cli.local_cluster.supervisor import Supervisor
     from ottla.cli.stopping import stop_on_terminate
 
     directory = Path(options.data).absolute()
-    try:
-        nodes = open_cluster(directory)
-    except NoCluster:
-        nodes = make_cluster(directory, options.nodes, options.port)
+    nodes = _nodes(directory, options.nodes, options.port)
     supervisor = Supervisor(directory, nodes)
     with stop_on_terminate():
         try:
@@ -104,6 +100,28 @@ def _start(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             pass
     return 0
+
+
+def _nodes(directory: Path, count: int | None, port: int | None) -> "list[NodeFiles]":
+    """Those of the directory, if they are what was asked for, or new ones."""
+    from ottla.cli.local_cluster.cluster_layout import NoCluster, open_cluster, refuse_other_port, refuse_single_node
+    from ottla.cli.local_cluster.cluster_making import make_cluster
+    from ottla.cli.start import DEFAULT_PORT
+
+    refuse_single_node(directory, "a cluster")
+    try:
+        nodes = open_cluster(directory)
+    except NoCluster:
+        return make_cluster(directory, count or _NEW_NODES, DEFAULT_PORT if port is None else port)
+    brokers = [node for node in nodes if node.is_broker]
+    if not any(node.is_controller for node in brokers):
+        raise ValueError(f"{directory} is of one machine's cores: `ottla start --cores {len(brokers)}` runs it")
+    if count is not None and count != len(nodes):
+        raise ValueError(
+            f"{directory} has {len(nodes)} nodes: leave --nodes out; `ottla cluster add` adds one while they run"
+        )
+    refuse_other_port(directory, brokers[0], port)
+    return nodes
 
 
 def _show(nodes: "list[NodeFiles]") -> None:

@@ -11,7 +11,13 @@ from typing import Final
 
 from ottla import __version__
 from ottla.base.errors import StorageError
-from ottla.cli.local_cluster.cluster_layout import NoCluster, NodeFiles, open_cluster
+from ottla.cli.local_cluster.cluster_layout import (
+    NoCluster,
+    NodeFiles,
+    open_cluster,
+    refuse_other_port,
+    refuse_single_node,
+)
 from ottla.cli.start import DEFAULT_PORT
 
 _OF_ONE_NODE: Final = ("node.id", "process.roles", "listeners", "advertised.listeners", "log.dirs", "log.dir")
@@ -57,8 +63,7 @@ def _nodes(directory: Path, cores: int, port: int | None) -> list[NodeFiles]:
     """Those of the directory, or new ones."""
     from ottla.cli.local_cluster.cluster_making import make_cores
 
-    if (directory / "meta.properties").exists():
-        raise StorageError(f"{directory} is of one node: --cores needs a directory of its own (--data)")
+    refuse_single_node(directory, "--cores")
     try:
         nodes = open_cluster(directory)
     except NoCluster:
@@ -71,12 +76,7 @@ def _nodes(directory: Path, cores: int, port: int | None) -> list[NodeFiles]:
             f"{directory} has {len(brokers)} brokers, and partitions on each of them: start it with --cores "
             f"{len(brokers)}; `ottla cluster add` adds one while it runs"
         )
-    first = int(brokers[0].address.rpartition(":")[2])
-    if port and port != first:
-        raise StorageError(
-            f"the first broker in {directory} is at port {first}: leave --port out, or change `listeners` in "
-            f"{brokers[0].properties}"
-        )
+    refuse_other_port(directory, brokers[0], port)
     return nodes
 
 

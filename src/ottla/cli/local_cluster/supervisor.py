@@ -20,13 +20,15 @@ from ottla.cli.local_cluster.node_process import (
     wait_until_ready,
 )
 from ottla.cli.local_cluster.supervisor_lock import SupervisorLock
+from ottla.cli.stopping import interrupts_held
 
 START_S: Final = 60.0
 STOP_S: Final = 60.0
 _LOOK_S: Final = 0.2
 _SHOW_S: Final = 1.0
 _AGAIN_S: Final = 2.0
-"""How long a node that ended by itself is left down."""
+_MOST_AGAIN_S: Final = 32.0
+"""How long a node that ended by itself is left down: twice as long each time that it did not come up."""
 
 
 class Supervisor:
@@ -47,6 +49,7 @@ class Supervisor:
         self._needs_all = needs_all
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._ended_s: dict[int, float] = {}
+        self._again_s: dict[int, float] = {}
         self._stopped: set[int] = set()
 
     def start(self) -> None:
@@ -59,7 +62,7 @@ class Supervisor:
         try:
             for node in self._nodes:
                 if running_pid(node) is None:
-                    self._children[node.node_id] = start_process(node)
+                    self._start_process(node)
             wait_until_ready(self._nodes, START_S)
         except BaseException:
             self.stop()
@@ -93,10 +96,25 @@ class Supervisor:
                 self._ended_s.pop(node.node_id, None)
             elif self._needs_all and not is_ready(node):
                 raise NodeProblem(f"node {node.node_id} does not come up again:\n{end_of(node.log)}")
-            elif time.monotonic() - self._ended_s.setdefault(node.node_id, time.monotonic()) >= _AGAIN_S:
-                print(f"\rnode {node.node_id} has ended, and is started again", file=sys.stderr, flush=True)
-                self._ended_s.pop(node.node_id)
-                self._children[node.node_id] = start_process(node)
+            else:
+                self._start_again(node)
+
+    def _start_again(self, node: NodeFiles) -> None:
+        """If it was down for long enough. A node that does not come up is told of with its last words."""
+        has_been_up, now_s = is_ready(node), time.monotonic()
+        pause_s = _AGAIN_S if has_been_up else self._again_s.get(node.node_id, _AGAIN_S)
+        if now_s - self._ended_s.setdefault(node.node_id, now_s) < pause_s:
+            return
+        self._again_s[node.node_id] = min(2 * pause_s, _MOST_AGAIN_S)
+        what = "has ended, and is started again" if has_been_up else f"does not come up: {_last_line(node)}"
+        print(f"\rnode {node.node_id} {what}", file=sys.stderr, flush=True)
+        self._ended_s.pop(node.node_id)
+        self._start_process(node)
+
+    def _start_process(self, node: NodeFiles) -> None:
+        """A process whose number was not written down yet could not be stopped, so an interrupt waits for that."""
+        with interrupts_held():
+            self._children[node.node_id] = start_process(node)
 
     def stop(self) -> None:
         """In good order; a second TERM or Ctrl-C ends the nodes at once."""
@@ -111,6 +129,10 @@ class Supervisor:
                 child.poll()
             arguments_path(self._directory).unlink(missing_ok=True)
             self._lock.release()
+
+
+def _last_line(node: NodeFiles) -> str:
+    return (end_of(node.log).splitlines() or ["it printed nothing"])[-1]
 
 
 def stop_nodes(nodes: list[NodeFiles]) -> None:
