@@ -9,15 +9,14 @@ Callbacks run without the lock, one at a time and in the order of the answers: o
 waits for a delivery. Never within `send`, because a user may hold a lock around it that the callback wants, too.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import Lock, Thread, current_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
-from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
+from ottla.client.blocking.callbacks import Callbacks
+from ottla.client.errors import ClientClosed, KafkaError, RequestTimedOut
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.io.real_ports import log_problem
 from ottla.client.producer.append import IS_COMPILED, Appender, Delivery, OnDelivery
@@ -68,7 +67,7 @@ class Producer:
         self._serializes = self._serialize.is_needed
         self._loop = LoopThread("ottla-producer", settings)
         self._lock = self._loop.lock
-        self._callbacks = _Callbacks()
+        self._callbacks = Callbacks(self._lock)
         self._loop.run_callbacks = self._callbacks.run
         self._loop.has_callbacks = self._callbacks.are_due
         try:
@@ -288,48 +287,8 @@ class Producer:
         self.close()
 
 
-class _Callbacks:
-    """Users' callbacks, which run without the client's lock: they may take locks that others hold while they send."""
-
-    def __init__(self) -> None:
-        self._due: deque[tuple[Callable[[Any], None], Any]] = deque()
-        self._running = Lock()
-        self._runner: Thread | None = None
-
-    def add(self, callback: Callable[[Any], None], argument: Any) -> None:
-        self._due.append((callback, argument))
-
-    def are_due(self) -> bool:
-        return bool(self._due)
-
-    def run(self, waits: bool = False) -> None:
-        """Runs those that are due, unless another thread does. `waits`: until that one is through."""
-        while self._due or (waits and self._runner is not None):
-            if self._runner is current_thread() or not self._running.acquire(blocking=waits):
-                return
-            self._runner = current_thread()
-            try:
-                self._run_due()
-            finally:
-                self._runner = None
-                self._running.release()
-
-    def check_may_wait(self) -> None:
-        """What a callback would wait for may come only after it."""
-        if self._runner is current_thread():
-            raise InvalidState("a callback cannot wait for deliveries or for room: do it on another thread")
-
-    def _run_due(self) -> None:
-        while self._due:
-            callback, argument = self._due.popleft()
-            try:
-                callback(argument)
-            except Exception as problem:
-                log_problem(problem)
-
-
 class _Waiting:
-    def __init__(self, loop: LoopThread, callbacks: _Callbacks) -> None:
+    def __init__(self, loop: LoopThread, callbacks: Callbacks) -> None:
         self._loop = loop
         self.call_back = callbacks.add
         self._callbacks = callbacks

@@ -1,84 +1,114 @@
 """The lock of a blocking client. While the main thread holds it, Ctrl-C waits.
 
 Theory of operation. Python raises KeyboardInterrupt between any two steps of the main thread. In the middle of a core
-that would leave a batch in no queue, or a coroutine that nobody goes on with, and `close` would wait for it. So the
-handler of SIGINT is exchanged for one that takes a note while the lock is held, which is never for long; the handler
-that was there runs when it is given back. Waiting for sockets happens without the lock, and is interrupted at once.
+that would leave a batch in no queue, or a coroutine that nobody goes on with, and `close` would wait for it. Between
+taking something and the `try` behind it, it would leave that taken. So the handler of SIGINT is exchanged for one that
+takes a note: while the lock is held, which is never for long, and from `hold_interrupts` to `release_interrupts`. The
+handler that was there runs at the end of it. A caller who waits for sockets holds interrupts, too: one that comes wakes
+it (`wake`), and it sees to it that it gets out (`is_interrupted`).
+
+The application's own code may take its time, within the client's (`interruptible`). There an interrupt strikes at once.
 """
 
 # The functions of `signal` wrap these, and take seven times as long.
 from _signal import SIGINT, getsignal  # type: ignore[import-not-found]  # typeshed knows only `signal`
 from _signal import signal as set_handler
+from collections.abc import Callable
 from threading import RLock, get_ident, main_thread
-from typing import Any
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+_NEVER: Final = -1
 
 
 class ClientLock:
-    """Reentrant. Without a handler of Python's own there is nothing to wait."""
+    """Reentrant. Without a handler of Python's own there is nothing to wait. `wake` ends what the holder waits for."""
 
-    __slots__ = ("_depth", "_handler", "_lock", "_main", "_noted")
+    __slots__ = ("_depth", "_handler", "_lock", "_main", "_noted", "_open_depth", "_wake")
 
-    def __init__(self) -> None:
+    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
         self._lock = RLock()
+        self._wake = wake
         self._main = main_thread().ident
         self._depth = 0
-        """How often the main thread has it."""
+        """How often the main thread holds interrupts."""
+        self._open_depth = _NEVER
+        """With so many holds, and no more, an interrupt strikes at once."""
         self._handler: Any = None
         self._noted: tuple[int, Any] | None = None
 
     def __enter__(self) -> None:
+        self.hold_interrupts()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        self.release_interrupts()
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether an interrupt waits."""
+        return self._noted is not None
+
+    def hold_interrupts(self) -> None:
+        """None strikes any more when this has returned. The `try` behind it comes in time."""
         if get_ident() == self._main:
             if not self._depth and callable(handler := getsignal(SIGINT)):
                 self._handler = handler
                 set_handler(SIGINT, self._note)
             self._depth += 1
-        self._lock.acquire()
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    def release_interrupts(self) -> None:
+        """One that has waited strikes here, if nothing else holds it."""
         if get_ident() == self._main:
             self._depth -= 1
-            if not self._depth and self._handler is not None:
-                self._give_back()
+            if not self._depth:
+                if self._handler is not None:
+                    self._give_back()
+            elif self._noted is not None and self._depth == self._open_depth:
+                self._strike()
 
-    def released(self) -> "Released":
-        """For a `with` within one of its own, the only one: the lock is free meanwhile, and Ctrl-C strikes at once."""
-        return Released(self)
+    def interruptible(self, work: Callable[[], T]) -> T:
+        """Calls what may take long, and may be left anywhere. Once that has ended, interrupts are held again.
+
+        They are so by a mere assignment: a call, as that of a context manager's end, could be interrupted itself.
+        """
+        if get_ident() != self._main:
+            return work()
+        before, self._open_depth = self._open_depth, self._depth
+        try:
+            if self._noted is not None:
+                self._strike()
+            return work()
+        finally:
+            self._open_depth = before
+
+    def released(self, work: Callable[[], T]) -> T:
+        """As `interruptible`, for a caller who holds the lock, once: it is free meanwhile."""
+        self._lock.release()
+        try:
+            return self.interruptible(work)
+        finally:
+            self._lock.acquire()
+
+    def _strike(self) -> None:
+        noted, self._noted = self._noted, None
+        if noted is not None:
+            self._handler(*noted)
 
     def _give_back(self) -> None:
         handler, self._handler = self._handler, None
+        noted, self._noted = self._noted, None
         if getsignal(SIGINT) == self._note:
             set_handler(SIGINT, handler)
-        noted, self._noted = self._noted, None
+        if self._noted is not None:  # just now
+            noted, self._noted = self._noted, None
         if noted is not None:
             handler(*noted)
 
     def _note(self, number: int, frame: Any) -> None:
-        self._noted = number, frame
-
-
-class Released:
-    """However it is left, the lock is held afterwards, as the `with` around it expects."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self, lock: ClientLock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        try:
-            self._lock.__exit__()
-        except BaseException:  # An interrupt has waited for this.
-            self._lock.__enter__()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        interrupt: KeyboardInterrupt | None = None
-        while True:
-            try:
-                self._lock.__enter__()
-                break
-            except KeyboardInterrupt as struck:  # Nothing was done yet: once it is, interrupts wait.
-                interrupt = struck
-        if interrupt is not None:
-            raise interrupt
+        if self._depth == self._open_depth:
+            self._handler(number, frame)
+        else:
+            self._noted = number, frame
+            self._wake()

@@ -52,7 +52,7 @@ class EventLoop:
     """The ports `Timers` and `Poller` in one. All methods want `lock`, but `wake`, `call` and those of turns."""
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
-        self.lock = ClientLock()
+        self.lock = ClientLock(self.wake)
         self.now_s = monotonic
         self._report = report
         self._selector = DefaultSelector()

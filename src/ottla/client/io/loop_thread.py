@@ -9,6 +9,9 @@ A caller who sends with one client and waits with another (`takes_along`) drives
 while it waits, and a second thread that takes it up would want the interpreter just when the other answer is there. It
 does so only if the thread of the other stands aside already, which it is asked to if its client is used often.
 
+Ctrl-C must not leave the wheel taken, or nobody would drive any more. So it waits from before the wheel is taken until
+it is left (`ClientLock.hold_interrupts`); a turn that sleeps is woken by it.
+
 A client that is dropped without being closed leaves a thread that nobody can end: it ends by itself (`end_with`).
 
 A fork has no such thread and would share our sockets: the child is told so (`ForkedClient`) instead of hanging.
@@ -70,7 +73,7 @@ class LoopThread:
         self.is_forked = False
         self.run_callbacks: Callable[[], None] | None = None
         """Is called without the lock by the loop's thread, and by a caller who waits, but not by one who drives: a
-        user's callback may want what the user holds around a call that does not wait."""
+        user's callback may want what the user holds around a call that does not wait. Interrupts may be held."""
         self.has_callbacks: Callable[[], bool] = lambda: False
         """Whether `run_callbacks` has something to run."""
         self.on_forked: Callable[[], None] | None = None
@@ -145,23 +148,37 @@ class LoopThread:
                 if timeout_s is not None:
                     return False
                 deadline_s += MOST_WAIT_S
-            elif self._take_wheel():
-                try:
-                    self._drive_until(promise, deadline_s)
-                finally:
-                    self._leave_wheel()
-            else:
+            elif not self._drive_until(promise, deadline_s):
                 self._wait_for_others(promise, left_s)
         if not promise.is_done:
             raise ClientClosed("the client was closed")
         return True
 
-    def _drive_until(self, promise: Promise[Any], deadline_s: float) -> None:
-        """Until it is done, or it is time. The caller has the wheel."""
-        other = self._other_wheel() if self.takes_along else None
-        turn = self._short_waits.turn
+    def _drive_until(self, promise: Promise[Any], deadline_s: float) -> bool:
+        """Until it is done, it is time, or an interrupt waits, which strikes then. False if another thread drives."""
+        lock, other = self.lock, None
+        lock.hold_interrupts()
         try:
-            while not promise.is_done and not self._is_stopped and (left_s := deadline_s - monotonic()) > 0:
+            if not self._take_wheel():
+                return False
+            try:
+                if self.takes_along:
+                    other = self._other_wheel()
+                self._take_turns(promise, deadline_s, other)
+            finally:
+                self._leave_wheel()
+        finally:
+            lock.release_interrupts()
+        return True
+
+    def _take_turns(self, promise: Promise[Any], deadline_s: float, other: "LoopThread | None") -> None:
+        """The caller has the wheels, and holds interrupts. The other wheel is left."""
+        lock, turn = self.lock, self._short_waits.turn
+        try:
+            while not promise.is_done and not self._is_stopped and not lock.is_interrupted:
+                left_s = deadline_s - monotonic()
+                if left_s <= 0:
+                    return
                 if other is None:
                     turn(left_s)
                 else:
@@ -206,11 +223,15 @@ class LoopThread:
 
     def drive(self) -> None:
         """Handles what is ready, if no other thread does, without waiting. For a caller who has filled much."""
-        if self._take_wheel(patience_s=0.0):
-            try:
-                self.loop.turn(0.0)
-            finally:
-                self._leave_wheel()
+        self.lock.hold_interrupts()
+        try:
+            if self._take_wheel(patience_s=0.0):
+                try:
+                    self.loop.turn(0.0)
+                finally:
+                    self._leave_wheel()
+        finally:
+            self.lock.release_interrupts()
 
     def hand_over(self) -> None:
         """For a caller who turns to other work now: the loop's thread drives at once, without grace."""
@@ -239,11 +260,13 @@ class LoopThread:
         done = Event()
         with self.lock:
             promise.on_done(lambda _: done.set())
+        self.lock.hold_interrupts()
         self._waiting += 1
         try:
-            done.wait(min(timeout_s, 1.0))
+            self.lock.interruptible(lambda: done.wait(min(timeout_s, 1.0)))
         finally:
             self._waiting -= 1
+            self.lock.release_interrupts()
 
     # --- the loop's own thread ---
 
@@ -296,10 +319,14 @@ class LoopThread:
         is_its_end = current_thread() is self._thread
         if not is_its_end:
             self._thread.join(_STOP_TIMEOUT_S)
-        if (is_its_end or not self._thread.is_alive()) and self._driving.acquire(timeout=_STOP_TIMEOUT_S):
-            self.loop.release()
-            self._driving.release()
-        _alive.discard(self)
+        self.lock.hold_interrupts()
+        try:
+            if (is_its_end or not self._thread.is_alive()) and self._driving.acquire(timeout=_STOP_TIMEOUT_S):
+                self.loop.release()
+                self._driving.release()
+            _alive.discard(self)
+        finally:
+            self.lock.release_interrupts()
 
 
 def _stop_all() -> None:

@@ -12,7 +12,6 @@ what it was given may be of no use any more when it is done: then its records ar
 
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, PartitionState
@@ -67,8 +66,8 @@ class FetchedChunks:
         self._much_bytes = self._room_at_bytes = max_partition_bytes // 2
         self.handed_out_bytes = 0
         """Since the beginning, counted by batches."""
-        self.unlocked: Callable[[], AbstractContextManager[None]] | None = None
-        """What to enter around a deserializer, where there is a lock."""
+        self.unlocked: Callable[[Callable[[], None]], None] | None = None
+        """What calls a deserializer, where there is a lock."""
 
     def __len__(self) -> int:
         return len(self._chunks)
@@ -97,6 +96,7 @@ class FetchedChunks:
         state.fetch_position = FetchPosition(records.end_offset, epoch)
         chunk = Chunk(state, records, aborted, shares_buffer)
         self._chunks.append(chunk)
+        state.next_batch_bytes = records.next_batch_bytes
         state.buffered_bytes += chunk.size
         self.buffered_bytes += chunk.size
         return True
@@ -106,7 +106,7 @@ class FetchedChunks:
         if any(chunk.state is state for chunk in self._chunks):
             self._chunks = deque(chunk for chunk in self._chunks if chunk.state is not state)
         self.buffered_bytes -= state.buffered_bytes
-        state.buffered_bytes = 0
+        state.buffered_bytes = state.next_batch_bytes = 0
         state.fetch_position = state.position
 
     @property
@@ -154,8 +154,7 @@ class FetchedChunks:
         if self.unlocked is None:
             chunk.records.take(out, most)
         else:
-            with self.unlocked():
-                chunk.records.take(out, most)
+            self.unlocked(lambda: chunk.records.take(out, most))
 
     def _settle(self, chunk: Chunk, out: list[ConsumerRecord], taken: int) -> bool:
         """Moves the position behind what was taken of the chunk. False if that is of no use any more: it is dropped."""
