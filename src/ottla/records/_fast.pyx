@@ -669,6 +669,7 @@ cdef class FetchedRecords:
     cdef readonly int64_t last_epoch
     cdef readonly int64_t end_offset
     cdef readonly int64_t end_epoch
+    cdef readonly int64_t next_batch_bytes
     cdef Py_ssize_t at
     cdef Py_ssize_t open_at
     cdef Cursor cursor
@@ -714,10 +715,15 @@ cdef class FetchedRecords:
         cdef uint64_t end
         while left > MAGIC_AT:
             length = <int32_t>big_endian(data + at + LENGTH_AT, 4)
-            if length < MAGIC_AT - LENGTH_AT - 4 or length > left - LENGTH_AT - 4:
+            if length < MAGIC_AT - LENGTH_AT - 4:
                 break
+            length += LENGTH_AT + 4
+            if length > left:
+                self.next_batch_bytes = length
+                break
+            self.next_batch_bytes = max(self.next_batch_bytes, length)
             last = at
-            at += length + LENGTH_AT + 4
+            at += length
             left = self.view.len - at
         if last < 0:
             return 0

@@ -389,6 +389,8 @@ class FetchedRecords:
         """Where the next fetch has to begin: after the last batch that is whole."""
         self.end_epoch = -1
         """The leader epoch of that batch."""
+        self.next_batch_bytes = 0
+        """The size of the batch behind them, if its head came with them; else of the largest of them, as a guess."""
         self._topic = topic
         self._partition = partition
         self._open_batch = open_batch
@@ -406,8 +408,12 @@ class FetchedRecords:
         at, last, size = 0, -1, len(self.data)
         while size - at > MAGIC_POSITION:
             length = int.from_bytes(self.data[at + 8 : at + 12], "big", signed=True)
-            if length < MAGIC_POSITION - LOG_OVERHEAD or length > size - at - LOG_OVERHEAD:
+            if length < MAGIC_POSITION - LOG_OVERHEAD:
                 break
+            if length > size - at - LOG_OVERHEAD:
+                self.next_batch_bytes = length + LOG_OVERHEAD
+                break
+            self.next_batch_bytes = max(self.next_batch_bytes, length + LOG_OVERHEAD)
             last, at = at, at + length + LOG_OVERHEAD
         if last < 0:
             return

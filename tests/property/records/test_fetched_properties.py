@@ -34,7 +34,7 @@ def outcome(kernel, data: bytes, first_offset: int, portion: int, checks: bool) 
         reader = fetched.fetched_records("t", 0, data, first_offset, check_crcs=checks)
     finally:
         fetched.FetchedRecords = before
-    seen: list[object] = [reader.end_offset, reader.end_epoch]
+    seen: list[object] = [reader.end_offset, reader.end_epoch, reader.next_batch_bytes]
     for _ in range(50):
         out: list[object] = []
         try:

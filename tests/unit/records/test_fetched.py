@@ -80,6 +80,14 @@ def test_where_the_next_fetch_begins_is_known_before_anything_is_taken():
     assert reader(b"", 8).end_offset == reader(batch(9, b"x")[:30], 8).end_offset == 8
 
 
+def test_how_large_the_next_batch_is_is_known_from_its_head_or_guessed_from_those_before():
+    small, large = batch(0, b"a"), batch(1, bytes(5000))
+    assert reader(small + large[:17]).next_batch_bytes == len(large)
+    assert reader(large + small[:-1]).next_batch_bytes == len(small)
+    assert reader(large + small + small[:16]).next_batch_bytes == reader(large + small).next_batch_bytes == len(large)
+    assert reader(b"").next_batch_bytes == 0
+
+
 def test_the_position_moves_past_control_batches_and_gaps():
     marker = bytes(build_control_batch(ControlType.COMMIT, bytes(6), NOW, base_offset=1))
     records = reader(batch(0, b"a") + marker)

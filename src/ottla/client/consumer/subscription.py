@@ -48,6 +48,7 @@ class PartitionState:
         "last_stable_offset",
         "log_start_offset",
         "moves",
+        "next_batch_bytes",
         "partition",
         "position",
         "preferred_replica",
@@ -79,6 +80,8 @@ class PartitionState:
         self.validated_epoch = NO_EPOCH
         """The leader epoch in whose log the position is known to be."""
         self.buffered_bytes = 0
+        self.next_batch_bytes = 0
+        """How large the first batch of the next response will be, as far as the last one showed."""
         self.error_until_s = 0.0
         """After an error: when to fetch again."""
 

@@ -60,8 +60,12 @@ class Logs:
             for one in topic.partitions:
                 known[TopicPartition(self.name(topic), one.partition)] = one
         self.sessions[node_id] = known
-        answers = [self.partition(partition, one, node_id, request) for partition, one in known.items()]
-        answers = [answer for answer in answers if answer is not None]
+        answers, left = [], request.max_bytes
+        for partition, one in known.items():
+            answer = self.partition(partition, one, node_id, request, left)
+            if answer is not None:
+                answers.append(answer)
+                left -= len(answer[1].records or b"")
         if not answers and request.session_epoch != 0:
             return KEEP
         response = self.response(answers, version)
@@ -89,7 +93,7 @@ class Logs:
             ],
         )
 
-    def partition(self, partition, asked, node_id, request):
+    def partition(self, partition, asked, node_id, request, left):
         error = self.errors.get((partition, node_id)) or self.errors.get(partition)
         if error is not None:
             return partition, FetchResponse.PartitionData(
@@ -97,10 +101,9 @@ class Logs:
             )
         if not self.start.get(partition, 0) <= asked.fetch_offset <= self.end(partition):
             return partition, FetchResponse.PartitionData(partition_index=partition.partition, error_code=1)
-        data, size = b"", min(asked.partition_max_bytes, request.max_bytes)
-        for _, end, made in self.batches.get(partition, []):
-            if end > asked.fetch_offset and (not data or len(data) + len(made) <= size):
-                data += made
+        data = self.records(
+            partition, asked.fetch_offset, min(asked.partition_max_bytes, left), left == request.max_bytes
+        )
         if not data and request.session_epoch != 0:
             return None
         return partition, FetchResponse.PartitionData(
@@ -110,6 +113,13 @@ class Logs:
             log_start_offset=self.start.get(partition, 0),
             records=data,
         )
+
+    def records(self, partition, offset, size, is_first):
+        """As Kafka's brokers: cut off anywhere, but for the first batch of a response, which comes whole."""
+        batches = [made for _, end, made in self.batches.get(partition, []) if end > offset]
+        if not batches or (len(batches[0]) > size and not is_first):
+            return b""
+        return b"".join(batches)[: max(size, len(batches[0]))]
 
     def epoch_end(self, node_id, version, request):
         [[asked]] = [topic.partitions for topic in request.topics]

@@ -1,7 +1,6 @@
 """Fetching, by example: what is asked of which broker, and what becomes of the answers."""
 
 import pytest
-from consumer_bench import batch
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import (
@@ -62,21 +61,6 @@ def test_the_next_fetch_is_under_way_while_records_wait(make_bench):
     bench.brokers.run()
     assert bench.asked_offsets()[-1] == {T0: 1}
     assert bench.core.poll(1)[0].value == MUCH
-
-
-def test_the_next_fetch_is_sent_when_half_of_what_a_partition_may_send_was_handed_out(make_bench):
-    bench = make_bench(max_partition_fetch_bytes=4 * len(batch(0, MUCH)))
-    for _ in range(8):
-        bench.logs.append(T0, MUCH)
-    bench.core.assign([T0])
-    bench.core.poll(1)
-    bench.brokers.run()
-    asked = []
-    for _ in range(2):
-        assert bench.core.poll(1)[0].value == MUCH
-        bench.brokers.run()
-        asked.append(bench.asked_offsets()[-1])
-    assert asked == [{T0: 0}, {T0: 4}]
 
 
 def test_a_few_records_are_handed_out_before_the_next_fetch_is_sent(make_bench):
@@ -159,32 +143,6 @@ def test_brokers_that_know_no_topic_ids_are_asked_by_name(make_bench):
     bench.core.assign([T0])
     assert bench.values() == [b"a"]
     assert bench.brokers.asked("Fetch")[0].topics[0].topic == "clicks"
-
-
-def test_a_slow_consumer_keeps_no_more_than_it_may(make_bench):
-    bench = make_bench(max_partition_fetch_bytes=1000, fetch_max_bytes=3000)
-    for _ in range(200):
-        bench.logs.append(T0, bytes(400))
-        bench.logs.append(T1, bytes(400))
-    bench.core.assign([T0, T1])
-    seen, most = 0, 0
-    while seen < 400:
-        seen += len(bench.poll(1))
-        most = max(most, bench.core.chunks.buffered_bytes)
-    assert 1000 <= most <= 3000 + 500
-
-
-def test_batches_larger_than_a_partitions_share_follow_one_another(make_bench):
-    bench = make_bench(max_partition_fetch_bytes=100)
-    for number in range(5):
-        bench.logs.append(T0, b"%d" % number + bytes(400))
-    bench.core.assign([T0])
-    bench.core.poll(10)
-    seen = []
-    for _ in range(10):
-        bench.brokers.run()
-        seen += bench.core.poll(10)
-    assert len(seen) == 5
 
 
 def test_what_a_paused_partition_keeps_does_not_stop_the_others(make_bench):

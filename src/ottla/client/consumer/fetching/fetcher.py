@@ -1,10 +1,14 @@
 """Fetches out, chunks of records in.
 
 Theory of operation. At most one Fetch is under way with each broker, and a broker is asked again as soon as it has
-answered, ahead of what the application reads: until one of the partitions to be read there has
-`max.partition.fetch.bytes` waiting, or all together half of `fetch.max.bytes`. So what a slow consumer keeps is bounded
-by `fetch.max.bytes` for each broker, and a quick one finds the next chunk there when it comes for it. All partitions of
-a broker are in each of its requests, so a request that waits for records waits for all of them.
+answered, ahead of what the application reads: one whole response waits while the next is under way. What is kept and
+what is asked for stay together within two chunks of `max.partition.fetch.bytes` for a partition, and within
+`fetch.max.bytes` for a broker, which is asked again when half of that is free. All partitions of a broker are in each
+of its requests, so a request that waits for records waits for all of them, and is not sent while one has no room.
+
+A broker sends one batch at least, however large. The head of the next batch mostly comes with the chunk before it,
+which is cut off there: so its size is known (`PartitionState.next_batch_bytes`), and one larger than what may be asked
+for is waited for until there is room. If nothing is kept there always is: then it comes, whatever its size.
 
 A few records, as they come to a consumer at the end of a partition, are handed out first: whoever waits for them need
 not wait for the next request to be sent. It is sent when the application polls again, or a moment later.
@@ -95,11 +99,8 @@ class Fetcher:
         if self._is_closed:
             return
         for node_id, plan in self._plans().items():
-            buffered = sum(state.buffered_bytes for state in plan.states)
-            if buffered > self._settings.fetch_max_bytes // 2:
-                buffered -= self._drop_paused(plan.states)
-            if buffered <= self._settings.fetch_max_bytes // 2 and plan.wanted:
-                self._world.start(self._fetch_from(node_id, plan.wanted, self._settings.fetch_max_bytes - buffered))
+            if plan.wanted and (max_bytes := self._bytes_to_ask(plan)) is not None:
+                self._world.start(self._fetch_from(node_id, plan.wanted, max_bytes))
 
     def _fetch_late(self) -> None:
         """When the application polls, and a moment later at the latest."""
@@ -153,7 +154,8 @@ class Fetcher:
                 continue
             if not self._is_validated(state, leader):
                 continue
-            if state.buffered_bytes >= max_bytes:
+            kept = state.buffered_bytes
+            if kept and kept + max(max_bytes, state.next_batch_bytes) > 2 * max_bytes:
                 full[node_id] = None
             plan.wanted[partition] = PartitionFetch(
                 view.topics[partition.topic].topic_id, position.offset, max_bytes, leader.epoch
@@ -163,6 +165,18 @@ class Fetcher:
         if lacks_leader:
             self._errors.want_metadata()
         return plans
+
+    def _bytes_to_ask(self, plan: _Plan) -> int | None:
+        """As many as the broker may send; None if there is not enough room yet."""
+        settings, partitions = self._settings, self._subscription.partitions
+        most = settings.fetch_max_bytes
+        least = max(most - most // 2, *(partitions[one].next_batch_bytes for one in plan.wanted))
+        buffered = sum(state.buffered_bytes for state in plan.states)
+        if buffered and most - buffered < least:
+            buffered -= self._drop_paused(plan.states)
+        if buffered and most - buffered < least:
+            return None
+        return min(most - buffered, len(plan.wanted) * settings.max_partition_fetch_bytes)
 
     def _replica_for(self, state: PartitionState, leader: Leader, now_s: float) -> int:
         preferred = state.preferred_replica
