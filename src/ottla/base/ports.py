@@ -138,7 +138,16 @@ class File(Protocol):
 
     def size(self) -> int: ...
 
-    def truncate(self, size: int) -> None: ...
+    def truncate(self, size: int) -> None:
+        """Ends the file there, and gives back what was reserved beyond, even if the size stays the same."""
+        ...
+
+    def reserve(self, position: int, size: int) -> bool:
+        """Asks for room on the disk for bytes that are to be written there; the file's size stays as it is.
+
+        A hint, for a file that grows: it raises nothing, and returns whether there is any use in asking again.
+        """
+        ...
 
     def sync(self) -> None:
         """Returns once the file's bytes and size would survive a power cut. Its name needs `Disk.sync_dir`."""

@@ -17,5 +17,5 @@ directory         a log directory with its checkpoints and lock; `log_dirs` are 
 names, files      how things are called there, and how they are made durable; `marked_dirs` come or go, `checkpoint` has
                   the small text files
 disk              the real disk behind the `Disk` port; `ottla.testing.memory_disk` is the other one;
-                  `file_system_sync` syncs many files at once
+                  `file_system_sync` syncs many files at once, `block_reservation` makes room for one that grows
 """

@@ -8,6 +8,7 @@ from functools import partial
 from threading import get_ident
 
 from ottla.base.ports import Buffer, ColdRead, Space
+from ottla.log.block_reservation import reserve_blocks
 from ottla.log.file_system_sync import sync_file_system
 
 # fdatasync leaves out the access time; a file's size is synced with its data, which is all we need.
@@ -95,6 +96,9 @@ class OsFile:
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
+
+    def reserve(self, position: int, size: int) -> bool:
+        return reserve_blocks(self._fd, os.fstat(self._fd).st_dev, position, size)
 
     def sync(self) -> None:
         _sync_file(self._fd)

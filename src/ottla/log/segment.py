@@ -11,7 +11,7 @@ the same moments, and once more when the segment stops being active.
 from collections.abc import Iterable
 from contextlib import suppress
 
-from ottla.base.ports import Buffer, Disk
+from ottla.base.ports import Buffer, Disk, File
 from ottla.log import names
 from ottla.log.files import size_if_there
 from ottla.log.index import MAX_RELATIVE_OFFSET
@@ -23,6 +23,10 @@ from ottla.records.batch import NO_TIMESTAMP, BatchHeader
 from ottla.records.reader import read_records
 
 _MAX_FILE_SIZE = 0x7FFFFFFF
+# A file of that size is likely to grow on. From there on room is reserved ahead: a part of its size, up to a limit.
+_RESERVED_FROM = 1 << 20
+_RESERVED_PART = 4
+_MOST_RESERVED = 16 << 20
 # As many consumers of a partition may read a batch at a time, each from its own place, without asking the index.
 _MOST_STARTS = 64
 
@@ -46,6 +50,7 @@ class Segment(SegmentFiles):
         "_first_timestamp",
         "_index_interval_bytes",
         "_known_max_timestamp",
+        "_reserved_to",
         "_room",
         "_starts",
         "created_ms",
@@ -67,6 +72,7 @@ class Segment(SegmentFiles):
         self._index_interval_bytes = index_interval_bytes
         self._bytes_since_index_entry = 0
         self._room: _Room | None = None
+        self._reserved_to = _RESERVED_FROM
         self.created_ms = created_ms
         self.size = size_if_there(disk, self.path(names.LOG))
         self._known_max_timestamp: tuple[int, int] | None = None
@@ -112,6 +118,17 @@ class Segment(SegmentFiles):
             raise
         if position == 0:
             self._first_timestamp = None
+        if position > self._reserved_to:
+            self._reserve(file, position + len(data))
+
+    def _reserve(self, file: File, end: int) -> None:
+        """Room ahead of the file, which makes an append a fifth cheaper (`block_reservation`).
+
+        What is left of it is given back when the segment stops being active: at a roll, or a clean stop. After a crash
+        it stays with the file until then.
+        """
+        size = min(end // _RESERVED_PART, _MOST_RESERVED)
+        self._reserved_to = end + size if file.reserve(end, size) else _MAX_FILE_SIZE
 
     def index(self, header: BatchHeader, position: int) -> None:
         """Notes the batch at `position` in the indexes, if an entry is due."""
@@ -263,6 +280,9 @@ class Segment(SegmentFiles):
     def become_inactive(self) -> None:
         """The last entry of the time index, so that a lookup sees the largest timestamp. May be called again."""
         self.cut(self.size)
+        if _RESERVED_FROM < self._reserved_to < _MAX_FILE_SIZE:
+            self.file.truncate(self.size)
+            self._reserved_to = _MAX_FILE_SIZE
         if self.max_timestamp[0] >= 0:
             self.time_index.maybe_append(*self.max_timestamp)
 

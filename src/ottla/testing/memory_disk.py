@@ -70,6 +70,9 @@ class MemoryFile:
         self._disk.step("truncate")
         self._content.change(Truncate(size))
 
+    def reserve(self, position: int, size: int) -> bool:
+        return False
+
     def sync(self) -> None:
         self._alive()
         self._disk.step("sync file", partly=self._lose)

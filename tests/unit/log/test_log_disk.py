@@ -175,3 +175,30 @@ def test_a_file_that_nobody_has_any_more_is_closed(tmp_path: Path) -> None:
     del file
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
+
+
+def test_what_is_reserved_is_no_part_of_the_file_and_is_given_back(disk: OsDisk, tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    file = disk.open(str(path), create=True)
+    try:
+        file.write_at(0, bytes(4096))
+        if not file.reserve(4096, 1 << 20):
+            pytest.skip("of no use on this file system")
+        assert (file.size(), path.stat().st_blocks * 512 >= 1 << 20) == (4096, True)
+        file.write_at(4096, bytes(100))
+        file.truncate(4196)
+        file.sync()
+        assert (path.read_bytes(), path.stat().st_blocks * 512 < 1 << 20) == (bytes(4196), True)
+    finally:
+        file.close()
+
+
+def test_a_disk_that_cannot_reserve_is_asked_no_more(disk: OsDisk, tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    path.touch()
+    file = disk.open(str(path))
+    try:
+        assert not file.reserve(0, 1 << 60)
+        assert file.size() == 0
+    finally:
+        file.close()

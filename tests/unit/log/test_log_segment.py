@@ -9,7 +9,7 @@ from ottla.log.files import read_file
 from ottla.log.log_config import LogConfig
 from ottla.log.segment import Segment
 from ottla.records.builder import BatchBuilder
-from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.memory_disk import MemoryDisk, MemoryFile
 
 DIRECTORY = "/data/orders-0"
 BASE_OFFSET = 100
@@ -45,6 +45,55 @@ def segment(disk: MemoryDisk) -> Segment:
 
 def entries(segment: Segment) -> list[tuple[int, int]]:
     return [segment.offset_index.entry(slot) for slot in range(len(segment.offset_index))]
+
+
+class TestRoomAhead:
+    """What a disk that can reserve is asked for; the one in memory cannot, and says so."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+        asked: list[tuple[int, int]] = []
+
+        def reserve(_: MemoryFile, position: int, size: int) -> bool:
+            asked.append((position, size))
+            return True
+
+        monkeypatch.setattr(MemoryFile, "reserve", reserve)
+        return asked
+
+    def test_a_segment_that_has_grown_large_asks_for_a_part_of_its_size(
+        self, disk: MemoryDisk, asked: list[tuple[int, int]]
+    ) -> None:
+        segment = new_segment(disk)
+        for offset in range(100, 140):
+            put(segment, offset, batch(bytes(200_000)))
+        assert len(asked) > 2
+        assert all(size == position // 4 for position, size in asked)
+        assert [position for position, _ in asked[1:]] > [position + size for position, size in asked[:-1]]
+
+    def test_what_is_left_is_given_back_when_the_segment_stops_being_active(
+        self, disk: MemoryDisk, asked: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        given_back: list[int] = []
+        monkeypatch.setattr(MemoryFile, "truncate", lambda _, size: given_back.append(size))
+        segment = new_segment(disk)
+        put(segment, 100)
+        segment.become_inactive()
+        assert given_back == []
+        for offset in range(101, 120):
+            put(segment, offset, batch(bytes(200_000)))
+        segment.become_inactive()
+        segment.become_inactive()
+        assert asked
+        assert given_back == [segment.size]
+
+    def test_a_disk_that_cannot_is_asked_once(self, disk: MemoryDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[int] = []
+        monkeypatch.setattr(MemoryFile, "reserve", lambda _, position, size: bool(asked.append(position)))
+        segment = new_segment(disk)
+        for offset in range(100, 120):
+            put(segment, offset, batch(bytes(200_000)))
+        assert len(asked) == 1
 
 
 class TestIndexing:
