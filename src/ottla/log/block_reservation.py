@@ -23,13 +23,10 @@ _is_useful: dict[int, bool] = {}
 
 
 def reserve_blocks(fd: int, device: int, position: int, size: int) -> bool:
-    """Returns False if that is of no use on this device, or cannot be done: the disk may be nearly full."""
+    """Returns False if that is of no use on this device. Raises `OSError` if it cannot be done."""
     if device not in _is_useful:
         _is_useful[device] = sys.platform.startswith("linux") and file_system_type(device) in _USEFUL
     if not _is_useful[device]:
         return False
-    try:
-        fcntl.ioctl(fd, _RESERVE, _SPACE(0, _FROM_START, 0, position, size, 0, 0, 0, 0, 0, 0))
-    except OSError:
-        return False
+    fcntl.ioctl(fd, _RESERVE, _SPACE(0, _FROM_START, 0, position, size, 0, 0, 0, 0, 0, 0))
     return True

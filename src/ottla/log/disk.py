@@ -14,6 +14,8 @@ from ottla.log.file_system_sync import sync_file_system
 # fdatasync leaves out the access time; a file's size is synced with its data, which is all we need.
 _sync_file = getattr(os, "fdatasync", os.fsync)
 _CLOSED = -1
+# What one file has reserved is missing to the others: nothing is, on a disk with less room than so many times as much.
+_LEFT_TO_OTHERS = 100
 MANY_PATHS = 256
 
 
@@ -98,7 +100,13 @@ class OsFile:
         os.ftruncate(self._fd, size)
 
     def reserve(self, position: int, size: int) -> bool:
-        return reserve_blocks(self._fd, os.fstat(self._fd).st_dev, position, size)
+        try:
+            found = os.fstatvfs(self._fd)
+            if found.f_bavail * found.f_frsize < size * _LEFT_TO_OTHERS:
+                return False
+            return reserve_blocks(self._fd, os.fstat(self._fd).st_dev, position, size)
+        except OSError:
+            return False
 
     def sync(self) -> None:
         _sync_file(self._fd)

@@ -193,12 +193,14 @@ def test_what_is_reserved_is_no_part_of_the_file_and_is_given_back(disk: OsDisk,
         file.close()
 
 
-def test_a_disk_that_cannot_reserve_is_asked_no_more(disk: OsDisk, tmp_path: Path) -> None:
+def test_nothing_is_reserved_on_a_disk_with_little_room(
+    disk: OsDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ottla.log.disk._LEFT_TO_OTHERS", 1 << 50)
     path = tmp_path / "growing"
-    path.touch()
-    file = disk.open(str(path))
+    file = disk.open(str(path), create=True)
     try:
-        assert not file.reserve(0, 1 << 60)
-        assert file.size() == 0
+        assert not file.reserve(0, 1 << 20)
+        assert (file.size(), path.stat().st_blocks) == (0, 0)
     finally:
         file.close()
