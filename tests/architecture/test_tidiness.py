@@ -57,6 +57,21 @@ def test_a_file_is_one_idea() -> None:
     assert long == [], "split it, or say in its docstring why it is (“One file because …”)"
 
 
+def test_a_map_of_files_has_all_of_them() -> None:
+    """ARCHITECTURE.md sends readers to `__init__.py` of each part. One that names any of its files names each."""
+    missing: list[str] = []
+    for path in SOURCES:
+        if path.name != "__init__.py" or path.parent == ROOT / "src" / "ottla":
+            continue
+        files = [one.stem for one in path.parent.glob("*.py") if not one.stem.startswith("_")]
+        rooms = [one.parent.name for one in path.parent.glob("*/__init__.py")]
+        words = set(re.findall(r"\w+", path.read_text()))
+        unnamed = [name for name in (*files, *rooms) if name not in words]
+        if len(unnamed) < len(files) + len(rooms):
+            missing += [f"{path.parent.relative_to(ROOT / 'src')}: {name}" for name in sorted(unnamed)]
+    assert missing == [], "add a line about it to the docstring of its package"
+
+
 def test_a_module_is_named_after_what_it_holds() -> None:
     assert [path for path in SOURCES if NAMES_THAT_SAY_NOTHING & set(path.stem.strip("_").split("_"))] == []
 

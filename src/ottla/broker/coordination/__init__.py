@@ -7,6 +7,8 @@
     gathered_batch           the batch that is open, and who waits for it; uncommitted: for one that is written
     named_timers             the machines' timers on the loop's
     loading                  replaying a log into a machine, in slices
+    waiters                  requests that are parked until a later decision
+    find_coordinator         which node coordinates a group or a transactional id
     placement                which partition a key belongs to
 
 The machines themselves are pure, in `ottla.machines.group` and `ottla.machines.transaction`; their shape is

@@ -1,5 +1,6 @@
 """The partitions that this node holds.
 
+    held_partitions      all of them, the requests that wait for them, and what a failing disk does to them
     replicas             from committed metadata to open logs; directory_assignments tells the controller where they are
     logs_in_making       requests for partitions that are announced and not there yet
     partition            one partition: its log, its leader's state, the requests that wait for it
@@ -7,7 +8,9 @@
     cold_reads           what the loop would have to wait for, read by a worker
     purgatory            requests that wait for records, for replicas or for the disk; deadlines says until when
     topic_settings       the settings that a partition lives by
-    flushing, background the disk work that nobody asked for; removing takes files away
+    flushing, background the disk work that nobody asked for; removing takes files away, those of
+                         discarded_logs too
+    replication_quota    how fast replicas that catch up may be sent
     traffic              counts of what went in and out; repeated_requests what is known of requests that come again
     moves                replicas on their way to another log directory
     cleaning             compaction: which logs are due, and the process that cleans them

@@ -9,6 +9,7 @@ points elsewhere) goes into `Findings`, and is told once all files are printed. 
     arguments   the command line                               indexes     .index and .timeindex, held against their log
     options     what to print, the same for all files          state       .txnindex, .snapshot, checkpoints, properties
     files       which function prints which file               findings    what does not fit together
-    batches     .log, and .checkpoint snapshots of metadata    decoders, internal_topics   keys and values in words
+    dumped_batches   .log, and .checkpoint of metadata         decoders, internal_topics   keys and values in words
     control     control records in words                       kafka_json  messages in Kafka's JSON
+    disk        one that can only be read
 """

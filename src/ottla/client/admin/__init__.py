@@ -4,6 +4,8 @@
     routing      to leaders and coordinators, side by side
     results      what became of each item
     operations   what a principal may do
+    known_values members of enumerations, of brokers that may know more of them
+    admin_metrics    what is counted
     families     the modules of calls, imported when they are used; late_calls is how
 
     topics, configs, records, groups/, cluster_nodes, quorum_voters, feature_levels, log_dirs, replicas,

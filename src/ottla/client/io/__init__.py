@@ -5,7 +5,9 @@ client_lock     what guards a blocking client; an interrupt waits until it is gi
 loop_thread     the event loop of a blocking client: run by its own thread, or by a caller who waits
 short_waits     how a caller waits: for one loop or two, looking again for a moment before it sleeps
 asyncio_world   the same ports over a running asyncio loop
-tcp             connecting, and plain TCP as a transport
+real_ports      the system's clocks and chance
+tcp             plain TCP as a transport, and what connects it
 tls             TLS (`security.tls`) over it; tls_failures says why it did not come about
 dialers         which of the two a client uses
+token_endpoint  asking a token provider by HTTP
 """

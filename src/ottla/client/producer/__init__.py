@@ -10,7 +10,8 @@ sender                Produce requests, answers, retries
 produce_request       one such request, in any version
 sequences             idempotence
 transactions          the state of transactions; transaction_requests is what it asks of coordinators
-arrow_rows            rows of Arrow's into batches
+arrow_rows            rows of Arrow's into batches; forwarded_batch a batch of a log on its way to another
+serializing           keys and values to bytes before they are sent
 metrics               what is counted
 producer_settings     the settings, checked against each other
 """

@@ -16,9 +16,10 @@ source        reading batches, and refusing damage
 offset_map    the first pass: the latest offset of each key
 grouping      which segments become one
 transactions  which transactions are aborted, and which markers are still needed
-batches       what is left of one batch
+cleaned_batches  what is left of one batch
 cleaning      the second pass: segments are written, with the suffix .cleaned
 replacement   the swap of cleaned segments for old ones, safe against a crash at any moment
+runner        who does the work: a process of its own, or the test itself
 throttle      not faster than `log.cleaner.io.max.bytes.per.second`
 
 Everything but `due`, `planning` and `replacement` may run in another process: it reads segments that no longer change,

@@ -10,7 +10,7 @@
     token_hmac      what a delegation token is proved with
     allowed_urls    which URLs and files the settings of OAUTHBEARER may name
     jwks, jwt       a token provider's public keys; what a broker believes of a token
-    oauthbearer_*   its messages, a client's end and a server's: a token from elsewhere (RFC 7628)
+    oauthbearer_messages, oauthbearer_client, oauthbearer_server    a token from elsewhere (RFC 7628)
 
 Nothing here knows the time or makes chance of its own: nonces are given. Import from the modules: a node that has no
 listener with SASL loads none of them.

@@ -7,5 +7,6 @@ pipeline        the Spark job, in a process of its own: `python -m ottla.spark.d
 job             that process, as the demo sees it: started, killed, listened to
 answers         what the pipeline has written, as a reader of committed records sees it
 expected        what it must have written, computed directly from the events
+failures        why a query ended, in Python's words
 screen          a live table on a terminal, and plain lines elsewhere
 """

@@ -10,6 +10,7 @@ stream_reader    spark.readStream
 admission        how much goes into one micro-batch
 scout            waiting for records, and how large they are
 task             one range to Arrow's record batches, on an executor
+ahead            the next rows are made while Spark takes those before
 kept_consumers   what a worker keeps from task to task
 rows             the columns
 values/          values that are decoded where they are read

@@ -9,7 +9,7 @@
     assignors        `uniform` and `range`; newcomers what `uniform` is for one more, at the price of its share
     subscriptions    what the members read, and whether it has changed (topic_hash)
     classic_members  members that speak the classic protocol, while a group is migrated
-    records          the records themselves
+    records          the records themselves; replay what each does to its group
     describing       the group as clients see it
 
 Import from the modules.

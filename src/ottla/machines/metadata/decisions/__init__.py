@@ -1,7 +1,7 @@
 """What the controller decides, one family of requests a module: each reads the image and changes nothing.
 
 A family is imported when it is first asked for (PEP 562): a node that starts needs few of them, and the messages of
-the others would cost more than all it does need.
+the others would cost more than all it does need. `broker_epochs` is what requests of brokers have in common.
 """
 
 from importlib import import_module

@@ -3,6 +3,7 @@
     cluster_settings     how many nodes, and what they are told
     machine              one machine: its disk and its clock, and the lives of the node on it
     simulated_cluster    all of them, the network among them, and time
+    cluster_health       whether everything is up, led and in sync
 
 Import from the modules.
 """

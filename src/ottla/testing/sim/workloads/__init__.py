@@ -2,6 +2,7 @@
 
     history                what was sent, acknowledged, read and committed
     actor                  a program that has lives, as a node has
+    producing              a producer's core, as these programs use it
     idempotent_writer      records to any partition
     transactional_writer   transactions over several partitions, some of them aborted
     group_reader           a consumer of a group, of either protocol
