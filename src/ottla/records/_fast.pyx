@@ -649,8 +649,8 @@ cdef class FetchedRecords:
 
     Not known to the garbage collector, which would take the data away before what is exported of it is released.
 
-    Batches that are neither compressed, nor control batches, nor of an older format are opened here; `open_batch` is
-    asked about the others, and about all of them when some transaction may have been aborted.
+    Batches that are neither control batches nor of an older format are opened here, compressed ones with `decompress`;
+    `open_batch` is asked about the others, and about all of them when some transaction may have been aborted.
     """
 
     cdef Py_buffer view
@@ -663,6 +663,7 @@ cdef class FetchedRecords:
     cdef object topic
     cdef object partition
     cdef object open_batch
+    cdef object decompress
     cdef object key_deserializer
     cdef object value_deserializer
     cdef readonly int64_t next_offset
@@ -683,13 +684,14 @@ cdef class FetchedRecords:
     cdef bint stamped
 
     def __cinit__(
-        self, topic, partition, data, int64_t first_offset, open_batch, *, bint checks_crcs=True,
+        self, topic, partition, data, int64_t first_offset, open_batch, decompress, *, bint checks_crcs=True,
         bint asks_always=False, key_deserializer=None, value_deserializer=None,
     ):
         self.topic = topic
         self.partition = partition
         self.data = data
         self.open_batch = open_batch
+        self.decompress = decompress
         self.checks_crcs = checks_crcs
         self.asks_always = asks_always
         self.key_deserializer = key_deserializer
@@ -835,12 +837,14 @@ cdef class FetchedRecords:
         if delta < 0 or self.base_offset < 0 or self.base_offset > INT64_MAX - 1 - delta:
             return self.open_other()
         self.batch_end = self.base_offset + delta + 1
-        if attributes & COMPRESSED:
+        if attributes & COMPRESSED and attributes & CONTROL:
             return self.open_other()
         if self.checks_crcs:
             checked = PyMemoryView_FromMemory(<char *>batch + ATTRIBUTES_AT, size - ATTRIBUTES_AT, PyBUF_READ)
             if _crc32c(checked) != big_endian(batch + CRC_AT, 4):
                 return self.open_other()
+        if attributes & COMPRESSED:
+            return self.open_compressed(batch, size, attributes)
         if attributes & CONTROL:
             self.at += size
             return self.end_batch() == 0
@@ -859,6 +863,26 @@ cdef class FetchedRecords:
         if self.count == 0 or self.batch_end <= self.next_offset:
             self.count = 0
             self.end_batch()
+        return True
+
+    cdef bint open_compressed(self, const uint8_t *batch, Py_ssize_t size, int attributes) except -1:
+        """One whose checksum is right. Its offsets are known, as those of the batches that `next_batch` opens itself."""
+        cdef int64_t count
+        records = self.decompress(attributes & COMPRESSED, memoryview(self.data)[self.at + RECORDS_AT : self.at + size])
+        count = <int32_t>big_endian(batch + RECORD_COUNT_AT, 4)
+        if count < 0:
+            raise _corrupt(RECORD_COUNT, 0, 0)
+        self.open_at = self.at
+        self.at += size
+        if count == 0 or self.batch_end <= self.next_offset:
+            return self.end_batch() == 0
+        self.base_timestamp = <int64_t>big_endian(batch + BASE_TIMESTAMP_AT, 8)
+        self.stamped = attributes & STAMPED
+        self.log_append_time = <int64_t>big_endian(batch + MAX_TIMESTAMP_AT, 8)
+        PyObject_GetBuffer(records, &self.inner, PyBUF_SIMPLE)
+        self.has_inner = True
+        start(&self.cursor, &self.inner)
+        self.count = count
         return True
 
     cdef bint open_other(self) except -1:

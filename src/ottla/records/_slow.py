@@ -22,6 +22,7 @@ from ottla.base.checksum import crc32c
 from ottla.base.ports import Buffer
 from ottla.records.columns import (
     BinaryColumn,
+    Decompress,
     Deserialize,
     Header,
     HeaderColumn,
@@ -365,6 +366,9 @@ class FetchedRecords:
 
     The last batch may be cut off, and is then left out. After an exception, the bytes' or a deserializer's, nothing
     has changed but that the records before the faulty one are taken: `take` raises the same again.
+
+    `open_batch` opens all batches here. What is given besides (`decompress`, `checks_crcs`, `asks_always`) is for the
+    compiled kernel, which opens most of them without asking.
     """
 
     def __init__(
@@ -374,6 +378,7 @@ class FetchedRecords:
         data: Buffer,
         first_offset: int,
         open_batch: OpenBatch,
+        decompress: Decompress,
         *,
         checks_crcs: bool = True,
         asks_always: bool = False,

@@ -89,6 +89,8 @@ class RetainedRun(NamedTuple):
 OpenedRecords: TypeAlias = tuple[Buffer, int, int, int | None, int]
 """A batch's encoded records, its base offset and timestamp, the log's append time if it has one, and its count."""
 
+Decompress: TypeAlias = Callable[[int, Buffer], Buffer]
+"""By the number of a codec."""
 OpenBatch: TypeAlias = Callable[[Buffer, int], tuple[int, int, int, OpenedRecords | None]]
 """Size, next offset and leader epoch of the batch at a position, and its records; None for those not to be shown.
 

@@ -1,7 +1,7 @@
 """Fetched bytes to a consumer's records: which batches are shown, and how those are opened that the kernel leaves.
 
-The kernel opens plain batches by itself. Compressed ones, those of the older formats, and all of a fetch in which some
-transaction was aborted are opened here, once per batch.
+The kernel opens most batches by itself. Those of the older formats, and all of a fetch in which some transaction was
+aborted are opened here, once per batch.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from ottla.base.ports import Buffer
 from ottla.records import legacy
 from ottla.records.batch import MAGIC, checksum_matches, read_header
 from ottla.records.columns import Deserialize, OpenedRecords
-from ottla.records.compression import DEFAULT_LIMIT
+from ottla.records.compression import DEFAULT_LIMIT, decompress
 from ottla.records.header import BatchHeader, CorruptBatch
 from ottla.records.kernel import FetchedRecords, RecordWriter
 from ottla.records.reader import record_bytes
@@ -56,6 +56,7 @@ def fetched_records(
         data,
         first_offset,
         open_batch,
+        decompress if limit == DEFAULT_LIMIT else lambda codec, encoded: decompress(codec, encoded, limit),
         checks_crcs=check_crcs,
         asks_always=bool(aborted),
         key_deserializer=key_deserializer,

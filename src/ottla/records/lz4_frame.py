@@ -23,6 +23,7 @@ _FRAME_HEADER = _MAGIC + b"\x60\x40\x82"
 _END_MARK = bytes(4)
 _SIZE = Struct("<I")
 _STORED = 0x80000000
+_FIRST_BLOCK = len(_FRAME_HEADER) + _SIZE.size
 _HC_LEVELS = range(2, 13)
 
 
@@ -52,6 +53,10 @@ def _compress_high(data: Buffer, level: int) -> bytes:
 
 
 def decompress(data: memoryview, limit: int, *, check_header: bool = True) -> Buffer:
+    if limit >= BLOCK_SIZE and data[: len(_FRAME_HEADER)] == _FRAME_HEADER and len(data) > _FIRST_BLOCK:
+        (size,) = _SIZE.unpack_from(data, len(_FRAME_HEADER))
+        if 0 < size <= BLOCK_SIZE and data[_FIRST_BLOCK + size : _FIRST_BLOCK + size + _SIZE.size] == _END_MARK:
+            return _only_block(data[_FIRST_BLOCK : _FIRST_BLOCK + size])
     position, block_size, has_block_checksum = _read_frame_header(data, check_header)
     blocks = _blocks(data, position, block_size, has_block_checksum, limit)
     target = room_for(min(limit, len(blocks) * block_size))
@@ -71,6 +76,15 @@ def decompress(data: memoryview, limit: int, *, check_header: bool = True) -> Bu
                 raise DecompressionBomb("lz4", limit) from None
             raise BrokenCompression("lz4", str(error)) from None
     return target[:used]
+
+
+def _only_block(block: memoryview) -> Buffer:
+    """Most batches are one block, which is compressed: the short way."""
+    target = memoryview(bytearray(BLOCK_SIZE))
+    try:
+        return target[: cramjam.lz4.decompress_block_into(block, target, output_len=BLOCK_SIZE)]
+    except cramjam.DecompressionError as error:
+        raise BrokenCompression("lz4", str(error)) from None
 
 
 def _read_frame_header(data: memoryview, check: bool) -> tuple[int, int, bool]:
