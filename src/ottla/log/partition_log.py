@@ -163,15 +163,18 @@ class PartitionLog(ReadableLog):
         return self._append(data, headers)
 
     def append_in_line(self, data: bytearray | memoryview, leader_epoch: int, header: BatchHeader) -> int:
-        """The append that is done most often of all, in a straight line: of no producer, to a segment with room.
+        """The append that is done most often of all, in a straight line: to a segment with room, of no producer or the
+        next batch of its producer.
 
         Returns the batch's offset; -1 if it is not as simple as that, and nothing has been done.
         """
         segment, base_offset, size = self.segments[-1], self.log_end_offset, len(data)
         last_offset, max_timestamp = base_offset + header.last_offset_delta, header.max_timestamp
+        producer = None
+        if header.producer_id >= 0 and (producer := self.producers.sender_of_next(header)) is None:
+            return -1
         if (
-            header.producer_id >= 0
-            or self._unfinished
+            self._unfinished
             or leader_epoch > self.epochs.latest
             or not segment.has_room(self.config, size, last_offset, max_timestamp)
         ):
@@ -180,6 +183,8 @@ class PartitionLog(ReadableLog):
         assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
         segment.append_one(data, size, last_offset, max_timestamp)
         self.log_end_offset = last_offset + 1
+        if producer is not None:
+            producer.take(header, last_offset)
         return base_offset
 
     def _append_one(

@@ -16,6 +16,7 @@ snapshot file when a segment is rolled and when the log is closed, so a rebuild 
 from collections import deque
 from collections.abc import Iterator
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 from ottla.log.producer_snapshot import ProducerRecord
@@ -51,6 +52,10 @@ class NotedBatch(NamedTuple):
     @property
     def first_sequence(self) -> int:
         return (self.last_sequence - self.offset_delta) & _MAX_SEQUENCE
+
+
+_as_noted = partial(tuple.__new__, NotedBatch)
+"""All four fields as one tuple: half the time of the constructor."""
 
 
 class CompletedTransaction(NamedTuple):
@@ -102,6 +107,12 @@ class Producer:
         if header.producer_epoch != self.epoch:
             return header.base_sequence == 0
         return header.base_sequence == (0 if self.last_sequence == _MAX_SEQUENCE else self.last_sequence + 1)
+
+    def take(self, header: BatchHeader, last_offset: int) -> None:
+        """A batch of its has been written, and ends at that offset."""
+        max_timestamp = header.max_timestamp
+        self.batches.append(_as_noted((header.last_sequence, last_offset, header.last_offset_delta, max_timestamp)))
+        self.last_timestamp = max_timestamp
 
     def enter_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
@@ -158,6 +169,23 @@ class ProducerState:
     def get(self, producer_id: int) -> Producer | None:
         return self._producers.get(producer_id)
 
+    def sender_of_next(self, header: BatchHeader) -> Producer | None:
+        """The producer of this batch, if nothing is in the way of it: it is plain and comes right after the last one.
+
+        So do nearly all. For the others there is `check`.
+        """
+        producer = self._producers.get(header.producer_id)
+        if (
+            producer is None
+            or header.attributes
+            or header.producer_epoch != producer.epoch
+            or producer.current_txn_first_offset >= 0
+            or not producer.batches
+            or header.base_sequence != (producer.batches[-1].last_sequence + 1) & _MAX_SEQUENCE
+        ):
+            return None
+        return producer
+
     def check(self, header: BatchHeader, origin: AppendOrigin) -> tuple[ErrorCode, NotedBatch | None]:
         """Whether a leader takes this data batch, or has taken it before. Changes nothing."""
         producer = self._producers.get(header.producer_id)
@@ -186,10 +214,7 @@ class ProducerState:
     def note(self, header: BatchHeader) -> None:
         """A data batch of a producer has been written at the offsets in its header."""
         producer = self._entered(header)
-        producer.batches.append(
-            NotedBatch(header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp)
-        )
-        producer.last_timestamp = header.max_timestamp
+        producer.take(header, header.last_offset)
         if header.is_transactional and producer.current_txn_first_offset < 0:
             producer.current_txn_first_offset = header.base_offset
             self._ongoing[header.base_offset] = header.producer_id

@@ -23,6 +23,8 @@ class Partition:
 
     def check(self, header: BatchHeader, origin: AppendOrigin = CLIENT) -> ErrorCode | NotedBatch:
         error, noted = self.state.check(header, origin)
+        if self.state.sender_of_next(header) is not None:
+            assert (error, noted) == (ErrorCode.NONE, None), "what needs no check would not pass it"
         return noted or error
 
     def take(self, data: bytearray) -> None:
@@ -52,6 +54,21 @@ class TestSequences:
         partition.take(produced(7, 0, count=3))
         partition.take(produced(7, 3))
         assert partition.check(header_of(produced(7, 4))) is ErrorCode.NONE
+
+    def test_the_next_plain_batch_needs_no_further_check(self, partition: Partition) -> None:
+        assert partition.state.sender_of_next(header_of(produced(7, 0))) is None
+        partition.take(produced(7, LAST_SEQUENCE - 1))
+        partition.take(produced(7, LAST_SEQUENCE))
+        producer = partition.state.sender_of_next(header_of(produced(7, 0)))
+        assert producer is partition.state.get(7)
+        for other in (
+            produced(7, LAST_SEQUENCE),
+            produced(7, 1),
+            produced(7, 0, epoch=1),
+            in_transaction(7, 0),
+            produced(8, 0),
+        ):
+            assert partition.state.sender_of_next(header_of(other)) is None
 
     @pytest.mark.parametrize("sequence", [1, 2, 4, 100])
     def test_a_gap_is_out_of_order(self, partition: Partition, sequence: int) -> None:
