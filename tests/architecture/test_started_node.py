@@ -48,6 +48,7 @@ STANDARD = {
     "multiprocessing": "the cleaner has a process without it",
     "inspect": "brings ast and dis; a dataclass without a docstring looks into it, to write one",
     "ipaddress": "is for addresses of version 6; takes a quarter of a megabyte, as do the next two",
+    "locale": "is for translations, of which there are none, and for the output of processes",
     "random": "the system's chance is a few lines",
     "pkgutil": "a module's own loader reads what lies beside it",
     "http": "the metrics page is served by a few lines",

@@ -39,7 +39,7 @@ FOR_ONE_MACHINE = {
 }
 """What nobody configured, where there are no replicas."""
 
-RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam", "inspect")
+RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam", "inspect", "locale")
 """What is imported by something that every node needs, and used by few, or late."""
 
 
