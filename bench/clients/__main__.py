@@ -7,6 +7,7 @@
 Every measurement is a process of its own, so that processor time and memory are that client's alone; rounds of the
 clients alternate, so that a slow moment of the machine hits all alike. The median of the rounds is shown. "ratio" is
 ours over the other's rate, taken within each round. All clients have the same settings, except in the rows that say so.
+"bare loopback" is no client: the same bytes through one connection, about what a client can reach at best.
 """
 
 import argparse

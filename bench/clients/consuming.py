@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import Any
 
+import bare_loopback
 from metering import Meter
 
 RECORDS = {"kafka-python": 30_000, "aiokafka": 100_000, "aiokafka getmany": 100_000}
@@ -33,6 +34,8 @@ assert producer.flush(120) == 0
 
 
 def run(client: str, bootstrap: str, size: int, codec: str, partitions: int, round: int) -> Any:
+    if client == "bare loopback":
+        return bare_loopback.run(MOST_RECORDS, size)
     topic = f"consume-{size}-{codec}-{partitions}"
     _fill(bootstrap, topic, size, codec, partitions, MOST_RECORDS)
     wanted = RECORDS.get(client, MOST_RECORDS) // (1 if size < 1000 or client not in RECORDS else 4)

@@ -37,7 +37,7 @@ def _produce() -> list[Work]:
 _READING = ("ottla.Consumer", "confluent-kafka", "kafka-python")
 _READING_ASYNC = ("ottla.aio.Consumer", "aiokafka")
 _READING_LISTS = ("ottla.aio poll", "aiokafka getmany")
-_READING_ROWS = ("ottla poll_arrow", "confluent-kafka")
+_READING_ROWS = ("ottla poll_arrow", "confluent-kafka", "bare loopback")
 
 
 def _consume() -> list[Work]:
