@@ -1,5 +1,8 @@
-"""A broker that starts with older metadata than its logs takes none of them for a stray."""
+"""A broker that starts with older metadata than the cluster's acts on none of it."""
 
+import pytest
+
+from ottla.broker.broker import Broker
 from ottla.client.admin.topics import NewTopic
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.testing.sim.cluster.cluster_health import is_whole
@@ -43,3 +46,26 @@ def test_a_broker_that_has_lost_its_metadata_keeps_its_logs() -> None:
         link.mend()
     simulation.run_until(lambda: is_whole(cluster), 120_000)
     assert logs_of(machine) == logs
+
+
+def test_a_broker_takes_up_its_partitions_when_it_has_read_its_registration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the metadata of its last life it may lead, in an epoch of which it has lost records since."""
+    taken_up: list[tuple[int, int]] = []
+    start = Broker.start
+
+    def seen(self: Broker) -> None:
+        known = self.image.brokers.by_id.get(self.identity.node_id)
+        taken_up.append((self.identity.broker_epoch, -1 if known is None else known.epoch))
+        start(self)
+
+    cluster = SimulatedCluster(6, ClusterSettings(nodes=3))
+    cluster.start()
+    monkeypatch.setattr(Broker, "start", seen)
+    machine = cluster.machines[1]
+    machine.kill()
+    machine.start()
+    cluster.simulation.run_until(lambda: is_whole(cluster), 60_000)
+    ((own_epoch, known_epoch),) = taken_up
+    assert own_epoch == known_epoch > 0

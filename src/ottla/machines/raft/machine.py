@@ -137,6 +137,8 @@ class Raft:
         self._refused: set[int] = set()
         self._heard: set[int] = set()
         """Voters that a leader has heard of since its last check."""
+        self._fetching: set[int] = set()
+        """Those that it has heard of since it last told the others that it leads."""
         self._has_heard_leader = False
         self._timer = 0
         self._set: dict[Timer, int] = {}
@@ -310,6 +312,7 @@ class Raft:
         effects: list[Effect] = []
         if self.voters.has(fetched.replica):
             self._heard.add(fetched.replica.id)
+            self._fetching.add(fetched.replica.id)
             if len(self._heard) + self.is_voter >= self.voters.majority:
                 self._heard.clear()
                 effects.append(self._set_timer(Timer.CHECK_QUORUM))
@@ -411,6 +414,7 @@ class Raft:
         self.leader_id = self.me.key.id
         self.voted_for = None
         self._heard.clear()
+        self._fetching.clear()
         self.progress = Progress(self.voters, self.log_end.offset, self._high_watermark)
         voters, write_voters = self._voters_to_write()
         begin = BeginEpoch(self.epoch, voters, tuple(sorted(self._granted)), write_voters)
@@ -419,7 +423,8 @@ class Raft:
 
     def _tell_of_epoch(self) -> list[Effect]:
         """Again and again, to the voters that have not been heard of: a follower need not be told."""
-        others = [voter for voter in self.voters.others(self.me.key) if voter.key.id not in self._heard]
+        others = [voter for voter in self.voters.others(self.me.key) if voter.key.id not in self._fetching]
+        self._fetching.clear()
         told: list[Effect] = [TellOfEpoch(voter, self.epoch) for voter in others]
         return [*told, self._set_timer(Timer.BEGIN_EPOCH)] if self._has_others else []
 

@@ -42,6 +42,13 @@ def test_a_follower_out_of_sync_or_fenced_is_not_chosen(cluster):
     assert values_in(fetch(cluster, 1, rack_id="rack-3")) == [b"a"]
 
 
+def test_a_follower_that_is_not_in_the_isr_is_not_chosen_though_it_has_the_record(cluster):
+    state = cluster[1].partition().state
+    assert state.followers[3].end_offset == 1
+    state.isr = (1, 2)
+    assert values_in(fetch(cluster, 1, rack_id="rack-3")) == [b"a"]
+
+
 def test_a_follower_shows_what_it_knows_to_be_committed_and_no_more(cluster):
     cluster.down.add(2)
     cluster[1].produce(batch(b"b"), acks=1)

@@ -7,8 +7,10 @@ from brokers import batch, fetch_request, only, produce_request, produced, value
 from replicating_nodes import Cluster
 
 from ottla.broker.partitions.flushing import flush
+from ottla.broker.replication.followed import FollowedPartition
+from ottla.records.batch import assign
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import ConfigRecord, DeleteRecordsRequest
+from ottla.wire.messages import ConfigRecord, DeleteRecordsRequest, FetchResponse
 
 LAG_MS = 3000
 
@@ -133,6 +135,17 @@ def test_batches_that_were_damaged_on_the_way_are_not_appended(cluster, monkeypa
         assert not reply.is_here
     cluster.advance(1000)
     assert only(reply.message).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("leader_epoch", "is_taken"), [(0, True), (1, False)])
+def test_batches_of_a_later_leader_epoch_are_not_appended(cluster, leader_epoch, is_taken):
+    """They are for a fetch that knows of that epoch."""
+    follower = cluster[2]
+    records = batch(b"a")
+    assign(records, 0, 0, leader_epoch)
+    followed = FollowedPartition(follower.broker.partitions, follower.partition(), 1000)
+    assert followed.take(FetchResponse.PartitionData(records=bytes(records))) == is_taken
+    assert follower.partition().log.log_end_offset == is_taken
 
 
 def test_what_has_to_be_flushed_is_told_to_the_leader_when_it_is():

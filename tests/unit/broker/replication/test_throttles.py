@@ -1,7 +1,7 @@
 """Replicas that catch up no faster than they may (KIP-73)."""
 
 import pytest
-from brokers import batch
+from brokers import batch, produce_request
 from replicating_nodes import Cluster
 
 from ottla.wire.messages import ConfigRecord
@@ -41,3 +41,15 @@ def test_other_replicas_are_not_held_up(side):
     cluster = cluster_that_is_behind(side, retention_ms="-1")
     cluster.advance(100)
     assert cluster[2].partition().log.log_end_offset == 30
+
+
+@pytest.mark.parametrize("side", ["leader", "follower"])
+def test_replicas_in_sync_are_not_held_up(side):
+    cluster = Cluster(2)
+    cluster.create_topic(replicas=(1, 2), **{f"{side}_replication_throttled_replicas": "*"})
+    name = f"{side}.replication.throttled.rate"
+    cluster.commit(ConfigRecord(resource_type=4, resource_name="", name=name, value=str(RATE)))
+    for _ in range(30):
+        reply = cluster[1].ask(produce_request(batch(bytes(SIZE))), 12)
+        cluster.run()
+        assert reply.is_here, "and no time has passed"

@@ -302,6 +302,15 @@ def test_an_isr_that_cannot_be_is_refused(
     assert alter_isr(node, leader, isr, **fields).error_code == error
 
 
+def test_a_leader_of_an_earlier_life_changes_no_isr() -> None:
+    node = orders(1, 2, 3)
+    request = isr_request(node, 1, (1, 2))
+    request.broker_epoch -= 1
+    reply = node.ask(request, 3)
+    assert (reply.error_code, reply.topics) == (ErrorCode.STALE_BROKER_EPOCH, [])
+    assert partition(node).isr == (1, 2, 3)
+
+
 def test_a_fenced_replica_and_one_of_an_earlier_life_cannot_join_the_isr() -> None:
     node = orders(1, 2)
     node.heartbeat(2, want_fence=True)

@@ -191,6 +191,20 @@ def test_a_follower_that_has_everything_is_proposed_and_counts_from_then_on():
     assert state.high_watermark == 12
 
 
+def test_a_follower_that_is_proposed_counts_though_its_broker_goes_meanwhile():
+    """The controller may have taken it before (KIP-497)."""
+    brokers = KnownBrokers(1, 2)
+    state = leader(replicas=(1, 2), isr=(1,), brokers=brokers)
+    fetch(state, 2, 10, epoch=72)
+    proposal = state.propose_to_expand(2)
+    brokers.stopping.add(2)
+    assert not state.on_local_end(12)
+    assert state.high_watermark == 10
+    state.on_proposal_refused(proposal, ErrorCode.INELIGIBLE_REPLICA)
+    assert state.on_time(NOW_MS)
+    assert state.high_watermark == 12
+
+
 def test_a_follower_must_have_all_that_there_was_when_the_epoch_began():
     state = leader(replicas=(1, 2, 3), isr=(1, 3))
     fetch(state, 2, 9)

@@ -238,6 +238,16 @@ def test_a_leader_tells_of_itself_again_until_a_voter_fetches() -> None:
     assert without_timers(again) == [TellOfEpoch(TWO, 1), TellOfEpoch(THREE, 1)]
 
 
+def test_voters_that_fetch_need_not_be_told_who_leads() -> None:
+    raft, effects = led()
+    for voter in (TWO, THREE):
+        raft.step(Fetched(voter.key, 0))
+    again = expire(raft, effects, Timer.BEGIN_EPOCH)
+    assert without_timers(again) == []
+    raft.step(Fetched(TWO.key, 0))
+    assert without_timers(expire(raft, again, Timer.BEGIN_EPOCH)) == [TellOfEpoch(THREE, 1)]
+
+
 def test_a_voter_that_lost_a_part_of_its_log_counts_with_what_it_has() -> None:
     raft = leader(LogEnd(0, 0))
     raft.step(Fetched(TWO.key, 9))

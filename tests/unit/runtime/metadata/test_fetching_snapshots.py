@@ -14,6 +14,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchSnapshotRequest
 
 PART_BYTES = 100
+OBSERVER = 9
 
 
 def outgrown(**options: Any) -> Quorum:
@@ -40,6 +41,7 @@ def ask(
     epochs_on: int = 0,
     cluster_id: str = CLUSTER_ID,
     topic: str = "__cluster_metadata",
+    replica_id: int = OBSERVER,
 ) -> Any:
     make = FetchSnapshotRequest
     asked = make.PartitionSnapshot(
@@ -51,7 +53,7 @@ def ask(
     topics = [make.TopicSnapshot(name=topic, partitions=[asked])]
     told: list[Any] = []
     assert replica.log.leader is not None
-    request = make(cluster_id=cluster_id, replica_id=9, max_bytes=PART_BYTES, topics=topics)
+    request = make(cluster_id=cluster_id, replica_id=replica_id, max_bytes=PART_BYTES, topics=topics)
     replica.log.leader.fetch_snapshot(request, 1, told.append)
     (reply,) = told
     return reply
@@ -96,6 +98,18 @@ def test_what_there_is_nothing_of_is_refused() -> None:
     assert {part.current_leader.leader_id for part in parts} == {leader.node_id}
     assert ask(leader, snapshot, cluster_id="other").error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
     assert ask(leader, snapshot, topic="orders").error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("is_voter", [True, False])
+def test_a_leader_whose_voter_fetches_a_snapshot_hears_of_it(is_voter: bool) -> None:
+    """One that receives a large one fetches nothing else for long: the leader must not take itself for cut off."""
+    quorum = outgrown()
+    leader, voter = quorum.leader, quorum.followers()[0]
+    quorum.isolate(leader.node_id)
+    for _ in range(4):
+        quorum.run(2000)
+        ask(leader, newest_of(leader), replica_id=voter.node_id if is_voter else OBSERVER)
+    assert leader.log.raft.is_leader == is_voter
 
 
 def answers_to(quorum: Quorum, late: int, method: str) -> list[Any]:

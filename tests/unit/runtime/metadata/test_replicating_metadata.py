@@ -84,6 +84,17 @@ def test_a_fetch_that_waits_is_answered_when_more_is_committed() -> None:
     assert reply.responses[0].partitions[0].high_watermark == end_offset
 
 
+def test_a_fetch_that_waits_is_answered_when_the_leader_resigns() -> None:
+    quorum = elected()
+    leader = quorum.leader
+    end_offset = leader.log.log_end_offset
+    told = fetch(leader, OBSERVER, end_offset, high_watermark=end_offset, wait_ms=10_000)
+    assert told == []
+    leader.log.resign()
+    (reply,) = told
+    assert reply.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def damaged(leader: Replica, follower_id: int, damage: Callable[[bytearray], None]) -> list[bytes]:
     """The first records that the leader sends to the follower are damaged on their way."""
     done: list[bytes] = []

@@ -47,6 +47,14 @@ def test_the_next_leader_is_told_too() -> None:
     assert problem(quorum) is None
 
 
+def test_what_voters_told_a_leader_counts_in_its_epoch_alone() -> None:
+    """It may be a voter with another disk by then."""
+    quorum = settled()
+    assert problem(quorum) is None
+    quorum.leader.log.raft.epoch += 1
+    assert problem(quorum) is not None
+
+
 def test_a_raised_version_outlives_its_leader_and_a_restart() -> None:
     quorum = settled()
     raise_version(quorum)
