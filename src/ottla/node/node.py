@@ -42,6 +42,7 @@ from ottla.node.limits.quotas import hold_quotas
 from ottla.node.listeners import Endpoint, advertised
 from ottla.node.membership.controller_registration import ControllerRegistration
 from ottla.node.membership.taken_node_id import take_place
+from ottla.node.membership.waiting_for_quorum import tell_of_waiting
 from ottla.node.metadata_quorum import open_metadata
 from ottla.node.node_sasl import NodeSasl
 from ottla.node.node_tls import NodeTls
@@ -139,7 +140,9 @@ class Node:
         controller = self._controller = self._make_controller(metadata)
         self._server.handle = controllers_dispatcher(controller)
         self._server.start_accepting({listener.name for listener in config.listeners if listener.for_controllers})
+        waiting = tell_of_waiting(self._timers, metadata.raft)
         await take_place(config, metadata, self._endpoints_for(controllers=True), self._world.entropy)
+        waiting.cancel()
         if controller.gate is not None:
             follow_rules(controller.gate.authorizer, metadata, lambda: self.broker)
         channel = self._make_channel(metadata, controller)

@@ -1,6 +1,7 @@
 """Runs a node until it is told to stop: the loop, the signals, and what happens when something breaks.
 
-The first SIGTERM or Ctrl-C stops in good order; a second one at once. An exception that nobody expected costs what it
+The first SIGTERM or Ctrl-C stops in good order; a second one at once. While the node waits for its quorum, which may
+take for ever, the first one is enough: it has opened no partition yet. An exception that nobody expected costs what it
 is about: a request, a partition, a group. One that comes as far as the loop belongs to none of them: it is logged and
 counted, and the node goes on. What does stop a node is in docs/decisions/0007-faults.md.
 """
@@ -157,6 +158,8 @@ async def _run(
     def on_signal() -> None:
         if stopping.is_set():
             end(STOPPED_AT_ONCE)
+        elif not is_up and node.broker is None:
+            end(0)
         stopping.set()
 
     is_up = is_restarting = False

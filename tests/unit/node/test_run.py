@@ -27,6 +27,7 @@ class StandIn:
         self.world, self.failed, self.done, self.faults = world, failed, [], []
         self.loop = asyncio.get_running_loop()
         self.also_close = []
+        self.broker = None
         StandIn.made = self
 
     async def start(self):
@@ -141,8 +142,21 @@ def test_what_goes_wrong_while_it_stops_is_raised(monkeypatch):
     assert StandIn.made.done[-1] == "abandoned"
 
 
+def test_a_signal_while_it_waits_for_its_quorum_ends_it(monkeypatch):
+    async def waits_forever(self):
+        send(signal.SIGTERM)
+        await forever()
+
+    monkeypatch.setattr(StandIn, "start", waits_forever)
+    assert run_until(lambda _: None) == 0
+    assert StandIn.made.done == ["abandoned"]
+
+
 def test_a_second_signal_while_it_starts_ends_it(monkeypatch):
+    """The first one waits until it is up: its logs are open, and are closed in good order."""
+
     async def starts_forever(self):
+        self.broker = "with logs"
         send(signal.SIGTERM)
         await wait_until(lambda done: self.world.timers.after(0.01, done))
         send(signal.SIGTERM)
