@@ -6,6 +6,7 @@ Options, output and exit codes are those of Apache Kafka 4.3.1. Where it differs
 - Keys derived from passwords (`--add-scram`) are not printed.
 - Directories are formatted in the order of their names; Kafka's in that of a hash table.
 - metadata.version 31, which Kafka 4.3 has but does not support yet, is unknown.
+- An id that is twice in `controller.quorum.voters` is refused.
 - `--help` is a page of ours.
 """
 
@@ -17,13 +18,13 @@ from typing import NoReturn
 from ottla.base.errors import OttlaError
 from ottla.base.ids import Uuid, random_uuid, uuid_text
 from ottla.cli.feature_lines import dependencies, version_mapping
-from ottla.config.parse import Values, parse
+from ottla.config.parse import Values
 from ottla.config.properties import read_properties
-from ottla.config.scopes import Scope
 from ottla.log.disk import OsDisk
 from ottla.machines.metadata.image.features import METADATA_VERSIONS
 from ottla.machines.raft.voters import VoterSet
 from ottla.node.clock import SystemClock, java_date
+from ottla.node.config import read_config
 from ottla.node.listeners import parse_listeners
 from ottla.node.storage.format_features import parse_level, parse_release
 from ottla.node.storage.format_voters import parse_initial_controllers
@@ -97,8 +98,9 @@ def _add_config(parser: ArgumentParser) -> None:
 
 
 def _read_config(path: str) -> Values:
+    """Checked as at the start of the node: a directory is not formatted for one that could not start."""
     with open(path, "rb") as file:
-        return parse(Scope.BROKER, read_properties(file.read())).values
+        return read_config(read_properties(file.read())).values
 
 
 def _directories(values: Values) -> tuple[list[str], str]:

@@ -123,6 +123,27 @@ def test_bad_usage_is_exit_code_1(arguments: list[str], capsys: pytest.CaptureFi
     assert "error: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("quorum", "more", "complaint"),
+    [
+        (STATIC, "process.roles=broker", "process.roles=broker: it must be with controller: node 1 is in"),
+        (STATIC, "node.id=7", "node.id=7: it must be among controller.quorum.voters=1@127.0.0.1:9093"),
+        (f"{STATIC},1@127.0.0.1:9094", "", "a list in which no id is twice"),
+        (STATIC, "listeners=PLAINTEXT://127.0.0.1:9092", "a controller listens on CONTROLLER"),
+        ("", "", "controller.quorum.voters=: it must be given, or controller.quorum.bootstrap.servers"),
+        (STATIC, "broker.id=2", "broker.id=2: it must be the same as node.id (1)"),
+    ],
+    ids=["a broker that votes", "a controller that does not", "an id twice", "no listener", "no quorum", "two ids"],
+)
+def test_a_node_that_could_not_start_is_not_formatted(
+    config: Path, capsys: pytest.CaptureFixture[str], quorum: str, more: str, complaint: str
+) -> None:
+    """Of two lines with the same key the later one counts. Apache Kafka takes an id twice, and refuses the others."""
+    assert main(["format", *configure(config, quorum, more), "-t", CLUSTER_ID]) == 1
+    assert complaint in capsys.readouterr().err
+    assert not (config.parent / "data").exists()
+
+
 def test_a_missing_settings_file_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "-c", "/nowhere/server.properties"]) == 1
     assert "/nowhere/server.properties" in capsys.readouterr().err
