@@ -16,6 +16,8 @@ from threading import Thread
 
 _CHUNK_BYTES = 1 << 16
 _ESTABLISHED = "01"
+_BUSY_S = 120.0
+"""How long the loop of the links may be behind: the machine is shared by nodes, programs and whatever else runs."""
 
 
 class NodeLinks:
@@ -69,7 +71,7 @@ class NodeLinks:
         self._loop.close()
 
     def _run(self, coroutine: object) -> None:
-        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)  # type: ignore[arg-type]
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_BUSY_S)  # type: ignore[arg-type]
 
     async def _connect(
         self, node_id: int, behind_port: int, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
