@@ -205,6 +205,11 @@ class Cluster:
             failures += 1
             await self.world.within(self.refresh(), left_ms, self.no_metadata)
 
+    @property
+    def last_problem(self) -> str | None:
+        """Why the last broker that was asked for metadata did not tell it; None if it did."""
+        return None if self._last_problem is None else str(self._last_problem)
+
     def no_metadata(self) -> RequestTimedOut:
         """No broker told in time; with what the last one that was tried had to say."""
         why = "" if self._last_problem is None else f" ({self._last_problem.message})"

@@ -348,9 +348,12 @@ class Accumulator:
         self.on_due()
 
 
-def timed_out(batch: ProducerBatch, timeout_ms: int) -> DeliveryTimedOut:
+def timed_out(batch: ProducerBatch, timeout_ms: int, why: str | None) -> DeliveryTimedOut:
+    """`why` is what stood in the way last, if that is known."""
+    count = "1 record" if batch.record_count == 1 else f"{batch.record_count} records"
+    told = f"; the last problem was: {why}" if why else ""
     return DeliveryTimedOut(
-        f"{batch.record_count} records for {batch.queue.topic_partition} were not delivered within {timeout_ms} ms"
+        f"{count} for {batch.queue.topic_partition} could not be delivered within {timeout_ms} ms{told}"
     )
 
 

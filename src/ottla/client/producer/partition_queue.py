@@ -32,6 +32,7 @@ class PartitionQueue:
         "is_muted",
         "last_acked_offset",
         "last_acked_sequence",
+        "last_problem",
         "leader",
         "leader_epoch",
         "next_sequence",
@@ -53,6 +54,8 @@ class PartitionQueue:
         """Of the last request with a batch of this partition alone: version, id of the topic, and what is around it."""
         self.waiting: deque[ProducerBatch] = deque()
         self.unacked: list[ProducerBatch] = []
+        self.last_problem: str | None = None
+        """Why a batch is sent again, until one is acknowledged."""
         self.is_muted = False
         """One batch is on its way, and only one may be (`max.in.flight.requests.per.connection=1`)."""
         self.is_in_transaction = False

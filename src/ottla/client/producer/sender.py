@@ -19,20 +19,12 @@ from ottla.client.producer.accumulator import Accumulator, timed_out
 from ottla.client.producer.batch import NO_STAMP, ProducerBatch
 from ottla.client.producer.metrics import SendMetrics
 from ottla.client.producer.partition_queue import PartitionQueue
-from ottla.client.producer.produce_request import ProduceAttempt, new_leader
+from ottla.client.producer.produce_request import FATE_UNKNOWN, ProduceAttempt, new_leader
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.producer.sequences import Sequences
 from ottla.client.promise import Promise
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
-
-_FATE_UNKNOWN = (
-    ErrorCode.NETWORK_EXCEPTION,
-    ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    ErrorCode.UNKNOWN_SERVER_ERROR,
-)
-"""After these nobody knows whether the batch was written."""
 
 
 class Sender:
@@ -101,6 +93,7 @@ class Sender:
     # --- out ---
 
     def _run_once(self) -> None:
+        self._watch_ages()  # of batches that wait for an id, too
         if self._sequences is not None and not self._is_identified(self._sequences):
             return
         ready = self._accumulator.ready
@@ -112,6 +105,8 @@ class Sender:
                 self._find_leaders(queues)
             else:
                 self._send_to(node_id, queues)
+
+    def _watch_ages(self) -> None:
         if self._expiry is None and (oldest_s := self._accumulator.oldest_s()) is not None:
             due_s = oldest_s + self._settings.delivery_timeout_ms / 1000
             self._expiry = self._world.timers.after(max(due_s - self._world.now_s(), 0.0), self._on_expiry)
@@ -248,7 +243,8 @@ class Sender:
     def _on_expiry(self) -> None:
         self._expiry = None
         for batch in self._accumulator.expired(self._settings.delivery_timeout_ms / 1000):
-            self._fail(batch, timed_out(batch, self._settings.delivery_timeout_ms), was_refused=False)
+            why = self._cluster.last_problem or batch.queue.last_problem
+            self._fail(batch, timed_out(batch, self._settings.delivery_timeout_ms, why), was_refused=False)
         self.run()
 
     # --- answers ---
@@ -310,6 +306,7 @@ class Sender:
             return
         if self._sequences is not None:
             self._sequences.on_acked(batch, base_offset)
+        batch.queue.last_problem = None
         self._accumulator.release(batch)
         batch.complete(base_offset, log_append_time_ms)
 
@@ -324,9 +321,10 @@ class Sender:
         if error.needs_metadata:
             self._cluster.refresh()
         if self._may_retry(batch, error, log_start_offset):
+            batch.queue.last_problem = str(error)
             self._retry(batch)
             return
-        was_refused = error.code not in _FATE_UNKNOWN and batch.attempts <= self._settings.retries
+        was_refused = error.code not in FATE_UNKNOWN and batch.attempts <= self._settings.retries
         self._fail(batch, error, was_refused=was_refused, refused=refused)
 
     def _may_retry(self, batch: ProducerBatch, error: KafkaError, log_start_offset: int) -> bool:

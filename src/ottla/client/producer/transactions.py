@@ -289,9 +289,11 @@ class Transactions:
             self._become_abortable(error)
 
     def _become_abortable(self, error: KafkaError) -> None:
+        """What was not sent yet fails at once: else a caller would wait `delivery.timeout.ms` for the bad news."""
         if self.state is not State.ABORTABLE_ERROR:
             self.state = State.ABORTABLE_ERROR
             self.error = error
+            self._sender.give_up_unsent(error)
 
     def _failure(self) -> KafkaError:
         assert self.error is not None, "a failure has a reason"

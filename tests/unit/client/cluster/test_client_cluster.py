@@ -165,19 +165,24 @@ def test_pauses_between_connections_grow() -> None:
     assert 320 <= third <= 490
 
 
-def test_starts_over_from_the_bootstrap_servers_when_no_known_broker_can_be_reached() -> None:
-    """KIP-899."""
-    brokers = ScriptedBrokers([1, 2])
-    cluster = known(brokers)
-    brokers.drop_connections()
-    brokers.nodes = [3]
-    brokers.unreachable |= {1, 2}
+@pytest.mark.parametrize("strategy", ["rebootstrap", "none"])
+def test_starts_over_from_the_bootstrap_servers_when_no_known_broker_can_be_reached(strategy: str) -> None:
+    """KIP-899. Behind the address that the client was given, the cluster has moved from broker 7 to 8."""
+    brokers = ScriptedBrokers([1])
+    told = [7]
+
+    def metadata(node_id: int, version: int, request: object) -> MetadataResponse:
+        broker = MetadataResponse.MetadataResponseBroker
+        return MetadataResponse(brokers=[broker(node_id=node, host=f"broker-{node}", port=9092) for node in told])
+
+    brokers.answer("Metadata", metadata)
+    cluster = known(brokers, metadata_recovery_strategy=strategy)
+    assert sorted(cluster.view.brokers) == [7]
+    brokers.nodes, told[:] = [1, 8], [8]
     view = cluster.refresh()
-    brokers.advance(2000)
-    assert not view.is_done  # broker 3 is not among the bootstrap servers
-    brokers.nodes, brokers.unreachable = [1, 3], set()
-    brokers.advance(3000)
-    assert sorted(view.value().brokers) == [1, 3]
+    brokers.advance(10_000)
+    assert view.is_done == (strategy == "rebootstrap")
+    assert sorted(cluster.view.brokers) == ([8] if view.is_done else [7])
 
 
 def test_starts_over_when_a_broker_says_so() -> None:

@@ -12,6 +12,7 @@ from ottla.client.errors import (
     DeliveryTimedOut,
     InvalidRecord,
     MessageTooLarge,
+    NotEnoughReplicas,
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
@@ -22,7 +23,7 @@ from ottla.records.batch import read_header
 from ottla.records.header import Compression
 from ottla.testing.scripted_brokers import KEEP, ScriptedBrokers
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import ProduceResponse
+from ottla.wire.messages import InitProducerIdResponse, ProduceResponse
 
 
 def begun(nodes: tuple[int, ...] = (1,), partitions: int = 1, **settings: object) -> tuple[Producing, WrittenLogs]:
@@ -295,6 +296,29 @@ def test_what_is_too_old_fails() -> None:
     producing.flush()
     producing.brokers.unreachable.add(1)
     producing.brokers.drop_connections()
+    delivery = producing.send()
+    producing.brokers.advance(900)
+    assert not delivery.done()
+    producing.brokers.advance(200)
+    assert error_of(delivery) is DeliveryTimedOut
+    told = str(delivery.exception())
+    assert "1 record for clicks-0 could not be delivered within 1000 ms; the last problem was: " in told
+    assert "Connection refused" in told
+
+
+def test_what_is_refused_until_it_is_too_old_fails_with_the_reason() -> None:
+    producing, logs = begun(delivery_timeout_ms=1000, request_timeout_ms=900, linger_ms=0)
+    producing.brokers.answer("Produce", refusing(logs, ErrorCode.NOT_ENOUGH_REPLICAS))
+    delivery = producing.send()
+    producing.brokers.advance(1100)
+    assert error_of(delivery) in (DeliveryTimedOut, NotEnoughReplicas)
+    assert "min.insync.replicas" in str(delivery.exception())
+
+
+def test_what_waits_for_a_producer_id_grows_too_old_as_well() -> None:
+    producing, _ = begun(delivery_timeout_ms=1000, request_timeout_ms=900, linger_ms=0)
+    busy = InitProducerIdResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    producing.brokers.answer("InitProducerId", busy)
     delivery = producing.send()
     producing.brokers.advance(900)
     assert not delivery.done()

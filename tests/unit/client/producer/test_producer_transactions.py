@@ -304,9 +304,22 @@ def test_a_partition_that_cannot_be_added_fails_the_transaction() -> None:
     scene.brokers.answer("AddPartitionsToTxn", lambda *asked: scene.coordinator.add_partitions(*asked, code=code))
     delivery = scene.send()
     scene.brokers.advance(100)
+    assert error_of(delivery) is TopicAuthorizationFailed, "at once, and not when it is too old"
     assert isinstance(scene.transactions.commit().error, TopicAuthorizationFailed)
     scene.abort()
-    assert error_of(delivery) is TransactionAborted
+
+
+def test_a_commit_that_waits_for_records_ends_when_their_partition_is_refused() -> None:
+    scene = Scene(is_v2=False)
+    scene.begin()
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    scene.brokers.answer("AddPartitionsToTxn", lambda *asked: scene.coordinator.add_partitions(*asked, code=code))
+    scene.send()
+    committed = scene.transactions.commit()
+    assert not committed.is_done
+    scene.brokers.advance(100)
+    assert isinstance(committed.error, TopicAuthorizationFailed)
+    scene.abort()
 
 
 def test_an_epoch_that_is_old_at_the_leader_is_abortable() -> None:
