@@ -8,6 +8,9 @@ TYPE_CHECKING = False  # type checkers take it for true; `typing` would load a d
 if TYPE_CHECKING:
     from typing import Any
 
+    from ottla import admin as admin
+    from ottla import aio as aio
+    from ottla import errors as errors
     from ottla.base.ids import TopicPartition as TopicPartition
     from ottla.client.admin.topics import NewTopic as NewTopic
     from ottla.client.blocking.admin import Admin as Admin
@@ -39,15 +42,20 @@ _PUBLIC = {
 }
 """Where each public name is."""
 
+_MODULES = ("admin", "aio", "errors")
+"""Rooms of public names, so that `import ottla` is enough for `ottla.aio.Producer`."""
+
 
 def __getattr__(name: str) -> "Any":
-    if name not in _PUBLIC:
+    if name not in _PUBLIC and name not in _MODULES:
         raise AttributeError(f"module 'ottla' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"ottla.{name}")
     value = globals()[name] = getattr(import_module(_PUBLIC[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PUBLIC})
+    return sorted({*globals(), *_PUBLIC, *_MODULES})

@@ -106,7 +106,7 @@ def _read(scope: Scope, named: Mapping[str, object], shared: frozenset[str]) -> 
             continue
         if reason := _unsupported(key, None if is_object else given[key]):
             problems.append(Problem(key, HIDDEN if row.type is Type.PASSWORD else _shown(value), reason))
-        elif not row.acted_on and key not in _MISSING:
+        elif not row.acted_on and key not in _MISSING and given.get(key) != row.default:
             warned.append(Warned(key, "this version accepts the setting and does not act on it yet"))
     if not given.get("bootstrap.servers") and not given.get("bootstrap.controllers"):
         problems.append(Problem("bootstrap.servers", None, "given: some brokers of the cluster, as host:port"))
@@ -128,9 +128,12 @@ def _tell_unknown(
     else:
         from difflib import get_close_matches  # only those who mistype pay for it
 
-        nearest = get_close_matches(key, settings(scope), n=1, cutoff=0.5)
-        hint = f"; did you mean {nearest[0]}?" if nearest else ""
-        is_secret = bool(nearest) and settings(scope)[nearest[0]].type is Type.PASSWORD
+        of = {name: scope for scope in reversed((scope, *CLIENTS)) for name in settings(scope)}
+        own = get_close_matches(key, settings(scope), n=1, cutoff=0.5)
+        nearest = own or get_close_matches(key, of, n=1, cutoff=0.7)
+        whose = "" if own or not nearest else f", a setting of the {of[nearest[0]].value}"
+        hint = f"; did you mean {nearest[0]}{whose}?" if nearest else ""
+        is_secret = bool(nearest) and settings(of[nearest[0]])[nearest[0]].type is Type.PASSWORD
     shown = HIDDEN if is_secret else _shown(value)
     problems.append(Problem(key, shown, f"the name of a setting of the {scope.value}{hint}"))
 
@@ -140,8 +143,22 @@ _MISSING: Final = {
     "enable.metrics.push": "false: clients push no metrics to brokers (KIP-714); `metrics()` tells them",
     "transaction.two.phase.commit.enable": "false: producers have no two-phase commit (KIP-939)",
     "config.providers": "left out: references to other files are not replaced",
+    "share.acknowledgement.mode": "left out: there is no consumer for share groups",
+    "share.acquire.mode": "left out: there is no consumer for share groups",
 }
 """What a setting must be that can be given only a value that asks for nothing."""
+
+_ONLY: Final[Mapping[str, tuple[Value, str]]] = {
+    "client.dns.lookup": (
+        "use_all_dns_ips",
+        "use_all_dns_ips: all addresses of a name are tried, and names are not made canonical",
+    ),
+    "metric.reporters": (
+        ("org.apache.kafka.common.metrics.JmxReporter",),
+        "left out: classes of Java's cannot be loaded; `metrics()` tells what is measured",
+    ),
+}
+"""Settings that can be given one value only, which asks for what is done anyway."""
 
 _OAUTH: Final = "org.apache.kafka.common.security.oauthbearer."
 _JAVA_CLASSES: Final[Mapping[str, frozenset[str]]] = {
@@ -168,6 +185,8 @@ def _unsupported(key: str, value: Value) -> str | None:
     """Why a setting is refused that asks for what clients do not have: half a security is none, nor half a promise."""
     if key in _MISSING:
         return _MISSING[key] if value or value is None else None
+    if key in _ONLY and value not in (_ONLY[key][0], ()):
+        return _ONLY[key][1]
     return java_class_problem(key, value)
 
 

@@ -116,9 +116,16 @@ def test_what_asks_for_something_that_clients_do_not_have_is_refused_by_name(rec
     assert "transaction.two.phase.commit.enable=true: it must be false" in told
     assert "config.providers=file: it must be left out" in told
     assert "interceptor.classes=org.x.Spy: it must be left out" in problem(interceptor_classes="org.x.Spy")
+    assert "metric.reporters=org.x.Reporter: it must be left out" in problem(metric_reporters="org.x.Reporter")
+    canonical = "resolve_canonical_bootstrap_servers_only"
+    assert f"client.dns.lookup={canonical}: it must be use_all_dns_ips" in problem(client_dns_lookup=canonical)
     nothing = {"interceptor_classes": "", "enable_metrics_push": False, "transaction_two_phase_commit_enable": "false"}
     producer(**nothing).warn()
+    usual = "org.apache.kafka.common.metrics.JmxReporter"
+    producer(client_dns_lookup="use_all_dns_ips", metric_reporters=usual, metrics_recording_level="INFO").warn()
     assert not recwarn.list
+    with pytest.raises(ConfigError, match=r"share\.acquire\.mode=record_limit: it must be left out"):
+        read_settings(Scope.CONSUMER, {"bootstrap.servers": BROKERS, "share.acquire.mode": "record_limit"})
 
 
 @pytest.mark.parametrize("secret", ["hunter2", Password("hunter2")])

@@ -1,6 +1,8 @@
 """What the faces of all clients have in common."""
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -21,3 +23,10 @@ def test_a_time_limit_is_called_timeout_and_is_in_seconds(face: type) -> None:
         if parameter.startswith("timeout")
     }
     assert limits == {"timeout"}
+
+
+@pytest.mark.parametrize("name", ["aio.Producer", "admin.NewTopic", "errors.KafkaError", "Consumer"])
+def test_one_import_is_enough(name: str) -> None:
+    program = f"import ottla; print(ottla.{name}.__name__); assert '{name.partition('.')[0]}' in dir(ottla)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == name.rpartition(".")[2]

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
+from ottla.base.ids import ZERO_UUID
 from ottla.client.admin.admin_metrics import AdminMetrics
 from ottla.client.admin.results import Outcome, Results
 from ottla.client.cluster.cluster import Cluster
@@ -70,6 +71,8 @@ class Asking:
         self._request_timeout_ms = cluster.settings.integer("request.timeout.ms")
         self._retries = cluster.settings.integer("retries")
         self._active_controller: int | None = None
+        self.instance_id = ZERO_UUID
+        """What brokers that collect metrics know this client by, once it has asked (KIP-714)."""
 
     # --- time ---
 

@@ -1,7 +1,8 @@
-"""The cluster as a whole: its nodes, and forgetting a broker that is gone for good."""
+"""The cluster as a whole: its nodes, forgetting a broker that is gone for good, and what it knows this client by."""
 
 from typing import NamedTuple
 
+from ottla.base.ids import ZERO_UUID, uuid_text
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.operations import Operations, operations
 from ottla.client.errors import UnsupportedVersion, error_for
@@ -70,3 +71,17 @@ async def unregister_broker(asking: Asking, broker_id: int, *, timeout: float | 
     response = await asking.controller(request, asking.deadline(timeout))
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
+
+
+async def client_instance_id(asking: Asking, *, timeout: float | None = None) -> str:
+    """The id that a broker which collects metrics of clients (KIP-714) has for this admin: it gives one when asked.
+
+    Raises `UnsupportedVersion` where brokers collect none.
+    """
+    if asking.instance_id == ZERO_UUID:
+        request = messages.GetTelemetrySubscriptionsRequest(client_instance_id=ZERO_UUID)
+        response = await asking.any(request, asking.deadline(timeout))
+        if response.error_code:
+            raise error_for(response.error_code)
+        asking.instance_id = response.client_instance_id
+    return uuid_text(asking.instance_id)

@@ -146,6 +146,7 @@ class Admin:
 
     describe_cluster = _awaiting(cluster_nodes.describe_cluster)
     unregister_broker = _awaiting(cluster_nodes.unregister_broker)
+    client_instance_id = _awaiting(cluster_nodes.client_instance_id)
 
     describe_metadata_quorum = _awaiting(quorum_voters.describe_metadata_quorum)
     add_raft_voter = _awaiting(quorum_voters.add_raft_voter)

@@ -148,6 +148,7 @@ class Admin:
 
     describe_cluster = _waiting(cluster_nodes.describe_cluster)
     unregister_broker = _waiting(cluster_nodes.unregister_broker)
+    client_instance_id = _waiting(cluster_nodes.client_instance_id)
 
     describe_metadata_quorum = _waiting(quorum_voters.describe_metadata_quorum)
     add_raft_voter = _waiting(quorum_voters.add_raft_voter)

@@ -7,7 +7,8 @@ SETTINGS = (
     # Finding brokers
     Text("client.dns.lookup", "use_all_dns_ips",
          OneOf(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")), MEDIUM,
-         "Whether all addresses of a host name are tried in turn, or bootstrap names first become canonical ones."),
+         "Whether all addresses of a host name are tried in turn, or bootstrap names first become canonical ones.",
+         acted_on=True),
     Long("metadata.max.age.ms", 300_000, at_least(0), LOW,
          "Age at which what is known of the cluster is asked for again, even if nothing failed.", acted_on=True),
     Text("metadata.recovery.strategy", "rebootstrap", OneOf(("REBOOTSTRAP", "NONE"), any_case=True), LOW,

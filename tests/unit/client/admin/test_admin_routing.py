@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster
 
+from ottla.base.ids import parse_uuid
 from ottla.client.admin import cluster_nodes, configs, feature_levels, log_dirs, records, replicas, transaction_states
 from ottla.client.admin.asking import UNKNOWN_TOPIC_PATIENCE_S, Asking
 from ottla.client.admin.configs import ConfigResource
@@ -393,3 +394,12 @@ def test_a_topics_settings_are_changed_though_most_bootstrap_servers_are_down(up
     changed = spawn(configs.incremental_alter_configs(asking, {topic: {"retention.ms": "1000"}}))
     brokers.advance(20_000)
     changed.value().raise_first()
+
+
+def test_a_broker_that_collects_metrics_tells_the_clients_id_once() -> None:
+    cluster = FakeCluster()
+    given = parse_uuid("4L6g3nShT-eMCtK--X86sw")
+    cluster.on("GetTelemetrySubscriptionsRequest", messages.GetTelemetrySubscriptionsResponse(client_instance_id=given))
+    for _ in range(2):
+        assert cluster.run(cluster_nodes.client_instance_id(cluster.asking)) == "4L6g3nShT-eMCtK--X86sw"
+    assert len(cluster.requests("GetTelemetrySubscriptionsRequest")) == 1

@@ -22,7 +22,6 @@ JAVA = """
 """
 OTHER_NAMES = {"describe_delegation_token": "describe_delegation_tokens"}
 NEEDS_PUSHED_METRICS = {
-    "client_instance_id",
     "register_metric_for_subscription",
     "unregister_metric_from_subscription",
 }
