@@ -55,6 +55,13 @@ TOOLS: Final = {
 }
 """By the name after `kafka-`."""
 
+OTHERS: Final = {
+    "metadata-shell": "ottla.cli.metadata_shell.shell",
+    "server-stop": "ottla.cli.server_stop",
+    "storage": "ottla.cli.storage",
+}
+"""Modules of tools that are about a machine and need no broker."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of every tool."""
@@ -64,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(name: str, arguments: list[str]) -> int:
-    return run_module(TOOLS[name].module, arguments)
+    return run_module(TOOLS[name].module if name in TOOLS else OTHERS[name], arguments)
 
 
 def run_module(module: str, arguments: list[str]) -> int:

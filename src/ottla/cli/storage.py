@@ -53,6 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = argument_parser(tool).parse_args(arguments)
     try:
         return _COMMANDS[options.command](options)
+    except BrokenPipeError:
+        raise  # the reader of our output has left: no failure of ours
     except (OttlaError, OSError) as problem:
         print(problem, file=sys.stderr)
         return 1

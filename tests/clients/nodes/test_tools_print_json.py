@@ -15,7 +15,11 @@ from ottla.testing.node import RunningNode
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[RunningNode]:
-    with RunningNode() as node, Admin(bootstrap_servers=node.bootstrap) as admin:
+    rules = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with RunningNode(config=rules) as node, Admin(bootstrap_servers=node.bootstrap) as admin:
         topics = [NewTopic("clicks", 2, 1, config={"retention.ms": "5000"}), NewTopic("orders", 1, 1)]
         admin.create_topics(topics).raise_first()
         with Producer(bootstrap_servers=node.bootstrap) as producer:
@@ -113,3 +117,55 @@ def test_a_cluster(node: RunningNode, capsys: pytest.CaptureFixture[str]) -> Non
     host, _, port = node.bootstrap.partition(":")
     (broker,) = json.loads(capsys.readouterr().out)
     assert broker == {"id": 1, "host": host, "port": int(port), "rack": None, "state": "unfenced", "type": "broker"}
+
+
+@pytest.fixture
+def command(node: RunningNode, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Of a tool that has commands."""
+
+    def told(name: str, *words: str) -> Any:
+        assert run(name, ["--bootstrap-server", node.bootstrap, *words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return told
+
+
+def test_a_quorum_and_features(command: Callable[..., Any]) -> None:
+    status = command("metadata-quorum", "describe", "--status")
+    assert len(status["cluster_id"]) == 22
+    (voter,) = command("metadata-quorum", "describe", "--replication")["voters"]
+    assert voter["replica_id"] == status["leader_id"] == 1
+    features = command("features", "describe")
+    assert features["finalized"]["group.version"] == {"low": 1, "high": 1}
+
+
+def test_transactions(node: RunningNode, command: Callable[..., Any]) -> None:
+    with Producer(bootstrap_servers=node.bootstrap, transactional_id="sums") as producer:
+        producer.begin()
+        producer.send("orders", b"one").result(30)
+        (listed,) = command("transactions", "list")
+        assert (listed["transactional_id"], listed["state"], listed["coordinator_id"]) == ("sums", "Ongoing", 1)
+        described = command("transactions", "describe", "--transactional-id", "sums")
+        assert described["partitions"] == [{"topic": "orders", "partition": 0}]
+        (state,) = command("transactions", "describe-producers", "--topic", "orders", "--partition", "0")
+        assert state["producer_id"] == listed["producer_id"]
+        assert command("transactions", "find-hanging", "--topic", "orders") == []
+        producer.abort()
+
+
+def test_rules_of_access(node: RunningNode, tool: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    rule = ["--add", "--allow-principal", "User:alice", "--operation", "Read", "--topic", "clicks"]
+    assert run("acls", ["--bootstrap-server", node.bootstrap, *rule]) == 0
+    capsys.readouterr()
+    assert tool("acls", "--list", "--topic", "clicks") == [
+        {
+            "resource_type": "TOPIC",
+            "resource_name": "clicks",
+            "principal": "User:alice",
+            "operation": "READ",
+            "permission": "ALLOW",
+            "pattern_type": "LITERAL",
+            "host": "*",
+        }
+    ]
+    assert tool("acls", "--list", "--topic", "clicks", "--principal", "User:bob") == []

@@ -75,6 +75,33 @@ def test_consumer(scene: Beside, words: str) -> None:
     scene.same(f"kafka-console-consumer {{at}} {words}")
 
 
+@pytest.mark.parametrize(
+    ("topic", "formatter"),
+    [
+        ("__consumer_offsets", "OffsetsMessageFormatter"),
+        ("__consumer_offsets", "GroupMetadataMessageFormatter"),
+        ("__transaction_state", "TransactionLogMessageFormatter"),
+    ],
+)
+def test_records_of_the_coordinators(scene: Beside, topic: str, formatter: str) -> None:
+    """Partition by partition, because a group that reads them writes into them. Nothing stands between records."""
+    scene.both(
+        "kafka-console-consumer {at} --topic lines-{me} --from-beginning --max-messages 1 --group committed-{me}"
+    )
+    scene.both(
+        "kafka-producer-perf-test {at} --topic lines-{me} --num-records 1 --record-size 1 --throughput -1 "
+        "--transactional-id console-{me}"
+    )
+    read = f"--from-beginning --timeout-ms 3000 --formatter org.apache.kafka.tools.consumer.{formatter}"
+    shown = ""
+    for partition in range(4):
+        command = f"kafka-console-consumer {{at}} --topic {topic} --partition {partition} {read}"
+        kafkas, ours = (scene.printed(me, command) for me in NAMES)
+        assert ours == kafkas
+        shown += ours.out
+    assert '"value":{"version":' in shown
+
+
 def test_consumer_needs_a_broker(beside: Beside) -> None:
     beside.same("kafka-console-consumer --topic x")
 

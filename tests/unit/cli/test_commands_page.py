@@ -1,4 +1,4 @@
-"""The examples of docs/commands.md do what the page says, in its order, against one node.
+"""The examples of docs/commands.md and docs/tools.md do what the page says, in its order, against one node.
 
 A line that begins with `$ ` is a command; the lines after it are what it prints. `localhost:9092` is the node, and
 `ottla-data` its directory. A line of only `...` stands for any lines; `…` inside a line stands for anything.
@@ -15,11 +15,20 @@ from typing import NamedTuple
 
 import pytest
 
+from ottla.cli.kafka import TOOLS
 from ottla.testing import Broker
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "commands.md"
+TOOLS_PAGE = ROOT / "docs" / "tools.md"
 WAIT_S = 60
+SETTINGS = {
+    # So that rules of access are kept, and everything is allowed all the same.
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found": "true",
+    "offsets.topic.num.partitions": 1,
+}
 
 
 class Example(NamedTuple):
@@ -27,8 +36,8 @@ class Example(NamedTuple):
     printed: list[str]
 
 
-def examples() -> Iterator[Example]:
-    for block in re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL):
+def examples(page: Path = PAGE) -> Iterator[Example]:
+    for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
         for text in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             # A command goes on where a line ends in a backslash.
             command, *printed = text.replace("\\\n", " ").splitlines()
@@ -60,14 +69,15 @@ def matches(printed: list[str], expected: list[str]) -> bool:
     return re.fullmatch(wanted, text if printed else "") is not None
 
 
-def test_the_examples_of_the_page_are_true(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [PAGE, TOOLS_PAGE], ids=lambda page: page.stem)
+def test_the_examples_of_the_page_are_true(page: Path, tmp_path: Path) -> None:
     commands_in(tmp_path / "bin")
     work = tmp_path / "work"
     work.mkdir()
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    with Broker(directory=work / "node") as broker:
+    with Broker(SETTINGS if page == TOOLS_PAGE else {}, directory=work / "node") as broker:
         (work / "ottla-data").symlink_to(data_directory(work / "node"))
-        for command, expected in examples():
+        for command, expected in examples(page):
             real = command.replace("localhost:9092", broker.bootstrap)
             done = subprocess.run(
                 real, shell=True, cwd=work, env=environment, capture_output=True, text=True, timeout=WAIT_S
@@ -87,3 +97,13 @@ def test_the_page_has_examples() -> None:
 @pytest.mark.parametrize("name", ["ottla start", "ottla doctor", "kafka-server-stop", "kafka-metadata-shell"])
 def test_the_page_has_the_command(name: str) -> None:
     assert f"## {name}\n" in PAGE.read_text()
+
+
+@pytest.mark.parametrize("name", [*TOOLS, "storage", "dump-log", "server-start"])
+def test_every_tool_has_an_example(name: str) -> None:
+    """Those that need more than a node are on another page."""
+    pages = [PAGE, TOOLS_PAGE, ROOT / "docs" / "security.md"]
+    assert any(re.search(rf"kafka-{name}(?=[ ,\n])", page.read_text()) for page in pages)
+    if name not in ("delegation-tokens", "server-start"):
+        shown = [example.command for page in pages[:2] for example in examples(page)]
+        assert any(f"kafka-{name} " in command for command in shown)

@@ -63,6 +63,12 @@ def test_replicas_that_one_broker_cannot_hold_are_a_warning(
     assert warning.advice.startswith("Set offsets.topic.replication.factor=1")
 
 
+def test_replicas_of_a_node_among_others_are_none(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    voters = "controller.quorum.voters=1@127.0.0.1:9093,2@127.0.0.1:9094,3@127.0.0.1:9095"
+    findings = examined(capsys, *words, "--set", voters, "--set", "offsets.topic.replication.factor=3")
+    assert not [found for found in findings if "offsets.topic.replication.factor" in found.what]
+
+
 def test_a_port_that_is_taken_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

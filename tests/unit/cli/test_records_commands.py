@@ -121,6 +121,10 @@ def test_what_is_not_a_string_is_sent_as_json(run: Run, topic: str, monkeypatch:
         (b'{"value": "x", "partition": "one"}', "partition must be a whole number"),
         (b'{"value_base64": "?"}', "value is not base64"),
         (b'{"value": "x", "headers": [1]}', "headers must be pairs"),
+        (b'{"value": "x", "timestamp": 9999999999999999999}', "timestamp must be a whole number, below 2^63"),
+        (b'{"value": "\\ud83d"}', "half a character"),
+        (b'{"value": {"nested": "\\ud83d"}}', "half a character"),
+        (b'{"value": "x", "headers": {"h": "\\ud83d"}}', "half a character"),
     ],
 )
 def test_a_line_that_is_no_record_is_told(
@@ -139,7 +143,62 @@ def test_a_node_that_is_not_there_is_told_in_a_line(capsys: pytest.CaptureFixtur
     assert line.startswith("ottla consume: ")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["produce", "t", "--rate", "0"],
+        ["produce", "t", "--rate", "-5"],
+        ["produce", "t", "-p", "-1"],
+        ["consume", "t", "--append"],
+        ["consume", "t", "--json", "--key-separator", "="],
+        ["consume", "t", "-n", "-5"],
+        ["consume", "t", "--max", "0"],
+        ["tail", "t", "--json", "--pretty"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_would_do_nothing_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "-b", "127.0.0.1:1"])
+    assert f"ottla {words[0]}: error: " in capsys.readouterr().err
+
+
+def test_settings_go_to_the_clients_that_have_them(run: Run, orders: str) -> None:
+    each_its_own = ["--set", "linger.ms=1", "--set", "fetch.max.wait.ms=100", "--set", "request.timeout.ms=20000"]
+    run("copy", orders, f"{orders}-copy", *each_its_own)
+    assert everything(run, f"{orders}-copy") == everything(run, orders)
+    run("tail", orders, "--set", "linger.ms=1", status=1)
+    assert "this is one of the producer" in run.err  # type: ignore[attr-defined]
+    run("copy", orders, f"{orders}-copy", "--set", "linger=1", status=1)
+    assert "did you mean linger.ms, a setting of the producer?" in run.err  # type: ignore[attr-defined]
+
+
+def test_settings_reach_the_admin_of_a_command(node: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+    main(
+        ["top", "--once", "-b", node.bootstrap, "--set", "sasl.mechanism=PLAIN", "--set", "security.protocol=SASL_SSL"]
+    )
+    assert "sasl.jaas.config" in capsys.readouterr().err
+
+
 # Consuming
+
+
+def test_a_group_follows_the_partitions_that_it_is_given(run: Run, orders: str) -> None:
+    read = ["-q", "-g", f"{orders}-group", "--follow", "-p", "1", "--max", "5"]
+    assert values(run("consume", orders, *read)) == [1, 3, 5, 7, 9]
+    assert values(run("consume", orders, "-q", "-g", f"{orders}-group")) == [0, 2, 4, 6, 8]
+
+
+def test_a_consumer_that_is_told_to_stop_has_committed_what_it_wrote(run: Run, node: Broker, orders: str) -> None:
+    words = ["consume", orders, "-q", "-g", f"{orders}-group", "--follow", "-b", node.bootstrap]
+    command = [sys.executable, "-u", "-m", "ottla.cli.main", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(10):
+            process.stdout.readline()
+        process.terminate()
+        assert process.wait(30) == 0
+    assert run("consume", orders, "-q", "-g", f"{orders}-group") == ""
 
 
 def test_a_group_goes_on_where_it_was(run: Run, orders: str) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ottla.cli.json_output import JSON
 from ottla.cli.options.checks import UsageError, refuse
 from ottla.cli.options.reading import Given
 from ottla.cli.options.table import Option, Program
@@ -46,6 +47,7 @@ PROGRAM: Final = Program(
         Option("add", "Add rules."),
         Option("remove", "Remove rules."),
         Option("list", "List rules."),
+        JSON,
         Option("operation", f"What is allowed or denied: {_OPERATIONS}.", "String", default="All", separator=","),
         Option("allow-principal", "Who may do it, as User:alice; User:* for all.", "String", "allow-principal"),
         Option("deny-principal", "Who may not do it. Denying goes before allowing.", "String", "deny-principal"),
@@ -80,6 +82,7 @@ def check(given: Given) -> str:
     refuse(given, "list", ("producer", "consumer", *whom))
     refuse(given, "producer", ("operation", "deny-principal", "deny-host"))
     refuse(given, "consumer", ("operation", "deny-principal", "deny-host"))
+    refuse(given, "json", ("add", "remove"))
     if "principal" in given and "list" not in given:
         raise UsageError("The --principal option is only available if --list is set")
     if "producer" in given and "topic" not in given:

@@ -11,6 +11,7 @@ from ottla.cli.acls.acl_rules import Entry, Resource, Rules, principal_of, resou
 from ottla.cli.acls.acl_texts import adding_text, current_text, entry_text, exists_text, resource_text
 from ottla.cli.failures import FAILURES, told
 from ottla.cli.java_names import java_text
+from ottla.cli.json_output import print_json
 from ottla.cli.options.checks import UsageError, run_program
 from ottla.cli.options.reading import Given, MissingOption
 from ottla.cli.sessions import open_admin
@@ -77,6 +78,11 @@ def _confirms(question: str) -> bool:
 def _list(admin: Admin, given: Given) -> None:
     found = _found(admin, resources_of(given))
     principals = given.all("principal")
+    if "json" in given:
+        wanted = {principal_of(principal) for principal in principals}
+        rules = [_binding(resource, entry) for resource, entries in found.items() for entry in entries]
+        print_json([rule for rule in rules if not wanted or rule.principal in wanted])
+        return
     if not principals:
         _print(found)
     for principal in principals:

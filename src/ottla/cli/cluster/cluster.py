@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.cli.failures import Terse
 from ottla.cli.json_output import print_json
-from ottla.cli.options.subcommands import ToolParser, add_connection, integer, run_command
+from ottla.cli.options.subcommands import ToolParser, add_connection, add_json, integer, run_command
 from ottla.cli.sessions import open_admin
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _parser() -> ToolParser:
         command.add_argument("--command-config", "-c", help="properties file with settings of the admin")
         command.set_defaults(action=action)
     for command in (cluster_id, endpoints):
-        command.add_argument("--json", action="store_true", help="one JSON document, which Kafka's own tool has not")
+        add_json(command)
     unregister.add_argument("--id", "-i", type=integer, required=True, help="the broker")
     endpoints.add_argument("--include-fenced-brokers", action="store_true", help="also brokers that are fenced")
     return parser

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ottla.cli.failures import Terse, told
-from ottla.cli.options.subcommands import CommandLineError, ToolParser, add_connection, integer, run_command
+from ottla.cli.json_output import print_json
+from ottla.cli.options.subcommands import (
+    CommandLineError,
+    ToolParser,
+    add_connection,
+    add_json,
+    integer,
+    run_command,
+)
 from ottla.cli.sessions import open_admin
 
 if TYPE_CHECKING:
@@ -30,6 +38,7 @@ def _parser() -> ToolParser:
 
     describe = commands.add_parser("describe", help="print the levels that are in use, and those that could be")
     describe.add_argument("--node-id", type=integer, help="the node to ask, instead of any")
+    add_json(describe)
     describe.set_defaults(action=_describe)
 
     for name, action in (("upgrade", _upgrade), ("downgrade", _downgrade)):
@@ -70,6 +79,9 @@ def _admin(options: Namespace) -> Admin:
 def _describe(options: Namespace) -> int:
     with _admin(options) as admin:
         features = admin.describe_features(node_id=options.node_id)
+    if options.json:
+        print_json(features)
+        return 0
     for line in feature_lines(features):
         print(line)
     return 0

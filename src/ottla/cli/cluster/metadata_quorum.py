@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ottla.base.ids import parse_uuid
 from ottla.cli.failures import Terse
-from ottla.cli.options.subcommands import ToolParser, add_connection, integer, run_command
+from ottla.cli.json_output import print_json
+from ottla.cli.options.subcommands import ToolParser, add_connection, add_json, integer, run_command
 from ottla.cli.sessions import open_admin
 from ottla.cli.text_tables import tabbed_table
 
@@ -35,6 +36,7 @@ def _parser() -> ToolParser:
     describe.add_argument("--status", action="store_true", help="in short")
     describe.add_argument("--replication", action="store_true", help="each replica of the metadata")
     describe.add_argument("--human-readable", action="store_true", help="with --replication: how long ago, not when")
+    add_json(describe)
     describe.set_defaults(action=_describe)
 
     add = commands.add_parser("add-controller", help="make a controller a voter")
@@ -56,9 +58,14 @@ def _admin(options: Namespace, config_file: str | None) -> Admin:
 def _describe(options: Namespace) -> int:
     if options.status and options.replication:
         raise Terse("Only one of --status or --replication should be specified with describe sub-command")
+    if options.json and options.human_readable:
+        raise Terse("The option --human-readable is not for --json, which has times")
     if options.replication:
         with _admin(options, options.command_config) as admin:
             quorum = admin.describe_metadata_quorum()
+        if options.json:
+            print_json(quorum)
+            return 0
         lines = replication_lines(quorum, int(time.time() * 1000) if options.human_readable else None)
     elif options.status:
         if options.human_readable:
@@ -66,6 +73,9 @@ def _describe(options: Namespace) -> int:
         with _admin(options, options.command_config) as admin:
             cluster_id = admin.describe_cluster().cluster_id
             quorum = admin.describe_metadata_quorum()
+        if options.json:
+            print_json({"cluster_id": cluster_id, **quorum._asdict()})
+            return 0
         lines = status_lines(cluster_id, quorum)
     else:
         raise Terse("One of --status or --replication must be specified with describe sub-command")

@@ -6,5 +6,6 @@
 `console_consumer`          kafka-console-consumer: records to lines
 `console_consumer_options`  its options
 `formatters`                a record to what is printed
+`coordinator_formatters`    records of Kafka's own topics as JSON
 `client_properties`         settings of clients from files and key=value options
 """

@@ -33,7 +33,9 @@ PROGRAM: Final = Program(
         Option("command-config", "Properties file with settings of the consumer.", "String", "config file"),
         Option(
             "formatter",
-            "What prints records: DefaultMessageFormatter, LoggingMessageFormatter or NoOpMessageFormatter.",
+            "What prints records: DefaultMessageFormatter, LoggingMessageFormatter or NoOpMessageFormatter; "
+            "OffsetsMessageFormatter, GroupMetadataMessageFormatter or ShareGroupMessageFormatter for "
+            "__consumer_offsets; TransactionLogMessageFormatter for __transaction_state.",
             "String",
             "class",
             default="org.apache.kafka.tools.consumer.DefaultMessageFormatter",

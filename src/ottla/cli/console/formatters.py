@@ -27,14 +27,20 @@ class Formatter(Protocol):
 
 def formatter(name: str, properties: Mapping[str, str]) -> Formatter:
     """Raises `Terse` for a name that is none, and for properties that it does not have."""
-    match name.removeprefix(_PACKAGE):
+    match short_name := name.removeprefix(_PACKAGE):
         case "DefaultMessageFormatter":
             return DefaultFormatter(properties)
         case "LoggingMessageFormatter":
             return DefaultFormatter(properties)
         case "NoOpMessageFormatter":
             return lambda record: b""
-    raise Terse(name)
+    from ottla.cli.console.coordinator_formatters import COORDINATOR_FORMATTERS, coordinator_formatter
+
+    if short_name not in COORDINATOR_FORMATTERS:
+        raise Terse(name)
+    if properties:
+        raise Terse(f"{short_name} has no property {', '.join(properties)}; it has none")
+    return coordinator_formatter(short_name)
 
 
 class DefaultFormatter:

@@ -38,15 +38,22 @@ def _warnings(config: NodeConfig) -> Iterator[Finding]:
 
 
 def _copies(config: NodeConfig) -> Iterator[Finding]:
-    """This version runs a cluster of one broker, which has room for one replica."""
+    """One broker has room for one replica. Of a node among others the settings do not say how many brokers there are."""
     for key, what in _COPIES.items():
-        if config.is_broker and config.values.integer(key) > 1:
+        if _is_alone(config) and config.values.integer(key) > 1:
             yield Finding(
                 AREA,
                 WARNING,
                 f"{key}={config.values.integer(key)}: one broker cannot hold as many replicas, so {what} will not work",
-                f"Set {key}=1 while the cluster has one broker.",
+                f"Set {key}=1 while the cluster has one broker, or start the others.",
             )
+
+
+def _is_alone(config: NodeConfig) -> bool:
+    """Broker and the only controller in one. More brokers may still join it, so this is no proof."""
+    addresses = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
+    controllers = max(len(config.values.list(key)) for key in addresses)
+    return config.is_broker and config.is_controller and controllers <= 1
 
 
 def _durability(config: NodeConfig) -> Iterator[Finding]:

@@ -6,9 +6,10 @@ the record, and the next one is tried. The schemas are loaded when the first suc
 """
 
 import os
+from collections.abc import Container
 from functools import cache
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from ottla.base.errors import ProtocolError
 from ottla.cli.dump.decoders import PLAIN, Parser, Text, UndecodableRecordError
@@ -19,8 +20,35 @@ _SHORT = Struct(">h")
 _METADATA_FRAME_VERSION = 1
 
 
+class CoordinatorRecord(NamedTuple):
+    """A coordinator's record, decoded. Without a value, and so without its version, it is a tombstone."""
+
+    record_type: int
+    key: dict[str, Json]
+    version: int | None
+    value: dict[str, Json] | None
+
+
+def coordinator_record(
+    facts: str, key: bytes, value: bytes | None, wanted: Container[int] | None = None
+) -> CoordinatorRecord | None:
+    """Decodes a record of the topic of `facts`: group-records, transaction-records or share-records.
+
+    None for a type that is not known or, if some are, not `wanted`. Raises `ProtocolError` for what does not decode.
+    """
+    record_type = _short(key)
+    if record_type not in _coordinator_messages(facts) or (wanted is not None and record_type not in wanted):
+        return None
+    key_class, value_class = _coordinator_messages(facts)[record_type]
+    key_data = _decoded(key_class, key, 0)
+    if value is None:
+        return CoordinatorRecord(record_type, key_data, None, None)
+    version = _short(value)
+    return CoordinatorRecord(record_type, key_data, version, _decoded(value_class, value, version))
+
+
 def coordinator(facts: str) -> Parser:
-    """For the topic whose records are in `facts`: group-records, transaction-records or share-records."""
+    """For the topic whose records are in `facts`, as `coordinator_record` takes it."""
 
     def parse(record: Record) -> tuple[Text, Text]:
         if record.key is None:
@@ -29,16 +57,13 @@ def coordinator(facts: str) -> Parser:
                 "(message had a missing key)"
             )
         try:
-            (record_type,) = _SHORT.unpack_from(record.key.ljust(2, b"\0"))
-            if record_type not in _coordinator_messages(facts):
-                return f"Unknown record type {record_type} at offset {record.offset}, skipping.", None
-            key_class, value_class = _coordinator_messages(facts)[record_type]
-            key: dict[str, Json] = {"type": str(record_type), "data": _decoded(key_class, record.key, 0)}
-            if record.value is None:
-                return json_text(key), "<DELETE>"
-            (version,) = _SHORT.unpack_from(record.value.ljust(2, b"\0"))
-            data = _decoded(value_class, record.value, version)
-            return json_text(key), json_text({"version": str(version), "data": _with_members(data)})
+            read = coordinator_record(facts, record.key, record.value)
+            if read is None:
+                return f"Unknown record type {_short(record.key)} at offset {record.offset}, skipping.", None
+            key = json_text({"type": str(read.record_type), "data": read.key})
+            if read.value is None:
+                return key, "<DELETE>"
+            return key, json_text({"version": str(read.version), "data": _with_members(read.value)})
         except ProtocolError as problem:
             return f"Error at offset {record.offset}, skipping. {problem}", None
 
@@ -96,6 +121,12 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     raise ProtocolError("Error while reading frame version" if position == 0 else "Error while reading type")
 
 
+def _short(data: bytes) -> int:
+    """The type or version in the first two bytes."""
+    number: int = _SHORT.unpack_from(data.ljust(2, b"\0"))[0]
+    return number
+
+
 def _decoded(message_class: Any, data: bytes, version: int) -> dict[str, Json]:
     """What follows the two bytes of type or version."""
     from ottla.wire.codec import decode_from
@@ -120,8 +151,7 @@ def _with_members(data: dict[str, Json]) -> dict[str, Json]:
             for name, message_class in nested.items():
                 encoded = b64decode(str(member[name]))
                 try:
-                    (version,) = _SHORT.unpack_from(encoded.ljust(2, b"\0"))
-                    member[name] = _decoded(message_class, encoded, version)
+                    member[name] = _decoded(message_class, encoded, _short(encoded))
                 except ProtocolError:
                     continue  # another protocol under the same name: its bytes stay as they are
     return data

@@ -52,6 +52,10 @@ def add_connection(parser: ArgumentParser, *, required: bool = True, short: bool
     group.add_argument("--bootstrap-controller", *names[1], help="the same, of the quorum's controllers")
 
 
+def add_json(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON document, which Kafka's own tool has not")
+
+
 def integer(text: str) -> int:
     number = int(text)
     if not -(2**63) <= number < 2**63:

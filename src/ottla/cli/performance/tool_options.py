@@ -64,7 +64,9 @@ def deprecated(options: Namespace, old: str, new: str, attribute: str) -> None:
 
 
 def complain(program: str, problem: BaseException) -> int:
-    print(f"{program}: {problem or type(problem).__name__}", file=sys.stderr)
+    if isinstance(problem, BrokenPipeError):
+        raise problem  # the reader of our output has left: no failure of ours
+    print(f"{program}: {str(problem) or type(problem).__name__}", file=sys.stderr)
     return 1
 
 

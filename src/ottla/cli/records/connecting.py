@@ -3,12 +3,14 @@
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.errors import OttlaError
 from ottla.cli.client_settings import settings_in_file
 from ottla.cli.warning_lines import print_warnings
 from ottla.config.scopes import Scope
+from ottla.config.scopes import settings as settings_of
 
 if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin
@@ -41,18 +43,35 @@ def setting(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-class Cluster:
-    """A cluster as a command line names it."""
+def at_least(least: int) -> Callable[[str], int]:
+    """A whole number, for argparse."""
 
-    def __init__(self, servers: str, config_file: str | None, settings: dict[str, str]) -> None:
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise ArgumentTypeError(f"{text!r}: it must be a whole number from {least} on")
+        return int(text)
+
+    return number
+
+
+class Cluster:
+    """A cluster as a command line names it. `clients` are those that the command makes of it.
+
+    A setting that is given goes to those of them that have it. One that none of them has goes to each, and is refused.
+    """
+
+    def __init__(
+        self, servers: str, config_file: str | None, settings: dict[str, str], clients: tuple[Scope, ...]
+    ) -> None:
         self.servers = servers
         self._config_file = config_file
         self._settings = settings
+        self._clients = clients
         print_warnings("warning")
 
     @classmethod
-    def of(cls, options: Namespace) -> "Cluster":
-        return cls(options.bootstrap_server, options.command_config, dict(options.set))
+    def of(cls, options: Namespace, *clients: Scope) -> "Cluster":
+        return cls(options.bootstrap_server, options.command_config, dict(options.set), clients)
 
     def consumer(self, **settings: object) -> "Consumer":
         from ottla.client.blocking.consumer import Consumer
@@ -68,18 +87,26 @@ class Cluster:
     def admin(self) -> "Admin":
         from ottla.client.blocking.admin import Admin
 
-        return Admin({**settings_in_file(self._config_file, Scope.ADMIN), "bootstrap.servers": self.servers})
+        return Admin(self._with(Scope.ADMIN, {}))
 
     def _with(self, scope: Scope, settings: dict[str, object]) -> dict[str, object]:
         """What the command needs, under what the person says."""
         wanted = {name.replace("_", "."): value for name, value in settings.items() if value is not None}
         in_file = settings_in_file(self._config_file, scope)
-        return {**wanted, **in_file, "bootstrap.servers": self.servers, **self._settings}
+        others = [settings_of(client) for client in self._clients if client is not scope]
+        given = {
+            name: value
+            for name, value in self._settings.items()
+            if name in settings_of(scope) or not any(name in other for other in others)
+        }
+        return {**wanted, **in_file, "bootstrap.servers": self.servers, **given}
 
 
 def complain(program: str, problem: BaseException) -> int:
-    """The exit status of a command that could not do its work."""
+    """The exit status of a command that could not do its work. That the reader of its output has left is no failure."""
     match problem:
+        case BrokenPipeError():
+            raise problem
         case OSError(filename=str() as path, strerror=str() as reason):
             told = f"{path}: {reason}"
         case _:

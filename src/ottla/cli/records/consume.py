@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ottla.base.ids import TopicPartition
 from ottla.cli.help_format import help_formatter
-from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, complain
+from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain
 from ottla.cli.records.moments import moment
 from ottla.cli.records.progress import Progress
 from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, records_between, start_offsets
+from ottla.cli.stopping import stop_on_terminate
+from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
     from ottla.client.blocking.consumer import Consumer
@@ -24,20 +26,27 @@ _POLL_S = 0.5
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argument_parser().parse_args(arguments)
+    parser = argument_parser()
+    options = parser.parse_args(arguments)
+    if options.append and not options.output:
+        parser.error("--append is for a file: name it with --output")
+    if options.json and options.key_separator is not None:
+        parser.error("--json has keys in fields of their own: no --key-separator with it")
     progress = Progress("consumed", is_quiet=options.quiet)
     try:
         with ExitStack() as stack:
             settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "client_id": "ottla-consume"}
-            consumer = stack.enter_context(Cluster.of(options).consumer(group_id=options.group, **settings))
+            consumer = stack.enter_context(
+                Cluster.of(options, Scope.CONSUMER).consumer(group_id=options.group, **settings)
+            )
             output: BinaryIO = sys.stdout.buffer
             if options.output:
                 output = stack.enter_context(open(options.output, "ab" if options.append else "wb"))
-            with suppress(KeyboardInterrupt):  # what is written is committed
-                _Consuming(options, consumer, output, progress).run()
+            consuming = _Consuming(options, consumer, output, progress)
+            with suppress(KeyboardInterrupt), stop_on_terminate():
+                consuming.run()
+            consuming.commit()
             progress.end()
-    except BrokenPipeError:
-        raise
     except FAILURES as problem:
         return complain("ottla consume", problem)
     return 0
@@ -59,10 +68,14 @@ def argument_parser() -> ArgumentParser:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("-g", "--group", help="go on where this group was, and commit what is written")
     where.add_argument("--since", type=moment, metavar="TIME", help="begin with the first record of that time")
-    where.add_argument("-n", "--last", type=int, metavar="N", help="begin N records before the end of each partition")
-    parser.add_argument("-p", "--partition", type=int, action="append", default=[], metavar="N", help="only this one")
+    where.add_argument(
+        "-n", "--last", type=at_least(0), metavar="N", help="begin N records before the end of each partition"
+    )
+    parser.add_argument(
+        "-p", "--partition", type=at_least(0), action="append", default=[], metavar="N", help="only this one"
+    )
     parser.add_argument("-f", "--follow", action="store_true", help="wait for more at the end")
-    parser.add_argument("--max", type=int, metavar="N", help="end after so many records")
+    parser.add_argument("--max", type=at_least(1), metavar="N", help="end after so many records")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
     return parser
 
@@ -85,13 +98,17 @@ class _Consuming:
                     break
                 if remaining is None or remaining.includes(record.topic, record.partition, record.offset):
                     self._write(record)
-            self._output.flush()
-            if self._options.group and self._next:
-                self._consumer.commit(self._next)
-                self._next = {}
+            self.commit()
             self._progress.show()
             if self._is_enough() or (remaining is not None and remaining.is_done()):
                 return
+
+    def commit(self) -> None:
+        """What is written; also after an interrupt that came in between."""
+        self._output.flush()
+        if self._options.group and self._next:
+            self._consumer.commit(self._next)
+            self._next = {}
 
     def _is_enough(self) -> bool:
         return self._options.max is not None and self._progress.count >= self._options.max
@@ -111,15 +128,15 @@ class _Consuming:
         return Remaining(consumer, ends)
 
     def _begin_with_group(self) -> Remaining | None:
-        """Without `--follow` this consumer takes all partitions itself: a group would share them with others."""
+        """Only with `--follow` and all partitions it is a member: a group would share them with others."""
         options, consumer = self._options, self._consumer
-        if options.follow:
+        if options.follow and not options.partition:
             consumer.subscribe([options.topic])
             return None
         partitions = partitions_of(consumer, [options.topic], options.partition)
-        ends = end_offsets(consumer, partitions)
+        ends = None if options.follow else end_offsets(consumer, partitions)
         consumer.assign(partitions)
-        return Remaining(consumer, ends)
+        return None if ends is None else Remaining(consumer, ends)
 
     def _write(self, record: "ConsumerRecord") -> None:
         if self._options.json:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.cli.help_format import help_formatter
-from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, complain
+from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain
 from ottla.cli.records.copy_progress import (
     CopyProgress,
     FileProgress,
@@ -26,6 +26,8 @@ from ottla.cli.records.kept_offsets import KeptOffsets
 from ottla.cli.records.moments import moment
 from ottla.cli.records.progress import Progress
 from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, records_between, start_offsets
+from ottla.cli.stopping import stop_on_terminate
+from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
     from ottla.client.blocking.consumer import Consumer
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from ottla.records.kernel import ConsumerRecord
 
 _POLL_S = 0.5
+_CLIENTS = (Scope.CONSUMER, Scope.PRODUCER, Scope.ADMIN)
 _SAVE_RECORDS = 10_000
 """How much may be repeated after a crash, or is in one transaction."""
 
@@ -51,19 +54,21 @@ def main(arguments: list[str] | None = None) -> int:
         others = ("group", "state", "exactly_once", "since", "by_key")
         if given := [name.replace("_", "-") for name in others if getattr(options, name)]:
             parser.error(f"--keep-offsets has its place and partitions from the destination: no --{given[0]} with it")
-    source = Cluster.of(options)
-    destination = source
     if options.to_server or options.to_config:
         servers = options.to_server or options.bootstrap_server
-        destination = Cluster(servers, options.to_config, {})
-    elif options.source == options.destination:
+        source = Cluster.of(options, Scope.CONSUMER)
+        destination = Cluster(servers, options.to_config, {}, _CLIENTS)
+    else:
+        source = destination = Cluster.of(options, *_CLIENTS)
+    if source is destination and options.source == options.destination:
         parser.error("source and destination are the same topic")
     progress = Progress("copied", is_quiet=options.quiet)
     try:
         with ExitStack() as stack:
             copying = _Copying(options, stack, source, destination, progress)
             try:
-                copying.run()
+                with stop_on_terminate():
+                    copying.run()
             except KeyboardInterrupt:
                 copying.leave()
         progress.end()
@@ -92,7 +97,7 @@ def argument_parser() -> ArgumentParser:
     parser.add_argument("--keep-offsets", action="store_true", help="the source's offsets, or none: refused at gaps")
     parser.add_argument("--since", type=moment, metavar="TIME", help="begin there, where no place is kept")
     parser.add_argument("-f", "--follow", action="store_true", help="wait for more at the end")
-    parser.add_argument("--max", type=int, metavar="N", help="end after so many records")
+    parser.add_argument("--max", type=at_least(1), metavar="N", help="end after so many records")
     parser.add_argument("--by-key", action="store_true", help="let keys choose the partition anew")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
     return parser

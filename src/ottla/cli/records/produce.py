@@ -6,14 +6,15 @@ The exit code is 1 if a record was not delivered, or a line was no record; what 
 import os
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from ottla.cli.help_format import help_formatter
-from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, complain
+from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain
 from ottla.cli.records.progress import Progress
 from ottla.cli.records.record_json import NotARecord, Outgoing, parse_line
+from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
     from ottla.client.blocking.producer import Producer
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         progress = Progress("produced", is_quiet=options.quiet)
         if options.files and "-" not in options.files:
             progress.total, progress.is_in_bytes = sum(map(os.path.getsize, options.files)), True
-        with Cluster.of(options).producer(**settings) as producer:
+        with Cluster.of(options, Scope.PRODUCER).producer(**settings) as producer:
             sending = _Sending(options, producer, progress)
             for path in options.files or ["-"]:
                 sending.send_file(path)
@@ -59,12 +60,22 @@ def argument_parser() -> ArgumentParser:
     parser.add_argument(
         "--header", type=_header, action="append", default=[], metavar="NAME=VALUE", help="a header of every record"
     )
-    parser.add_argument("-p", "--partition", type=int, metavar="N", help="send all records to this partition")
-    parser.add_argument("--rate", type=float, metavar="N", help="send at most so many records a second")
+    parser.add_argument("-p", "--partition", type=at_least(0), metavar="N", help="send all records to this partition")
+    parser.add_argument("--rate", type=_rate, metavar="N", help="send at most so many records a second")
     parser.add_argument("--acks", choices=("0", "1", "all"), default="all", help="who confirms (default: %(default)s)")
     parser.add_argument("--compression", choices=("none", "gzip", "snappy", "lz4", "zstd"), default="none")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
     return parser
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not rate > 0:
+        raise ArgumentTypeError(f"{text!r}: it must be a number above 0")
+    return rate
 
 
 def _header(text: str) -> tuple[str, bytes]:

@@ -62,13 +62,16 @@ def parse_line(line: str | bytes) -> Outgoing:
         raise NotARecord(f"no record has {unknown[0]!r}; it may have {', '.join(sorted(_KNOWN))}")
     if not fields.keys() & {"key", "key_base64", "value", "value_base64"}:
         raise NotARecord("neither a key nor a value")
-    return Outgoing(
-        _content(fields, "value"),
-        _content(fields, "key"),
-        _headers(fields.get("headers")),
-        _number(fields, "partition"),
-        _number(fields, "timestamp"),
-    )
+    try:
+        return Outgoing(
+            _content(fields, "value"),
+            _content(fields, "key"),
+            _headers(fields.get("headers")),
+            _number(fields, "partition"),
+            _number(fields, "timestamp"),
+        )
+    except UnicodeEncodeError as problem:
+        raise NotARecord(f"half a character, which is no text: {problem.object[problem.start]!r}") from None
 
 
 def _put(fields: dict[str, Any], name: str, content: bytes | None) -> None:
@@ -121,9 +124,9 @@ def _headers(given: Any) -> tuple[Header, ...]:
 
 def _number(fields: dict[str, Any], name: str) -> int | None:
     number = fields.get(name)
-    if number is None or (isinstance(number, int) and not isinstance(number, bool)):
+    if number is None or (isinstance(number, int) and not isinstance(number, bool) and number < 2**63):
         return None if number is None or number < 0 else number
-    raise NotARecord(f"{name} must be a whole number")
+    raise NotARecord(f"{name} must be a whole number, below 2^63")
 
 
 def _from_base64(name: str, encoded: Any) -> bytes:

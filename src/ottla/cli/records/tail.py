@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.cli.colours import BOLD, CYAN, DIM, RED, Palette, palette_for
 from ottla.cli.help_format import help_formatter
-from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, complain
+from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain
 from ottla.cli.records.decoding import Decoder, Undecoded, decode, decoder_named
 from ottla.cli.records.moments import moment, shown
 from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, start_offsets
 from ottla.cli.records.record_filter import RecordFilter, header_wanted, pattern
+from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
     from ottla.records.kernel import ConsumerRecord
@@ -19,10 +20,13 @@ _POLL_S = 0.5
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argument_parser().parse_args(arguments)
+    parser = argument_parser()
+    options = parser.parse_args(arguments)
+    if options.json and options.pretty:
+        parser.error("--json prints an object a line: no --pretty with it")
     try:
         printer = _Printer(options, palette_for(sys.stdout))
-        with Cluster.of(options).consumer(enable_auto_commit=False, client_id="ottla-tail") as consumer:
+        with Cluster.of(options, Scope.CONSUMER).consumer(enable_auto_commit=False, client_id="ottla-tail") as consumer:
             partitions = partitions_of(consumer, options.topics, options.partition)
             start = Start(options.from_beginning, options.since, options.last)
             starts = start_offsets(consumer, partitions, start)
@@ -42,8 +46,6 @@ def main(arguments: list[str] | None = None) -> int:
                 sys.stdout.flush()
     except KeyboardInterrupt:
         return 0  # how a tail is ended
-    except BrokenPipeError:
-        raise
     except FAILURES as problem:
         return complain("ottla tail", problem)
     return 0
@@ -62,13 +64,17 @@ def argument_parser() -> ArgumentParser:
     parser.add_argument("topics", nargs="+", metavar="TOPIC", help="what to read")
     add_connection(parser)
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("-n", "--last", type=int, metavar="N", help="begin N records before the end of each partition")
+    where.add_argument(
+        "-n", "--last", type=at_least(0), metavar="N", help="begin N records before the end of each partition"
+    )
     where.add_argument("--from-beginning", action="store_true", help="begin with the oldest record")
     where.add_argument("--since", type=moment, metavar="TIME", help="begin with the first record of that time")
     parser.add_argument("--until", type=moment, metavar="TIME", help="end before the first record of that time")
     parser.add_argument("--no-follow", action="store_true", help="end at what is the end now")
-    parser.add_argument("--max", type=int, metavar="N", help="end after so many records were printed")
-    parser.add_argument("-p", "--partition", type=int, action="append", default=[], metavar="N", help="only this one")
+    parser.add_argument("--max", type=at_least(1), metavar="N", help="end after so many records were printed")
+    parser.add_argument(
+        "-p", "--partition", type=at_least(0), action="append", default=[], metavar="N", help="only this one"
+    )
     parser.add_argument("-k", "--key", type=pattern, metavar="PATTERN", help="only records with such a key")
     parser.add_argument("-v", "--value", type=pattern, metavar="PATTERN", help="only records with such a value")
     parser.add_argument(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.cli.help_format import help_formatter
 from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, complain
 from ottla.cli.records.record_filter import pattern
+from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
     from ottla.cli.top.rates import View
@@ -24,8 +25,6 @@ def main(arguments: list[str] | None = None) -> int:
             _show_views(options)
     except KeyboardInterrupt:
         return 0  # how it is left
-    except BrokenPipeError:
-        raise
     except FAILURES as problem:
         return complain("ottla top", problem)
     return 0
@@ -92,7 +91,7 @@ def _views(options: Namespace) -> "Iterator[View]":
     from ottla.cli.top.unread_ages import UnreadAges
 
     wanted = Wanted(options.topic, options.group, options.internal)
-    cluster = Cluster.of(options)
+    cluster = Cluster.of(options, Scope.ADMIN, Scope.CONSUMER)
     with ExitStack() as stack:
         admin = stack.enter_context(cluster.admin())
         reading = {"enable_auto_commit": False, "max_partition_fetch_bytes": 1, "client_id": "ottla-top"}

@@ -33,6 +33,8 @@ def run(given: Given) -> int:
         try:
             action(admin, given)
             return 0
+        except BrokenPipeError:
+            raise  # the reader of our output has left: no failure of ours
         except FAILURES as problem:
             print(f"Error while executing topic command : {told(problem)}")
             return 1

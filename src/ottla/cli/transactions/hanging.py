@@ -28,19 +28,15 @@ class OpenTransaction(NamedTuple):
     producer: ProducerState
 
 
-def hanging_rows(
+def hanging_transactions(
     admin: Admin, partitions: Sequence[TopicPartition], broker_id: int | None, timeout_ms: int, now_ms: int
-) -> list[list[str]]:
-    """As a table shows them. A transaction is suspect once it is open for longer than any may be."""
+) -> list[OpenTransaction]:
+    """A transaction is suspect once it is open for longer than any may be."""
     suspects = list(_open_for_long(admin, partitions, broker_id, timeout_ms, now_ms))
     if not suspects:
         return []
     expected = _expected_ends(admin, {one.producer.producer_id for one in suspects})
-    return [
-        _row(one, now_ms)
-        for one in suspects
-        if one.partition not in expected.get(one.producer.producer_id, frozenset())
-    ]
+    return [one for one in suspects if one.partition not in expected.get(one.producer.producer_id, frozenset())]
 
 
 def _open_for_long(
@@ -66,7 +62,8 @@ def _expected_ends(admin: Admin, producer_ids: set[int]) -> dict[int, frozenset[
     return {ids[name]: found.partitions for name, found in described.succeeded.items()}
 
 
-def _row(transaction: OpenTransaction, now_ms: int) -> list[str]:
+def hanging_row(transaction: OpenTransaction, now_ms: int) -> list[str]:
+    """As a table shows it."""
     partition, producer = transaction
     last_ms = producer.last_timestamp_ms or -1
     return [

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
 from ottla.cli.failures import Terse, told
-from ottla.cli.options.subcommands import ToolParser, integer, print_version, run_command
+from ottla.cli.json_output import print_json
+from ottla.cli.options.subcommands import ToolParser, add_json, integer, print_version, run_command
 from ottla.cli.sessions import open_admin
 from ottla.cli.text_tables import tabbed_table
-from ottla.cli.transactions.hanging import HANGING_COLUMNS, hanging_rows
+from ottla.cli.transactions.hanging import HANGING_COLUMNS, hanging_row, hanging_transactions
 from ottla.client.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ def _parser() -> ToolParser:
     _add_partition(hanging, required=False)
     hanging.set_defaults(action=_find_hanging)
 
+    for command in (listing, describe, producers, hanging):
+        add_json(command)
+
     end = commands.add_parser("forceTerminateTransaction", help="abort the open transaction of a transactional id")
     end.add_argument("--transactionalId", required=True, help="the id")
     end.set_defaults(action=_force_terminate)
@@ -89,6 +93,9 @@ def _list(options: Namespace) -> int:
             running_longer_than_ms=None if duration_ms is None or duration_ms < 0 else duration_ms,
             transactional_id_pattern=options.transactional_id_pattern,
         )
+    if options.json:
+        print_json(listed)
+        return 0
     rows = [[one.transactional_id, str(one.coordinator_id), str(one.producer_id), one.state.value] for one in listed]
     _print(["TransactionalId", "Coordinator", "ProducerId", "TransactionState"], rows)
     return 0
@@ -98,6 +105,9 @@ def _describe(options: Namespace) -> int:
     name = options.transactional_id
     with _admin(options) as admin, _failing_to(f"describe transaction state of transactional-id `{name}`"):
         found = admin.describe_transactions([name])[name]
+    if options.json:
+        print_json({"transactional_id": name, **found._asdict()})
+        return 0
     begun_ms = found.transaction_start_ms
     row = [
         str(found.coordinator_id),
@@ -122,6 +132,9 @@ def _describe_producers(options: Namespace) -> int:
     named = f"{partition.topic}-{partition.partition}"
     with _admin(options) as admin, _failing_to(f"describe producers for partition {named} on {where}"):
         producers = admin.describe_producers([partition], broker_id=options.broker_id)[partition]
+    if options.json:
+        print_json(producers)
+        return 0
     columns = ["ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp"]
     _print([*columns, "CurrentTransactionStartOffset"], [_producer_row(one) for one in producers])
     return 0
@@ -183,10 +196,13 @@ def _find_hanging(options: Namespace) -> int:
         raise Terse("The --partition argument requires --topic to be provided")
     with _admin(options) as admin:
         partitions = _partitions(admin, options)
-        rows = hanging_rows(
-            admin, partitions, options.broker_id, options.max_transaction_timeout * 60_000, int(time.time() * 1000)
-        )
-    _print(HANGING_COLUMNS, rows)
+        now_ms = int(time.time() * 1000)
+        timeout_ms = options.max_transaction_timeout * 60_000
+        hanging = hanging_transactions(admin, partitions, options.broker_id, timeout_ms, now_ms)
+    if options.json:
+        print_json(hanging)
+        return 0
+    _print(HANGING_COLUMNS, [hanging_row(one, now_ms) for one in hanging])
     return 0
 
 

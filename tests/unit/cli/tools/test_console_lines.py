@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from ottla.base.errors import OttlaError
 from ottla.cli.console.console_producer import _settings
 from ottla.cli.console.console_producer_options import PROGRAM
 from ottla.cli.console.formatters import DEFAULT, formatter
@@ -11,6 +12,8 @@ from ottla.cli.console.line_reader import Line, LineError, LineReader
 from ottla.cli.failures import Terse
 from ottla.cli.options.reading import read
 from ottla.records.kernel import ConsumerRecord
+from ottla.wire import messages
+from ottla.wire.codec import encode
 
 
 def only(line: str, **properties: str) -> Line:
@@ -98,3 +101,25 @@ def test_a_formatter_or_property_that_is_none_is_refused() -> None:
     for name, properties in (("nonsense", {}), (DEFAULT, {"print.keys": "true"}), (DEFAULT, {"key.deserializer": "x"})):
         with pytest.raises(Terse):
             formatter(name, properties)
+
+
+def test_records_of_kafkas_own_topics_are_json() -> None:
+    key = b"\0\1" + encode(messages.OffsetCommitKey(group="g\u00fc", topic="t", partition=3), 0)
+    value = b"\0\4" + encode(messages.OffsetCommitValue(offset=7, metadata="m", commit_timestamp=9), 4)
+    shows = formatter("org.apache.kafka.tools.consumer.OffsetsMessageFormatter", {})
+    shown_key = '{"key":{"type":1,"data":{"group":"g\u00fc","topic":"t","partition":3}},"value":'
+    assert shows(ConsumerRecord("t", 0, 0, 0, key, None)).decode() == shown_key + "null}"
+    assert shows(ConsumerRecord("t", 0, 0, 0, key, value)).decode() == (
+        shown_key + '{"version":4,"data":{"offset":7,"leaderEpoch":-1,"metadata":"m","commitTimestamp":9}}}'
+    )
+
+
+def test_a_formatter_of_kafkas_own_topics_prints_its_records_only() -> None:
+    key = b"\0\1" + encode(messages.OffsetCommitKey(group="g", topic="t", partition=3), 0)
+    shows = formatter("org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter", {})
+    for other in (key, b"\x7f\0", None):
+        assert shows(ConsumerRecord("t", 0, 0, 0, other, None)) == b""
+    with pytest.raises(OttlaError, match="Could not read record at offset 5 due to: "):
+        shows(ConsumerRecord("t", 0, 5, 0, b"\0\2", None))
+    with pytest.raises(Terse, match=r"has no property print\.key"):
+        formatter("org.apache.kafka.tools.consumer.OffsetsMessageFormatter", {"print.key": "true"})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.cli.kafka import TOOLS
+from ottla.cli.kafka import OTHERS, TOOLS
 
 ROOT = Path(__file__).resolve().parents[4]
 COSTLY = {"asyncio", "dataclasses", "ssl", "socket", "logging", "subprocess", "rich", "pyarrow"}
@@ -20,7 +20,7 @@ of_our_tables = pytest.mark.parametrize(
 )
 
 
-@every_tool
+@pytest.mark.parametrize("name", [*TOOLS, *OTHERS])
 def test_a_tool_goes_by_its_name_with_and_without_sh(name: str) -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts[f"kafka-{name}"] == scripts[f"kafka-{name}.sh"] == "ottla.cli.kafka:main"
