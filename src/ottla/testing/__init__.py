@@ -1,6 +1,6 @@
 """What tests are made of, ours and our users': a real node, and a world that does what it is told.
 
-broker                   a broker for everyone's tests: `ottla.testing.Broker`
+broker                   a broker for everyone's tests: `ottla.testing.Broker`, and several: `ottla.testing.Cluster`
 pytest_plugin            the same as fixtures
 node                     a node in a process of its own
 free_ports               ports for nodes that have to know theirs before they start
@@ -22,14 +22,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ottla.testing.broker.own_broker import Broker
+    from ottla.testing.broker.own_cluster import Cluster
 
-__all__ = ["Broker"]
+__all__ = ["Broker", "Cluster"]
 
 
 def __getattr__(name: str) -> object:
-    """`Broker`, imported when it is asked for: pytest imports this package in projects that never do."""
+    """`Broker` and `Cluster`, imported when they are asked for: pytest imports this package in projects that never do."""
     if name == "Broker":
         from ottla.testing.broker.own_broker import Broker
 
         return Broker
+    if name == "Cluster":
+        from ottla.testing.broker.own_cluster import Cluster
+
+        return Cluster
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

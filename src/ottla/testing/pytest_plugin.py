@@ -3,6 +3,7 @@
 ottla_broker            a `Broker`, started with the first test that asks for it; each worker of pytest-xdist has one
 ottla_topic             the name of a topic that is new for this test
 ottla_broker_factory    makes brokers with settings of their own, which are gone after the test
+ottla_cluster_factory   makes clusters of several brokers that replicate, which are gone after the test
 
 With `OTTLA_BROKER=host:port` no process is started: `ottla_broker` is the broker that runs there.
 
@@ -24,9 +25,11 @@ import pytest
 if TYPE_CHECKING:
     from ottla.testing.broker.given_broker import GivenBroker
     from ottla.testing.broker.own_broker import Broker
+    from ottla.testing.broker.own_cluster import Cluster
 
     AnyBroker = Broker | GivenBroker
     BrokerFactory = Callable[..., Broker]
+    ClusterFactory = Callable[..., Cluster]
 
 
 _SHARED = pytest.StashKey["AnyBroker"]()
@@ -89,5 +92,18 @@ def ottla_broker_factory() -> Iterator[BrokerFactory]:
 
         def make(settings: Mapping[str, object] | None = None) -> Broker:
             return brokers.enter_context(Broker(settings))
+
+        yield make
+
+
+@pytest.fixture
+def ottla_cluster_factory() -> Iterator[ClusterFactory]:
+    """`ottla_cluster_factory(3)` gives a running cluster of this test's own: three brokers that replicate."""
+    from ottla.testing.broker.own_cluster import Cluster
+
+    with ExitStack() as clusters:
+
+        def make(count: int = 3, settings: Mapping[str, object] | None = None) -> Cluster:
+            return clusters.enter_context(Cluster(count, settings))
 
         yield make

@@ -23,16 +23,17 @@ from ottla.testing.broker.fault_control import FaultControl, FaultRefused
 from ottla.testing.broker.faults import Faults
 from ottla.testing.broker.secured_listener import SecuredListener
 from ottla.testing.broker.topics import create_topic, delete_topic
-from ottla.testing.node import RunningNode
+from ottla.testing.node import NodeError, RunningNode
 
+_POLL_S: Final = 0.005
 _CONTROL_PORT: Final = re.compile(r"faults +http://127\.0\.0\.1:(\d+)")
 
 
 class Broker(Faults):
     """`settings` are a broker's, under Kafka's names. A `directory` that is given outlives the broker.
 
-    `security` is the protocol that clients have to speak: SSL, SASL_PLAINTEXT or SASL_SSL. It is a cluster of one node.
-    `bootstrap` may name several addresses once there are clusters of more.
+    `security` is the protocol that clients have to speak: SSL, SASL_PLAINTEXT or SASL_SSL. Port 0 is one of its choice.
+    It is a cluster of one node; `Cluster` makes one of several.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Broker(Faults):
         directory: Path | None = None,
         faults: bool = True,
         security: str | None = None,
+        port: int = 0,
     ) -> None:
         super().__init__()
         self._token = token_urlsafe(16)
@@ -50,7 +52,7 @@ class Broker(Faults):
         self._secured = None if security is None else SecuredListener(security)
         if self._secured is not None:
             settings = {**self._secured.broker, **(settings or {})}
-        self._node = RunningNode(directory, config=settings)
+        self._node = RunningNode(directory, config=settings, port=port)
         if faults:
             self._node.options = ("--faults", "0")
             self._node.environment["OTTLA_FAULTS_TOKEN"] = self._token
@@ -95,13 +97,22 @@ class Broker(Faults):
 
     def start(self) -> None:
         """Starts it, also after `stop` or `kill`: at the same address, with the same data."""
+        if not self.is_running:
+            self._node.abandon()  # it may have ended by itself
         self._node.start()
         self._is_time_moved = False
         if self._has_faults and not self._port_of_faults:
-            found = _CONTROL_PORT.search(self.log.read_text(errors="replace"))
-            assert found is not None, "a node says where its control port is when it says where it is"
-            self._port_of_faults = int(found[1])
-            self._node.options = ("--faults", found[1])
+            self._port_of_faults = self._printed_port()
+            self._node.options = ("--faults", str(self._port_of_faults))
+
+    def _printed_port(self) -> int:
+        """Of the control port. A node whose own port was given may answer a moment before it prints."""
+        deadline_s = time.monotonic() + self._node.start_timeout_s
+        while (found := _CONTROL_PORT.search(self.log.read_text(errors="replace"))) is None:
+            if time.monotonic() > deadline_s:
+                raise NodeError(f"the node did not say where its control port is\n{self._node.end_of_log()}")
+            time.sleep(_POLL_S)
+        return int(found[1])
 
     def stop(self) -> None:
         """Stops it in good order, as SIGTERM does."""
@@ -129,7 +140,6 @@ class Broker(Faults):
     def heal(self) -> None:
         """Undoes what was done to it: it runs, has no faults, and goes by the real time. What it stores stays."""
         if not self.is_running:
-            self._node.abandon()
             self.start()
         elif self._has_faults:
             self.clear_faults()

@@ -50,10 +50,10 @@ def create_topic(
     (made,) = reply.topics
     if made.error_code:
         raise TopicRefused(f"topic {name} was not made: {ErrorCode(made.error_code).name}, {made.error_message}")
-    _wait_for_partitions(address, name, max(made.num_partitions, partitions))
+    wait_for_partitions(address, name, max(made.num_partitions, partitions))
 
 
-def _wait_for_partitions(address: Address, name: str, count: int) -> None:
+def wait_for_partitions(address: Address, name: str, count: int) -> None:
     """A broker tells of a topic before it has made its logs, on a disk that the next line of a test may fill."""
     partitions = [
         ListOffsetsRequest.ListOffsetsPartition(partition_index=index, timestamp=_LATEST) for index in range(count)
