@@ -83,8 +83,8 @@ class ApacheKafkaError(RuntimeError):
 
 
 @cache
-def libraries(version: str = VERSION) -> Path:
-    """The directory of the version's jars, downloaded with Maven the first time."""
+def libraries(version: str = VERSION, pom: str = POM) -> Path:
+    """The directory of the version's jars, downloaded with Maven the first time. `pom` has a place for the version."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"apache-kafka-{version}"
     ready, jars = home / "ready", home / "libs"
     if not ready.exists():
@@ -93,7 +93,7 @@ def libraries(version: str = VERSION) -> Path:
                 f"Apache Kafka {version} is not in {home}, and there is no `mvn` to download it with"
             )
         home.mkdir(parents=True, exist_ok=True)
-        (home / "pom.xml").write_text(POM.format(version=version))
+        (home / "pom.xml").write_text(pom.format(version=version))
         copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"]
         subprocess.run(copy, cwd=home, check=True, timeout=900)
         ready.touch()
