@@ -28,7 +28,7 @@ __all__ = ["Broker", "Cluster"]
 
 
 def __getattr__(name: str) -> object:
-    """`Broker` and `Cluster`, imported when they are asked for: pytest imports this package in projects that never do."""
+    """`Broker` and `Cluster`, imported when asked for: pytest imports this package in projects that never do."""
     if name == "Broker":
         from ottla.testing.broker.own_broker import Broker
 

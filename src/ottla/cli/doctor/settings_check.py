@@ -38,7 +38,7 @@ def _warnings(config: NodeConfig) -> Iterator[Finding]:
 
 
 def _copies(config: NodeConfig) -> Iterator[Finding]:
-    """One broker has room for one replica. Of a node among others the settings do not say how many brokers there are."""
+    """One broker has room for one replica. The settings of a node among others do not say how many there are."""
     for key, what in _COPIES.items():
         if _is_alone(config) and config.values.integer(key) > 1:
             yield Finding(
