@@ -191,7 +191,7 @@ def test_a_group_follows_the_partitions_that_it_is_given(run: Run, orders: str) 
 
 def test_a_consumer_that_is_told_to_stop_has_committed_what_it_wrote(run: Run, node: Broker, orders: str) -> None:
     words = ["consume", orders, "-q", "-g", f"{orders}-group", "--follow", "-b", node.bootstrap]
-    command = [sys.executable, "-u", "-m", "ottla.cli.main", *words]
+    command = [sys.executable, "-m", "ottla.cli.main", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for _ in range(10):
