@@ -39,9 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
             consumer = stack.enter_context(
                 Cluster.of(options, Scope.CONSUMER).consumer(group_id=options.group, **settings)
             )
-            output: BinaryIO = sys.stdout.buffer
-            if options.output:
-                output = stack.enter_context(open(options.output, "ab" if options.append else "wb"))
+            where, mode = options.output or sys.stdout.fileno(), "ab" if options.append else "wb"
+            # Python's own standard output may be unbuffered, and would then write some of what it is given.
+            output = stack.enter_context(open(where, mode, closefd=where is options.output))
             consuming = _Consuming(options, consumer, output, progress)
             with suppress(KeyboardInterrupt), stop_on_terminate():
                 consuming.run()
@@ -88,6 +88,8 @@ class _Consuming:
         self._progress = progress
         self._separator = None if options.key_separator is None else options.key_separator.encode()
         self._next: dict[TopicPartition, int] = {}
+        self._lines: list[bytes] = []
+        """Read and not written yet."""
 
     def run(self) -> None:
         remaining = self._begin_with_group() if self._options.group else self._begin()
@@ -104,8 +106,10 @@ class _Consuming:
                 return
 
     def commit(self) -> None:
-        """What is written; also after an interrupt that came in between."""
+        """Writes and commits what was read. After an interrupt, which may come anywhere, it may write lines again."""
+        self._output.write(b"".join(self._lines))
         self._output.flush()
+        self._lines.clear()
         if self._options.group and self._next:
             self._consumer.commit(self._next)
             self._next = {}
@@ -147,6 +151,6 @@ class _Consuming:
             line = record.value or b""
             if self._separator is not None:
                 line = (record.key or b"") + self._separator + line
-        self._output.write(line + b"\n")
+        self._lines.append(line + b"\n")
         self._next[TopicPartition(record.topic, record.partition)] = record.offset + 1
         self._progress.add(len(line))
