@@ -7,7 +7,7 @@ was, and commits what is written: after the bytes are handed to the system, so t
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from ottla.base.ids import TopicPartition
 from ottla.cli.help_format import help_formatter
@@ -39,9 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
             consumer = stack.enter_context(
                 Cluster.of(options, Scope.CONSUMER).consumer(group_id=options.group, **settings)
             )
-            where, mode = options.output or sys.stdout.fileno(), "ab" if options.append else "wb"
             # Python's own standard output may be unbuffered, and would then write some of what it is given.
-            output = stack.enter_context(open(where, mode, closefd=where is options.output))
+            where: str | int = options.output or sys.stdout.fileno()
+            how: Literal["ab", "wb"] = "ab" if options.append else "wb"
+            output = stack.enter_context(open(where, how, closefd=bool(options.output)))
             consuming = _Consuming(options, consumer, output, progress)
             with suppress(KeyboardInterrupt), stop_on_terminate():
                 consuming.run()
