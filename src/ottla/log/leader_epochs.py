@@ -2,9 +2,13 @@
 
 Kept in memory, sorted in both epoch and offset; the file is rewritten when the log is flushed. What a crash takes away
 is found again in the headers of the batches, and entries beyond the end of the log are dropped when it is opened.
+
+Two threads may want to write the file: a disk thread that flushes the log, and the owner of a log who cuts it
+durably. They take turns, as both write to the same temporary file first.
 """
 
 from bisect import bisect_right
+from threading import Lock
 
 from ottla.base.ports import Disk
 from ottla.log import names
@@ -18,7 +22,7 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochs:
     """The leader epochs of one partition."""
 
-    __slots__ = ("_disk", "_entries", "_path", "_told")
+    __slots__ = ("_disk", "_entries", "_path", "_told", "_writing")
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
@@ -26,6 +30,7 @@ class LeaderEpochs:
         self._entries: list[tuple[int, int]] = []
         # What the file tells; None when there is no file.
         self._told: list[tuple[int, int]] | None = None
+        self._writing = Lock()
         if disk.exists(self._path):
             for epoch, start in parse_leader_epochs(read_file(disk, self._path), self._path):
                 self.assign(epoch, start)
@@ -84,11 +89,12 @@ class LeaderEpochs:
         self._entries.clear()
 
     def flush(self) -> None:
-        """Makes the file tell what memory knows, durably. May run beside the other methods."""
-        entries = self.entries
-        if entries != self._told:
-            replace_file(self._disk, self._path, format_leader_epochs(entries))
-            self._told = entries
+        """Makes the file tell what memory knows, durably. May run beside the other methods, and beside itself."""
+        with self._writing:
+            entries = self.entries
+            if entries != self._told:
+                replace_file(self._disk, self._path, format_leader_epochs(entries))
+                self._told = entries
 
     def are_told_before(self, end_offset: int) -> bool:
         """Whether the file tells all that an opening keeps: it drops an epoch that begins where the log ends."""
@@ -96,7 +102,10 @@ class LeaderEpochs:
         return told == [entry for entry in self._entries if entry[1] < end_offset]
 
     def write_beside(self) -> str:
-        """The first half of a `flush` of many logs at once; returns the path that is to be synced before the second."""
+        """The first half of a `flush` of many logs at once; returns the path that is to be synced before the second.
+
+        Nothing else works on the log by then: it is being closed.
+        """
         return write_beside(self._disk, self._path, format_leader_epochs(self._entries))
 
     def put_in_place(self) -> None:

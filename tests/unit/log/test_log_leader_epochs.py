@@ -1,5 +1,8 @@
 """The leader-epoch cache: what OffsetForLeaderEpoch answers, and what truncation leaves (KIP-101, KIP-279)."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
+
 import pytest
 
 from ottla.log.errors import CorruptFile
@@ -134,6 +137,39 @@ def test_flushing_again_writes_only_what_has_changed(disk: MemoryDisk, epochs: L
     epochs.clear()
     epochs.flush()
     assert read_file(disk, PATH) == b"0\n0\n"
+
+
+class SlowDisk(MemoryDisk):
+    """The first rename says when it begins, and waits until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_renaming = Event()
+        self.may_rename = Event()
+
+    def rename(self, source: str, target: str) -> None:
+        if not self.is_renaming.is_set():
+            self.is_renaming.set()
+            assert self.may_rename.wait(30)
+        super().rename(source, target)
+
+
+def test_the_owner_of_a_log_may_flush_while_a_disk_thread_does() -> None:
+    disk = SlowDisk()
+    disk.make_dirs("/data")
+    epochs = LeaderEpochs(disk, "/data")
+    epochs.assign(2, 10)
+    with ThreadPoolExecutor(2) as threads:
+        of_disk_thread = threads.submit(epochs.flush)
+        assert disk.is_renaming.wait(30)
+        epochs.assign(4, 30)
+        of_owner = threads.submit(epochs.flush)
+        wait([of_owner], timeout=0.3)  # Without turns it is over by now, and has taken the temporary file away.
+        disk.may_rename.set()
+        of_disk_thread.result(30)
+        of_owner.result(30)
+    assert LeaderEpochs(disk, "/data").entries == epochs.entries == [(2, 10), (4, 30)]
+    assert epochs.are_told_before(100)
 
 
 def test_a_file_whose_entries_do_not_rise_is_put_in_order(disk: MemoryDisk) -> None:
