@@ -46,5 +46,9 @@ class Follower:
         self._fetched_ms = now_ms
         self._leader_end_at_fetch = max(self._leader_end_at_fetch, leader_end_offset)
 
+    def on_left(self) -> None:
+        """The controller has taken it out of the ISR: it is behind until it is caught up anew."""
+        self.caught_up_ms = 0
+
     def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
         return self.end_offset == leader_end_offset or now_ms - self.caught_up_ms <= max_lag_ms

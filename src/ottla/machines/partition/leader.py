@@ -8,7 +8,8 @@ fetched in this leader epoch it is unknown, and holds the high watermark where i
 The ISR is the controller's to change (AlterPartition, KIP-497). The leader proposes, one change at a time, and until it
 knows what became of a proposal it counts on the most that may be true: a follower that is proposed holds the high
 watermark back already, and one that is to leave does so until it has left (`maximal_isr`). A caught-up follower that is
-about to be proposed holds it too, or it would be out of reach again by then.
+about to be proposed holds it too, or it would be out of reach again by then. One that the controller took out, as when
+its log directory has failed, is not about to be proposed before it has fetched again.
 
 - It proposes to take a follower in that has all up to the high watermark, and all that there was when this leader epoch
   began. Brokers that are fenced, about to stop, or in another life than the one that fetched, are not (KIP-841, 903).
@@ -158,6 +159,9 @@ class LeaderState:
             return False
         self.partition_epoch = partition_epoch
         self.proposal = None
+        for replica in self.isr:
+            if replica not in isr and replica in self.followers:
+                self.followers[replica].on_left()
         self.isr = isr
         if replicas != self.replicas:
             self.replicas = replicas

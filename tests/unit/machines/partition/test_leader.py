@@ -92,6 +92,20 @@ def test_a_shrunk_isr_lets_the_high_watermark_go_on():
     assert state.high_watermark == 10
 
 
+def test_a_follower_that_the_controller_takes_out_is_not_waited_for_until_it_fetches():
+    """Its log directory has failed, for one: it was caught up a moment ago, and will not be soon."""
+    state = leader(replicas=(1, 2, 3))
+    for replica in (2, 3):
+        fetch(state, replica, 10)
+    state.on_image((1, 2, 3), (1, 2), 6)
+    state.on_local_end(12)
+    assert fetch(state, 2, 12, 1)
+    assert state.high_watermark == 12
+    fetch(state, 3, 12, 2)
+    state.on_local_end(14)
+    assert not fetch(state, 2, 14, 3), "it is about to join again"
+
+
 def test_an_image_of_an_older_partition_epoch_changes_nothing():
     state = leader(replicas=(1, 2))
     assert not state.on_image((1, 2), (1,), 5)
