@@ -51,6 +51,14 @@ class LogDirs:
             except (OSError, StorageError, ProtocolError) as problem:
                 self.take_offline(path, problem)
 
+    def epoch_of_clean_stop(self) -> int:
+        """The broker's epoch when it stopped, if every directory is there and tells of the same clean stop.
+
+        One that is offline, new, or was offline at the stop lacks records: then the stop was not clean (KIP-966).
+        """
+        epochs = {one.broker_epoch if one.was_clean else UNKNOWN_BROKER_EPOCH for one in self.online.values()}
+        return epochs.pop() if len(epochs) == 1 and not self.offline else UNKNOWN_BROKER_EPOCH
+
     def doubles(self) -> dict[TopicPartition, list[LogDirectory]]:
         """Partitions that are in several directories, as a crash at the end of a move leaves one."""
         homes: dict[TopicPartition, list[LogDirectory]] = {}

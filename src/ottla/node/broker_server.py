@@ -73,12 +73,11 @@ class BrokerServer:
         await wait_for(partial(self._world.workers.run, partial(self._logs.open_all, self._on_opened)))
         self._report_directories()
         broker.identity.directory_ids = {path: self._storage.directory_ids[path] for path in self._logs.online}
-        epochs = {directory.broker_epoch for directory in self._logs.online.values() if directory.was_clean}
         self._membership = Membership(
             broker,
             endpoints,
             incarnation_id=random_uuid(self._world.entropy.randbytes),
-            previous_broker_epoch=epochs.pop() if len(epochs) == 1 else -1,
+            previous_broker_epoch=self._logs.epoch_of_clean_stop(),
             committed_offset=lambda: metadata.committed_offset,
             failed=self._failed,
         )

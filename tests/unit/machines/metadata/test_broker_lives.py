@@ -380,6 +380,24 @@ def test_replicas_of_a_failed_directory_leave_the_isr() -> None:
     assert (partition(node).leader, partition(node).isr) == (2, (2,))
 
 
+@pytest.mark.parametrize(
+    ("directories", "eligible"),
+    [((b"directory of   2",), (2, 3)), ((b"the new one's id",), (3,))],
+    ids=["with its directory", "with another one"],
+)
+def test_a_broker_whose_directory_is_gone_is_no_eligible_leader_however_cleanly_it_stopped(
+    directories: tuple[bytes, ...], eligible: tuple[int, ...]
+) -> None:
+    node = orders(1, 2, 3, min_insync_replicas="2")
+    alter_isr(node, 1, (1,))
+    assert partition(node).eligible_leader_replicas == (2, 3)
+    epoch = node.image.brokers.by_id[2].epoch
+    node.now_ms += 9_000
+    asked = registration(2, b"next life", log_dirs=tuple(map(Uuid, directories)), previous_broker_epoch=epoch)
+    assert node.ask(asked).error_code == ErrorCode.NONE
+    assert partition(node).eligible_leader_replicas == eligible
+
+
 def test_a_broker_says_where_it_put_a_replica() -> None:
     node = orders(1)
     here, topic_id = Uuid(b"another log dir."), node.image.topics.by_name["orders"].id

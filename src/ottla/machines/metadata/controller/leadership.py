@@ -8,6 +8,7 @@ from ottla.machines.decision import VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.controller.partition_change import Election, PartitionChange, without
 from ottla.machines.metadata.image.configs_image import MIN_INSYNC_REPLICAS
+from ottla.machines.metadata.image.directory_ids import is_online
 from ottla.machines.metadata.image.partition_image import NO_LEADER, PartitionImage
 
 Located = tuple[str, Uuid, int, PartitionImage]
@@ -79,17 +80,26 @@ def changes_when_unregistered(context: ControllerContext, broker_id: int) -> Ite
     yield from _changes(context, [*_in_isr(context, broker_id), *eligible], removed=broker_id)
 
 
-def changes_when_restarted(context: ControllerContext, broker_id: int, *, is_clean: bool) -> Iterator[VersionedRecord]:
-    """A broker registers anew. One that stopped uncleanly may have lost records: it is no eligible leader (KIP-966)."""
-    if is_clean or not context.image.features.is_elr_enabled:
+def changes_when_restarted(
+    context: ControllerContext, broker_id: int, directories: tuple[Uuid, ...], *, is_clean: bool
+) -> Iterator[VersionedRecord]:
+    """A broker registers anew. One that stopped uncleanly may have lost records: it is no eligible leader (KIP-966).
+
+    Nor is it where the replica's directory is gone, however clean the stop was: it would begin anew in another one.
+    """
+    if not context.image.features.is_elr_enabled:
         yield from changes_when_removed(context, broker_id)
         return
-    affected = (
-        located
-        for located in context.partitions()
-        if broker_id in located[3].isr or broker_id in located[3].eligible_leader_replicas
-    )
-    yield from _changes(context, affected, unclean=broker_id)
+    lost: list[Located] = []
+    kept: list[Located] = []
+    for located in context.partitions():
+        partition = located[3]
+        directory = partition.directory(broker_id)
+        if broker_id in partition.isr or broker_id in partition.eligible_leader_replicas:
+            is_there = is_clean and directory is not None and is_online(directory, directories)
+            (kept if is_there else lost).append(located)
+    yield from _changes(context, lost, unclean=broker_id)
+    yield from changes_when_removed(context, broker_id, (one for one in kept if broker_id in one[3].isr))
 
 
 def leads_something(context: ControllerContext, broker_id: int) -> bool:

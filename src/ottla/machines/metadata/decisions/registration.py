@@ -56,7 +56,7 @@ def register_broker(
     records: list[VersionedRecord] = []
     if not is_amended:
         is_clean = request.previous_broker_epoch == (NO_EPOCH if before is None else before.epoch)
-        records += changes_when_restarted(context, broker.id, is_clean=is_clean)
+        records += changes_when_restarted(context, broker.id, broker.directories, is_clean=is_clean)
     level = context.metadata_version
     records.append(VersionedRecord(broker_record(broker, level), register_broker_version(level)))
     return Decision(BrokerRegistrationResponse(broker_epoch=broker.epoch), records)
