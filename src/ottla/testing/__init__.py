@@ -4,7 +4,7 @@ broker                   a broker for everyone's tests: `ottla.testing.Broker`, 
 pytest_plugin            the same as fixtures
 node                     a node in a process of its own
 free_ports               ports for nodes that have to know theirs before they start
-memory_disk              a disk that crashes, tears and fails; crash_model is how
+memory_disk              a disk that crashes, tears and fails; memory_file is one of its files, crash_model is how
 memory_network           a network without sockets
 clock                    a clock that stands still
 step_timers              timers that fire when time is moved

@@ -1,9 +1,10 @@
 """What a power cut leaves of a disk: files whose last writes are lost or torn, directories with their last names gone.
-And which calls to a disk are to fail.
+And which calls to a disk are to fail, and which directories.
 
 `ottla.testing.memory_disk` is the disk that is built of these, and says by which rules chance decides.
 """
 
+import errno
 from random import Random
 from typing import Protocol
 
@@ -191,3 +192,25 @@ class Faults:
                     del self._next[wanted]
                 return error
         return None
+
+
+class DeadDirectories:
+    """Directories that are on a disk that answers with errors: nothing in them can be read, written or seen."""
+
+    __slots__ = ("_paths",)
+
+    def __init__(self) -> None:
+        self._paths: set[str] = set()
+
+    def add(self, path: str) -> None:
+        self._paths.add(path)
+
+    def remove(self, path: str) -> None:
+        self._paths.discard(path)
+
+    def hold(self, path: str) -> bool:
+        return bool(self._paths) and any(f"{path}/".startswith(f"{dead}/") for dead in self._paths)
+
+    def check(self, path: str) -> None:
+        if self.hold(path):
+            raise OSError(errno.EIO, "the directory's disk is dead", path)

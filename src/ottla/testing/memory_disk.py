@@ -14,6 +14,10 @@ fail, or some in a row, and the disk go on; `fail_next(operation, errno)` does s
 fails may have written any part of its data. A sync that fails may have lost what it was to make durable: see
 `syncs_lose_pages`. Reads are counted on their own (`reads`), since no crash is special for coming in one.
 
+`fail_directory(path)` has everything in a directory fail, what is open too, as when it is on a disk of its own that
+dies. It is `mend_directory` or `empty_directory` that ends it: another disk in its place, with what a power cut would
+have left, or with nothing.
+
 `usable_bytes` is how much may still be written before the disk is full. `clock` is what files are stamped with.
 """
 
@@ -21,85 +25,13 @@ import errno
 from collections.abc import Callable, Sequence
 from random import Random
 
-from ottla.base.ports import Buffer, Clock, ColdRead, Space
-from ottla.testing.crash_model import Content, Crashed, Directory, Faults, Truncate, Write
+from ottla.base.ports import Clock, Space
+from ottla.testing.crash_model import Content, Crashed, DeadDirectories, Directory, Faults
+from ottla.testing.memory_file import MemoryFile
 
 __all__ = ["Crashed", "MemoryDisk", "MemoryFile"]
 
 _SPACE = Space(1 << 40, 1 << 39)
-
-
-class MemoryFile:
-    def __init__(self, disk: "MemoryDisk", content: Content) -> None:
-        self._disk = disk
-        self._content = content
-        self._open = True
-
-    def read_at(self, position: int, size: int) -> bytes:
-        self._alive()
-        if self._content.is_cold:
-            if not self._disk.may_wait:
-                raise ColdRead(lambda: self._warm(position, size))
-            self._content.is_cold = False
-        self._disk.step_of_reading()
-        return bytes(self._content.data[position : position + size])
-
-    def _warm(self, position: int, size: int) -> None:
-        MemoryFile(self._disk, self._content).read_at(position, size)
-
-    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
-        data = self.read_at(position, len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def write_at(self, position: int, data: Buffer) -> None:
-        self._alive()
-        write = Write(position, bytes(data))
-        growth = position + len(write.data) - len(self._content.data)
-        self._disk.take_space(growth)
-        self._disk.step("write", partly=lambda random: self._content.change(write.torn(random)))
-        self._content.change(write)
-        self._content.modified_ms = self._disk.now_ms
-
-    def size(self) -> int:
-        self._alive()
-        return len(self._content.data)
-
-    def truncate(self, size: int) -> None:
-        self._alive()
-        self._disk.step("truncate")
-        self._content.change(Truncate(size))
-
-    def reserve(self, position: int, size: int) -> bool:
-        return False
-
-    def sync(self) -> None:
-        self._alive()
-        self._disk.step("sync file", partly=self._lose)
-        self._content.sync()
-
-    def _lose(self, random: Random) -> None:
-        if self._disk.syncs_lose_pages:
-            self._content.lose_unsynced(random)
-
-    def fileno(self) -> int:
-        raise OSError(errno.ENOTSUP, "a file in memory has no descriptor")
-
-    def pin(self) -> None:
-        """Nothing to do: what is in memory stays readable."""
-
-    def unpin(self) -> None:
-        """See `pin`."""
-
-    def close(self) -> None:
-        self._alive()
-        self._open = False
-        self._disk.open_files -= 1
-
-    def _alive(self) -> None:
-        if not self._open:
-            raise OSError(errno.EBADF, "the file is closed")
-        self._disk.check_running()
 
 
 class _MemoryLock:
@@ -132,6 +64,7 @@ class MemoryDisk:
         self._crashed = False
         self._faults = Faults()
         self._read_faults = Faults()
+        self.dead = DeadDirectories()
 
     @property
     def now_ms(self) -> int:
@@ -167,6 +100,31 @@ class MemoryDisk:
     def fail_read_at(self, read: int, error: int, times: int = 1) -> None:
         """As `fail_at`, for the n-th read of a file's content."""
         self._read_faults.at(read, error, times)
+
+    def fail_directory(self, path: str) -> None:
+        """Everything in it fails from now on."""
+        self.dead.add(path)
+
+    def mend_directory(self, path: str) -> None:
+        """It answers again. What was not synced when it died is lost, torn or there."""
+        self.dead.remove(path)
+        parent, name = self._parent(path)
+        survivor = self._directory(path).after_crash(self._random, {})
+        parent.change({**parent.entries, name: survivor})
+        parent.sync()
+
+    def empty_directory(self, path: str) -> None:
+        """There is an empty one in its place."""
+        self.dead.remove(path)
+        parent, name = self._parent(path)
+        parent.change({**parent.entries, name: Directory()})
+        parent.sync()
+
+    def check_sync(self, path: str, lose: Callable[[Random], object]) -> None:
+        """Raises `OSError` where the disk of a file is dead. What was to be made durable may be lost."""
+        if self.dead.hold(path):
+            lose(self._random)
+            self.dead.check(path)
 
     def cool(self, path: str) -> None:
         """The file is not in the system's memory: reading it waits for the disk, once."""
@@ -225,6 +183,7 @@ class MemoryDisk:
             raise Crashed("the machine has already stopped")
 
     def open(self, path: str, *, create: bool = False) -> MemoryFile:
+        self.dead.check(path)
         parent, name = self._parent(path)
         entry = parent.entries.get(name)
         if entry is None and create:
@@ -236,26 +195,31 @@ class MemoryDisk:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         self.check_running()
         self.open_files += 1
-        return MemoryFile(self, entry)
+        return MemoryFile(self, entry, path)
 
     def exists(self, path: str) -> bool:
-        return self._find(path) is not None
+        """As Python has it: False where the disk cannot say."""
+        return not self.dead.hold(path) and self._find(path) is not None
 
     def is_dir(self, path: str) -> bool:
-        return isinstance(self._find(path), Directory)
+        return not self.dead.hold(path) and isinstance(self._find(path), Directory)
 
     def size(self, path: str) -> int:
+        self.dead.check(path)
         return len(self._file(path).data)
 
     def modified_ms(self, path: str) -> int:
+        self.dead.check(path)
         return self._file(path).modified_ms
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        self.dead.check(path)
         file = self._file(path)
         self.step("utime")
         file.modified_ms = modified_ms
 
     def space(self, path: str) -> Space:
+        self.dead.check(path)
         self._directory(path)
         return _SPACE if self.usable_bytes is None else Space(_SPACE.total_bytes, self.usable_bytes)
 
@@ -272,9 +236,11 @@ class MemoryDisk:
         return found
 
     def list_dir(self, path: str) -> list[str]:
+        self.dead.check(path)
         return sorted(self._directory(path).entries)
 
     def make_dirs(self, path: str) -> None:
+        self.dead.check(path)
         directory = self._root
         for name in path.strip("/").split("/"):
             entry = directory.entries.get(name)
@@ -287,6 +253,7 @@ class MemoryDisk:
             directory = entry
 
     def rename(self, source: str, target: str) -> None:
+        self.dead.check(source)
         parent, name = self._parent(source)
         target_parent, target_name = self._parent(target)
         if name not in parent.entries:
@@ -298,21 +265,26 @@ class MemoryDisk:
         parent.change(entries)
 
     def remove(self, path: str) -> None:
+        self.dead.check(path)
         self._file(path)
         self._unlink(path)
 
     def remove_dir(self, path: str) -> None:
+        self.dead.check(path)
         if self._directory(path).entries:
             raise OSError(errno.ENOTEMPTY, "directory not empty", path)
         self._unlink(path)
 
     def sync_dir(self, path: str) -> None:
+        self.dead.check(path)
         directory = self._directory(path)
         self.step("sync_dir")
         directory.sync()
 
     def sync_all(self, paths: Sequence[str]) -> None:
         """A crash or a failure comes when some of them are synced, and chance decides which."""
+        for path in paths:
+            self.dead.check(path)
         entries = [self._entry(path) for path in paths]
         self.step("sync_all", partly=lambda random: [entry.sync() for entry in entries if random.random() < 0.5])
         for entry in entries:

@@ -1,6 +1,7 @@
 """Several log directories: one that fails goes offline, the others go on (KIP-112)."""
 
 import errno
+from collections.abc import Callable
 
 import pytest
 from partition_logs import CONFIG, NOW_MS, TOPIC_ID, append, batch
@@ -9,37 +10,15 @@ from ottla.base.ids import TopicPartition
 from ottla.log.errors import DirectoryInUse
 from ottla.log.log_dirs import LogDirs
 from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import MemoryDisk, MemoryFile
+from ottla.testing.memory_disk import MemoryDisk
 
 PATHS = ["/one", "/two", "/three"]
 PARTITIONS = [TopicPartition("orders", number) for number in range(6)]
 
 
-class DiskWithDeadDirectory(MemoryDisk):
-    """Everything below `dead` fails, as when one of several disks is gone."""
-
-    dead = ""
-
-    def open(self, path: str, *, create: bool = False) -> MemoryFile:
-        self._fail(path)
-        return super().open(path, create=create)
-
-    def list_dir(self, path: str) -> list[str]:
-        self._fail(path)
-        return super().list_dir(path)
-
-    def rename(self, source: str, target: str) -> None:
-        self._fail(source)
-        super().rename(source, target)
-
-    def _fail(self, path: str) -> None:
-        if self.dead and path.startswith(self.dead):
-            raise OSError(errno.EIO, "Input/output error", path)
-
-
 @pytest.fixture
-def disk() -> DiskWithDeadDirectory:
-    return DiskWithDeadDirectory()
+def disk() -> MemoryDisk:
+    return MemoryDisk()
 
 
 def opened(disk: MemoryDisk, paths: list[str] = PATHS) -> LogDirs:
@@ -55,14 +34,14 @@ def filled(disk: MemoryDisk) -> LogDirs:
     return dirs
 
 
-def test_partitions_are_spread_over_the_directories(disk: DiskWithDeadDirectory) -> None:
+def test_partitions_are_spread_over_the_directories(disk: MemoryDisk) -> None:
     dirs = filled(disk)
     assert [len(directory.logs) for directory in dirs.online.values()] == [2, 2, 2]
     assert all(dirs.get(partition) is not None for partition in PARTITIONS)
     assert dirs.get(TopicPartition("unknown", 0)) is None
 
 
-def test_all_are_found_again_after_a_clean_stop(disk: DiskWithDeadDirectory) -> None:
+def test_all_are_found_again_after_a_clean_stop(disk: MemoryDisk) -> None:
     filled(disk).close()
     assert disk.open_files == 0
     dirs = opened(disk)
@@ -72,36 +51,61 @@ def test_all_are_found_again_after_a_clean_stop(disk: DiskWithDeadDirectory) -> 
 
 
 @pytest.mark.parametrize("dead", PATHS)
-def test_one_that_fails_at_the_start_is_offline_with_its_reason(disk: DiskWithDeadDirectory, dead: str) -> None:
+def test_one_that_fails_at_the_start_is_offline_with_its_reason(disk: MemoryDisk, dead: str) -> None:
     filled(disk).close()
-    disk.dead = dead
+    disk.fail_directory(dead)
     dirs = opened(disk)
     assert sorted(dirs.online) == sorted(path for path in PATHS if path != dead)
     assert [problem.errno for problem in dirs.offline.values()] == [errno.EIO]
     assert sum(dirs.get(partition) is not None for partition in PARTITIONS) == 4
 
 
-def test_one_that_fails_while_it_is_opened_is_offline_too(disk: DiskWithDeadDirectory) -> None:
+def test_one_that_fails_while_it_is_opened_is_offline_too(disk: MemoryDisk) -> None:
     filled(disk).close()
     dirs = LogDirs(disk, PATHS, FixedClock(NOW_MS), config_of=lambda topic: CONFIG)
-    disk.dead = "/two/"
+    disk.fail_directory("/two")
     dirs.open_all()
     assert list(dirs.offline) == ["/two"]
 
 
-def test_one_that_fails_at_a_checkpoint_or_the_end_does_not_stop_the_others(disk: DiskWithDeadDirectory) -> None:
+def test_one_that_fails_at_a_checkpoint_or_the_end_does_not_stop_the_others(disk: MemoryDisk) -> None:
     dirs = filled(disk)
-    disk.dead = "/one"
+    disk.fail_directory("/one")
     dirs.checkpoint()
     assert list(dirs.offline) == ["/one"]
-    disk.dead = "/three"
+    disk.fail_directory("/three")
     dirs.close()
     assert sorted(dirs.offline) == ["/one", "/three"]
-    disk.dead = ""
+    disk.mend_directory("/one")
+    disk.mend_directory("/three")
     assert [opened(disk, [path]).online[path].was_clean for path in PATHS] == [False, True, False]
 
 
-def test_taking_one_offline_tells_which_partitions_are_gone(disk: DiskWithDeadDirectory) -> None:
+@pytest.mark.parametrize(
+    ("spoil", "epoch"),
+    [
+        (lambda disk: None, 7),
+        (lambda disk: disk.fail_directory("/two"), -1),
+        (lambda disk: disk.empty_directory("/two"), -1),
+        (lambda disk: disk.remove("/two/.kafka_cleanshutdown"), -1),
+    ],
+    ids=["all are there", "one has failed", "one is new", "one had failed before"],
+)
+def test_a_stop_was_clean_if_all_directories_say_so(
+    disk: MemoryDisk, spoil: Callable[[MemoryDisk], None], epoch: int
+) -> None:
+    filled(disk).close(broker_epoch=7)
+    spoil(disk)
+    assert opened(disk).epoch_of_clean_stop() == epoch
+
+
+def test_directories_of_two_stops_tell_of_no_clean_one(disk: MemoryDisk) -> None:
+    opened(disk).close(broker_epoch=7)
+    opened(disk, PATHS[:2]).close(broker_epoch=8)
+    assert opened(disk).epoch_of_clean_stop() == -1
+
+
+def test_taking_one_offline_tells_which_partitions_are_gone(disk: MemoryDisk) -> None:
     dirs = filled(disk)
     lost = dirs.take_offline("/two", OSError(errno.EIO, "broken"))
     assert len(lost) == 2
@@ -110,7 +114,7 @@ def test_taking_one_offline_tells_which_partitions_are_gone(disk: DiskWithDeadDi
     dirs.create(TopicPartition("more", 0), TOPIC_ID)
 
 
-def test_a_directory_that_another_process_uses_stops_the_start(disk: DiskWithDeadDirectory) -> None:
+def test_a_directory_that_another_process_uses_stops_the_start(disk: MemoryDisk) -> None:
     other = opened(disk, ["/two"])
     with pytest.raises(DirectoryInUse, match="/two"):
         opened(disk)
@@ -119,7 +123,7 @@ def test_a_directory_that_another_process_uses_stops_the_start(disk: DiskWithDea
     opened(disk)
 
 
-def test_a_partition_in_two_directories_is_found_in_both(disk: DiskWithDeadDirectory) -> None:
+def test_a_partition_in_two_directories_is_found_in_both(disk: MemoryDisk) -> None:
     for path in ("/one", "/two"):
         dirs = opened(disk, [path])
         dirs.create(PARTITIONS[0], TOPIC_ID)

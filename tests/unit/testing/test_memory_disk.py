@@ -1,6 +1,7 @@
 """The disk in memory itself: what it loses, what it must keep, and that it does lose something."""
 
 import errno
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -322,3 +323,61 @@ def test_a_bit_that_turns_over_is_seen_now_and_after_a_power_cut(disk: MemoryDis
     disk.rot("/data/log", 1, 3)
     assert disk.files()["/data/log"] == b"\x00\x08"
     assert disk.survivor(Random(1)).files()["/data/log"] == b"\x00\x08"
+
+
+class TestDeadDirectories:
+    def test_nothing_in_one_works_and_others_do(self, disk: MemoryDisk) -> None:
+        disk.make_dirs("/data-2/orders-0")
+        put(disk, "/data-2/orders-0/log", b"content")
+        put(disk, "/data/log", b"content")
+        file = disk.open("/data-2/orders-0/log")
+        disk.fail_directory("/data-2")
+        attempts: list[Callable[[], object]] = [
+            lambda: file.read_at(0, 1),
+            lambda: file.write_at(0, b"x"),
+            lambda: file.truncate(0),
+            file.sync,
+            lambda: disk.open("/data-2/orders-0/log"),
+            lambda: disk.open("/data-2/new", create=True),
+            lambda: disk.list_dir("/data-2"),
+            lambda: disk.size("/data-2/orders-0/log"),
+            lambda: disk.modified_ms("/data-2/orders-0/log"),
+            lambda: disk.space("/data-2"),
+            lambda: disk.make_dirs("/data-2/orders-1"),
+            lambda: disk.rename("/data-2/orders-0", "/data-2/orders-1"),
+            lambda: disk.remove("/data-2/orders-0/log"),
+            lambda: disk.remove_dir("/data-2/orders-0"),
+            lambda: disk.sync_dir("/data-2"),
+            lambda: disk.sync_all(["/data/log", "/data-2/orders-0/log"]),
+            lambda: disk.lock("/data-2/.lock"),
+        ]
+        for attempt in attempts:
+            with pytest.raises(OSError, match="dead") as problem:
+                attempt()
+            assert problem.value.errno == errno.EIO
+        assert not disk.exists("/data-2/orders-0/log")
+        assert not disk.is_dir("/data-2")
+        file.close()
+        assert get(disk, "/data/log") == b"content"
+
+    def test_one_that_is_mended_has_what_a_power_cut_would_have_left(self) -> None:
+        found: set[bytes | None] = set()
+        for seed in SEEDS:
+            disk = MemoryDisk(Random(seed))
+            disk.make_dirs("/data")
+            put(disk, "/data/kept", b"synced", sync=True)
+            put(disk, "/data/log", b"ab")
+            disk.sync_dir("/data")
+            disk.fail_directory("/data")
+            disk.mend_directory("/data")
+            assert get(disk, "/data/kept") == b"synced"
+            found.add(get(disk, "/data/log"))
+        assert found == {b"", b"a", b"ab"}
+
+    def test_one_that_is_replaced_is_empty_for_good(self, disk: MemoryDisk) -> None:
+        put(disk, "/data/log", b"content", sync=True)
+        disk.sync_dir("/data")
+        disk.fail_directory("/data")
+        disk.empty_directory("/data")
+        assert disk.list_dir("/data") == []
+        assert survivors(disk, "/data/log") == {None}

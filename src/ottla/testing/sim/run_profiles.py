@@ -73,5 +73,13 @@ PROFILES: Final = {
         (1_500, 4_000),
         (200, 2_000),
     ),
+    "directories": Profile(
+        "nodes have three log directories, which fail one by one, while replicas move between them",
+        {"lost directory": 10, "kill": 3, "restart": 3, "power cut": 2, "pause": 2, "partition": 4, "resets": 2},
+        (1_500, 4_000),
+        (200, 2_000, 30_000),
+        settings={"log.dirs": "/data,/data-2,/data-3", "log.dir.failure.timeout.ms": "6000"},
+        more_actors=("moves-1",),
+    ),
 }
 USUAL: Final = "usual"

@@ -34,6 +34,7 @@ from ottla.testing.sim.workloads.final_reader import FinalRead, read_everything
 from ottla.testing.sim.workloads.group_reader import STRATEGIES, GroupReader
 from ottla.testing.sim.workloads.history import History
 from ottla.testing.sim.workloads.idempotent_writer import IdempotentWriter
+from ottla.testing.sim.workloads.replica_mover import ReplicaMover
 from ottla.testing.sim.workloads.topic_changer import TopicChanger
 from ottla.testing.sim.workloads.transactional_writer import TransactionalWriter
 from ottla.testing.sim.workloads.voter_changer import VoterChanger
@@ -215,4 +216,6 @@ class SimulatedRun:
                 return TopicChanger(self.cluster, self.history, name)
             case ["voters", _]:
                 return VoterChanger(self.cluster, self.history, name)
+            case ["moves", _]:
+                return ReplicaMover(self.cluster, self.history, name, _PARTITIONS)
         raise ValueError(f"there is no actor {name!r}")

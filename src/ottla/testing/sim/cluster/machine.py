@@ -50,6 +50,9 @@ class Machine:
         self.may_fail = False
         """Whether something was wrong with the disk in this life of the node, so that it may give up."""
         self._has_faulty_disk = False
+        self.failed_directories: dict[str, int] = {}
+        """Log directories whose disk is dead, and since when, in microseconds of the simulation."""
+        self._removed_directories: set[str] = set()
         self._rotten_path: str | None = None
         self.on_failed: Callable[[str, bool], None] = lambda why, was_expected: None
         """Told why the node cannot go on or cannot start, and whether that was to be expected; it is gone then."""
@@ -70,8 +73,9 @@ class Machine:
         return None if node is None else node._metadata
 
     def format(self, cluster_id: str, voters: VoterSet | None = None) -> None:
-        """`voters` are the first ones, where they are data."""
+        """The directories that are not formatted. `voters` are the first ones, where they are data."""
         config = self._config({})
+        self._formatted_with = cluster_id, voters
         surroundings = Surroundings(
             self.disk,
             self.clock,
@@ -86,6 +90,7 @@ class Machine:
             config.metadata_log_dir,
             initial_voters=voters if config.is_controller else None,
             has_dynamic_voters=voters is not None,
+            ignore_formatted=bool(self.ends),
         )
         format_storage(plan, surroundings, lambda line: None)
 
@@ -139,6 +144,61 @@ class Machine:
         self.disk.repair()
         self._has_faulty_disk = False
 
+    # Log directories
+
+    @property
+    def log_dirs(self) -> list[str]:
+        """Those that the node is told to use, the one with the metadata first."""
+        config = self._config({})
+        return [config.metadata_log_dir, *(path for path in config.log_dirs if path != config.metadata_log_dir)]
+
+    def fail_directory(self, path: str) -> None:
+        """Everything in a log directory fails from now on, over restarts, until an operator does something about it."""
+        self.failed_directories[path] = self._cluster.simulation.clock.elapsed_us()
+        self.disk.fail_directory(path)
+        if path == self.log_dirs[0]:
+            self.spoil_disk()
+
+    def mend_directory(self, path: str) -> None:
+        """An operator brings it back, with what its disk has: as after a power cut. Nothing runs on the machine."""
+        assert self.life is None
+        del self.failed_directories[path]
+        self.disk.mend_directory(path)
+        if path == self.log_dirs[0]:
+            self.may_fail = self._has_faulty_disk = False
+
+    def replace_directory(self, path: str) -> None:
+        """An operator puts an empty disk in its place, and formats it. Nothing runs on the machine."""
+        assert self.life is None
+        del self.failed_directories[path]
+        self.disk.empty_directory(path)
+        self.format(*self._formatted_with)
+
+    def remove_directory(self, path: str) -> None:
+        """An operator takes it out of `log.dirs` for good. Nothing runs on the machine."""
+        assert self.life is None
+        del self.failed_directories[path]
+        self._removed_directories.add(path)
+
+    @property
+    def has_told_of_failures(self) -> bool:
+        """Whether the node has noticed that its directories have failed, and a controller knows."""
+        server = self.node._broker_server if self.is_serving and self.node is not None else None
+        if server is None or server.broker is None:
+            return False
+        offline = server.broker.partitions.logs.offline
+        is_waiting = bool(server._membership._failed_directories._waiting)
+        return all(path in offline for path in self.failed_directories) and not is_waiting
+
+    @property
+    def _may_give_up(self) -> bool:
+        """Whether the node has had the time in which a failed directory must come to the controller's ears."""
+        timeout_ms = self._config({}).values.integer("log.dir.failure.timeout.ms")
+        now_us = self._cluster.simulation.clock.elapsed_us()
+        return any(now_us - since_us >= timeout_ms * 990 for since_us in self.failed_directories.values())
+
+    # Rot
+
     @property
     def is_rotten(self) -> bool:
         return self._rotten_path is not None
@@ -172,7 +232,11 @@ class Machine:
             self.life.workers.slowness = slowness
 
     def _config(self, other_settings: Mapping[str, str]) -> NodeConfig:
-        return read_config({**self._cluster.settings.properties(self.node_id), **other_settings})
+        properties = {**self._cluster.settings.properties(self.node_id), **other_settings}
+        if self._removed_directories:
+            paths = (path for path in properties["log.dirs"].split(",") if path not in self._removed_directories)
+            properties["log.dirs"] = ",".join(paths)
+        return read_config(properties)
 
     def _make_node(self, world: World, config: NodeConfig) -> Node:
         return Node(world, config, may_format=False, failed=lambda: self._on_failed("cannot go on"))
@@ -187,7 +251,7 @@ class Machine:
 
     def _on_failed(self, why: str) -> None:
         def end() -> None:
-            was_expected = self.may_fail
+            was_expected = self.may_fail or self._may_give_up
             self.kill(why)
             self.on_failed(why, was_expected)
 
@@ -208,6 +272,8 @@ class Machine:
     def _take_over_disk(self) -> None:
         self.disk.clock = self.clock
         self.disk.syncs_lose_pages = True
+        for path in self.failed_directories:
+            self.disk.fail_directory(path)
 
 
 def _holds_records(path: str) -> bool:

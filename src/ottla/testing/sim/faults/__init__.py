@@ -3,6 +3,7 @@
     fault            one of them, as data
     fault_kinds      what each kind does, and what ends it
     drawn_faults     which faults a seed has, and when
+    promises         what faults must leave alone, because nobody promises to survive it
     nemesis          has them happen, and starts nodes again
 
 Import from the modules.

@@ -27,6 +27,13 @@ _VOTES_LOOKED_AT_EVERY_MS: Final = 2
 _LONGEST_AFTER_VOTE_MS: Final = 30
 _LEADER_BACK_AFTER_MS: Final = 1_000
 
+_OTHERS_FAIL_TIMES: Final = 4
+"""How many times as often a directory fails as the one with the metadata."""
+_PATIENT: Final = 0.6
+"""How many operators stop a node in good order."""
+_STOPS_WITHIN_MS: Final = 3_000
+_OPERATOR_WAITS_MS: Final = 500
+
 
 # Processes and machines
 
@@ -132,7 +139,9 @@ def slow_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     return lambda: machine.set_slowness(1.0)
 
 
-def full_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
+def full_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
+    if nemesis.must_live(machine):
+        return None
     machine.spoil_disk()
     machine.disk.usable_bytes = abs(fault.amount) % 20_000
     return machine.mend_disk
@@ -142,12 +151,15 @@ def failed_sync(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | Non
     """What the sync was to make durable may be lost for good, though this life of the node still sees it."""
     if not nemesis.may_cut_power(machine):
         return None
+    nemesis.on_memory_lost(machine)
     machine.spoil_disk()
     machine.disk.fail_next("sync", errno.EIO)
     return machine.mend_disk
 
 
-def failed_write(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
+def failed_write(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
+    if nemesis.must_live(machine):
+        return None
     machine.spoil_disk()
     machine.disk.fail_next("write", errno.EIO)
     return machine.mend_disk
@@ -158,9 +170,56 @@ def bit_rot(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
 
     Not where the node starts with it: recovery would cut the log there, and that may be the last replica in sync.
     """
-    if not machine.is_serving or machine.is_rotten:
+    if not machine.is_serving or machine.is_rotten or nemesis.must_live(machine):
         return None
     return machine.rot(nemesis.chance_of(fault))
+
+
+def lost_directory(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
+    """One log directory answers with errors, over restarts, until an operator stops the node and does something.
+
+    What that is, the seed decides: the directory is brought back with what its disk has, an empty one is put in its
+    place, or it is taken out of `log.dirs`. The one with the metadata, without which the node cannot go on, is always
+    brought back: a voter that has forgotten its vote is for another procedure (docs/cluster.md).
+    """
+    chance = nemesis.chance_of(fault)
+    metadata_path, *others = machine.log_dirs
+    path = chance.choice([metadata_path, *others * _OTHERS_FAIL_TIMES])
+    mends = [machine.mend_directory]
+    if path != metadata_path:
+        mends.append(machine.replace_directory)
+        if len(others) > 1:
+            mends.append(machine.remove_directory)
+    mend, is_patient = chance.choice(mends), chance.random() < _PATIENT
+    is_for_good = mend != machine.mend_directory
+    if path in machine.failed_directories or not nemesis.may_lose_directory(machine, path, is_for_good=is_for_good):
+        return None
+    nemesis.note(f"{path} of node {machine.node_id} fails")
+    machine.fail_directory(path)
+    nemesis.on_memory_lost(machine, on_disk=is_for_good)
+
+    def end() -> None:
+        if path not in machine.failed_directories:
+            return
+        if not nemesis.promises.may_end(machine):
+            nemesis.later(_OPERATOR_WAITS_MS, end)
+            return
+        if is_patient and machine.is_serving:
+            machine.stop()
+        nemesis.later(_STOPS_WITHIN_MS if is_patient else 0, swap)
+
+    def swap() -> None:
+        if path not in machine.failed_directories:
+            return
+        if machine.is_serving and not nemesis.promises.may_end(machine):
+            nemesis.later(_OPERATOR_WAITS_MS, swap)
+            return
+        machine.kill()
+        nemesis.note(f"{mend.__name__.replace('_', ' ')} {path} of node {machine.node_id}")
+        mend(path)
+        nemesis.start(machine)
+
+    return end
 
 
 # The network
@@ -265,6 +324,7 @@ KINDS: Final[dict[str, FaultKind]] = {
     "failed sync": FaultKind(failed_sync, 5_000),
     "failed write": FaultKind(failed_write, 5_000),
     "bit rot": FaultKind(bit_rot, 6_000),
+    "lost directory": FaultKind(lost_directory, 15_000),
     "partition": FaultKind(partition, 20_000),
     "swizzle": FaultKind(swizzle, 8_000),
     "slow links": FaultKind(slow_links, 10_000),

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from ottla.testing.sim.cluster.cluster_health import is_whole
+from ottla.base.ids import TopicPartition
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.faults.fault_kinds import KINDS
+from ottla.testing.sim.faults.promises import Promises
 from ottla.testing.sim.network.fabric import Host
 from ottla.testing.sim.workloads.actor import Actor
 from ottla.testing.sim.workloads.history import History
@@ -27,7 +28,7 @@ class Nemesis:
         self._history = history
         self._ends: list[Callable[[], None]] = []
         self._is_over = False
-        self._forgetful: Machine | None = None
+        self.promises = Promises(cluster, history)
         for machine in self.machines:
             machine.on_failed = lambda why, was_expected, machine=machine: self._on_failed(machine, why, was_expected)  # type: ignore[misc]
 
@@ -65,6 +66,8 @@ class Nemesis:
             self._history.violated("a node gives up only when its disk fails", f"node {machine.node_id}: {why}")
             return
         machine.mend_disk()
+        if machine.log_dirs[0] in machine.failed_directories:
+            machine.mend_directory(machine.log_dirs[0])  # Without it, it cannot start.
         self.later(_RESTARTED_AFTER_MS, lambda: self.start(machine))
 
     # For kinds of faults
@@ -78,31 +81,33 @@ class Nemesis:
             machine.start(other_settings)
 
     def may_cut_power(self, machine: Machine) -> bool:
-        """Whether what was acknowledged is safe without this machine's memory: it is on disks, or on other nodes.
+        """Whether what was promised is safe without this machine's memory: it is on disks, or on other nodes."""
+        is_safe = self._cluster.settings.flushes or self.promises.may_lose(machine)
+        return is_safe and self.promises.may_end(machine)
 
-        Those must not be about to lose theirs: a disk that may fail a sync loses what its node has in memory, too.
-        """
-        settings = self._cluster.settings
-        if settings.flushes:
-            return True
-        others_are_sound = not any(one.may_fail for one in self.machines if one is not machine)
-        return settings.replication_factor >= 3 and others_are_sound and is_whole(self._cluster)
+    def may_lose_directory(self, machine: Machine, path: str, *, is_for_good: bool) -> bool:
+        """The same for what is in a log directory, or is not synced of it. With the metadata's, the node ends."""
+        if path == machine.log_dirs[0]:
+            return self.may_cut_power(machine)
+        broker = machine.node.broker if machine.is_serving and machine.node is not None else None
+        directory = broker.partitions.logs.online.get(path) if broker is not None else None
 
-    def on_memory_lost(self, machine: Machine) -> None:
-        """What this machine had not synced is gone."""
-        self._forgetful = None if self._cluster.settings.flushes else machine
+        def is_in_it(name: TopicPartition) -> bool:
+            return directory is None or name in directory.logs
+
+        is_safe = self._cluster.settings.flushes and not is_for_good
+        return self.promises.may_end(machine, is_in_it) and (is_safe or self.promises.may_lose(machine, is_in_it))
+
+    def on_memory_lost(self, machine: Machine, *, on_disk: bool = False) -> None:
+        """What this machine had not synced is gone, or is about to go; or what it had on a disk."""
+        if on_disk or not self._cluster.settings.flushes:
+            self.promises.on_lost(machine)
 
     def must_live(self, machine: Machine) -> bool:
-        """Whether another machine has lost its memory, and is not back in sync.
-
-        With its process this one would lose its place in the ISR, though not its records: controllers take every end
-        that was not clean for a loss, and the last that is left to lead would be the one that has lost some (KIP-966).
-        """
-        if self._forgetful is not None and is_whole(self._cluster):
-            self._forgetful = None
-        if self._forgetful in (None, machine):
+        """Whether the node is all that is left of some promise: see `promises`."""
+        if self.promises.may_end(machine):
             return False
-        self.note(f"node {machine.node_id} lives on: another has lost its memory")
+        self.note(f"node {machine.node_id} lives on: another has lost records that it has")
         return True
 
     def other_nodes(self, machine: Machine) -> list[Host]:

@@ -48,5 +48,7 @@ class LeadersToBeHaveAll(Invariant):
             return
         broker = machine.node.broker if machine.node is not None else None
         replica = broker.partitions.get(name) if broker is not None else None
-        if replica is not None and replica.log.log_end_offset <= offset:
+        if replica is None or replica.directory in machine.failed_directories:
+            return
+        if replica.log.log_end_offset <= offset:
             self.violated(f"node {broker_id} ends {name} at {replica.log.log_end_offset}; {offset} was acknowledged")

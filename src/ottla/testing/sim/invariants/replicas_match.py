@@ -42,7 +42,8 @@ class ReplicasMatch(Invariant):
             self._compare_metadata(machine)
             broker = machine.node.broker if machine.node is not None else None
             for partition in broker.partitions.values() if broker is not None else ():
-                if not partition.log.config.is_compacted and not partition.is_removing:
+                is_readable = partition.directory not in machine.failed_directories
+                if is_readable and not partition.log.config.is_compacted and not partition.is_removing:
                     self._compare(machine, partition)
 
     def _compare_metadata(self, machine: Machine) -> None:

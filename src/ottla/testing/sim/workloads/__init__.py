@@ -8,6 +8,7 @@
     group_reader           a consumer of a group, of either protocol
     topic_changer          topics that come, grow and go
     voter_changer          controllers that lose their vote, and get it again
+    replica_mover          replicas that go from one log directory to another
     final_reader           reads everything when all is over
 
 Import from the modules.

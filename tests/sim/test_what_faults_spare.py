@@ -1,0 +1,78 @@
+"""The faults of a run leave the last replica alone that has what was promised, and nothing else."""
+
+import pytest
+
+from ottla.testing.sim import ClusterSettings, History, NewTopic, SimulatedCluster
+from ottla.testing.sim.cluster.cluster_health import is_whole
+from ottla.testing.sim.faults.promises import Promises
+
+SOON_MS = 60_000
+
+
+class Scene:
+    def __init__(self, nodes: int = 3) -> None:
+        self.cluster = SimulatedCluster(3, ClusterSettings(nodes, more={"log.dirs": "/data,/data-2"}))
+        self.cluster.start()
+        self.cluster.create_topics(NewTopic("orders", 2))
+        self.wait_until_whole()
+        self.cluster.simulation.run_for(1_000)  # The logs are made.
+        self.promises = Promises(self.cluster, History())
+        self.machines = list(self.cluster.machines.values())
+
+    def wait_until_whole(self) -> None:
+        self.cluster.simulation.run_until(lambda: is_whole(self.cluster), SOON_MS)
+
+    def may_end(self) -> list[bool]:
+        return [self.promises.may_end(machine) for machine in self.machines]
+
+    def may_lose(self) -> list[bool]:
+        return [self.promises.may_lose(machine) for machine in self.machines]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_where_nobody_has_lost_records_all_may_end_and_the_last_may_not_lose_any(scene: Scene) -> None:
+    assert scene.may_lose() == [True, True, True]
+    scene.machines[0].kill()
+    assert scene.may_lose() == [True, True, True]
+    scene.machines[1].kill()
+    assert scene.may_end() == [True, True, True]
+    assert scene.may_lose() == [True, True, False]
+    scene.machines[2].kill()
+    assert scene.may_lose() == [False, False, False]
+
+
+def test_while_one_has_lost_records_another_may_end_and_the_last_may_not(scene: Scene) -> None:
+    first, second, third = scene.machines
+    first.cut_power()
+    scene.promises.on_lost(first)
+    assert scene.may_end() == [True, True, True]
+    second.kill()
+    assert scene.may_end() == [True, True, False]
+    second.start()
+    first.start()
+    scene.wait_until_whole()
+    assert scene.may_end() == [True, True, True]
+    first.kill()
+    second.kill()
+    assert scene.promises.may_end(third), "the first has everything again"
+
+
+def test_a_node_that_is_back_and_not_in_sync_keeps_nothing(scene: Scene) -> None:
+    first, second, third = scene.machines
+    first.cut_power()
+    scene.promises.on_lost(first)
+    second.kill()
+    second.start()
+    assert not scene.promises.may_end(third)
+    scene.cluster.simulation.run_until(lambda: scene.promises.may_end(third), SOON_MS)
+    assert not is_whole(scene.cluster), "the second is in sync, and the first is still away"
+
+
+def test_a_node_whose_disk_may_fail_keeps_nothing(scene: Scene) -> None:
+    scene.machines[0].spoil_disk()
+    scene.machines[1].fail_directory("/data-2")
+    assert scene.may_lose() == [True, True, False]
