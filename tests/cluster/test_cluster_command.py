@@ -78,6 +78,18 @@ def test_a_node_is_not_added_to_a_cluster_that_does_not_run(tmp_path: Path, caps
     assert len(open_cluster(tmp_path)) == 1
 
 
+def test_a_node_is_not_restarted_where_no_controller_could_take_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor killed, if it does not run."""
+    nodes = make_cluster(tmp_path, 1, port=0)
+    assert main(["restart", "1", "--data", str(tmp_path)]) == 1
+    assert "does not run: `ottla cluster start` starts all its nodes" in capsys.readouterr().err
+    assert main(["kill", "1", "--data", str(tmp_path)]) == 1
+    assert "node 1 does not run" in capsys.readouterr().err
+    assert not nodes[0].log.exists()
+
+
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, capsys) -> None:
     assert main(["status", "--data", str(tmp_path)]) == 1
     assert "there is no cluster in" in capsys.readouterr().err

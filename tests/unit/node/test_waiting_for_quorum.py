@@ -40,4 +40,4 @@ def test_a_controller_that_is_no_voter_says_so(caplog: pytest.LogCaptureFixture)
 def test_a_leader_that_is_known_is_named(caplog: pytest.LogCaptureFixture) -> None:
     raft = replica(1, 1, 2, 3)
     raft.step(EpochBegan(2, 4))
-    assert "has not caught up with controller 2, which leads" in told(raft, caplog)
+    assert "has not caught up with controller 2, the last that it knows to lead" in told(raft, caplog)

@@ -160,17 +160,28 @@ def _kill(options: argparse.Namespace) -> int:
     node = _node(options)
     node.down.touch()
     if not send_signal(node, signal.SIGKILL):
-        print(f"node {node.node_id} does not run")
-        return 1
+        raise ValueError(f"node {node.node_id} does not run")
     wait_until_gone([node], 10)
     return 0
 
 
 def _restart(options: argparse.Namespace) -> int:
-    from ottla.cli.local_cluster.node_process import send_signal, start_process, wait_until_gone, wait_until_ready
+    from ottla.cli.local_cluster.cluster_layout import open_cluster
+    from ottla.cli.local_cluster.node_process import (
+        running_pid,
+        send_signal,
+        start_process,
+        wait_until_gone,
+        wait_until_ready,
+    )
     from ottla.cli.local_cluster.supervisor import START_S, STOP_S
+    from ottla.cli.local_cluster.supervisor_lock import supervisor_pid
 
     node = _node(options)
+    directory = Path(options.data)
+    nodes = open_cluster(directory)
+    if supervisor_pid(directory) is None and not any(running_pid(one) for one in nodes if one.is_controller):
+        raise ValueError(f"the cluster in {directory} does not run: `ottla cluster start` starts all its nodes")
     node.down.touch()
     if send_signal(node, signal.SIGTERM):
         wait_until_gone([node], STOP_S)

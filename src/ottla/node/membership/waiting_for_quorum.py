@@ -22,7 +22,9 @@ def tell_of_waiting(timers: Timers, raft: Raft) -> Timer:
 
 def _wanted(raft: Raft) -> str:
     if raft.leader_id != NOBODY:
-        return f"this node has not caught up with controller {raft.leader_id}, which leads the metadata quorum"
+        return (
+            f"this node has not caught up with controller {raft.leader_id}, the last that it knows to lead the quorum"
+        )
     voters = ", ".join(map(str, raft.voters.ids)) or "that it does not know yet"
     place = "" if raft.is_voter else f" (node {raft.me.key.id}, with this directory, is none of them)"
     settings = "controller.quorum.voters or controller.quorum.bootstrap.servers"
