@@ -21,7 +21,6 @@ from ottla.wire.messages import ProduceRequest
 USES_TOPIC_IDS = 13
 MAX_PLAIN_BYTES = 4 << 20
 _ALL, _LEADER = -1, 1
-_FOREVER = (1 << 63) - 1
 _CREATE_TIME = TimestampType.CREATE_TIME
 
 

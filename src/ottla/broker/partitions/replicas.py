@@ -9,7 +9,6 @@ meantime is made when the log of the old one is out of the way.
 """
 
 import gc
-import logging
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
@@ -31,8 +30,6 @@ from ottla.machines.metadata.image.partition_image import PartitionImage
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
-
-_log = logging.getLogger(__name__)
 
 # So many that the loop, which takes up what a job has made, is not held up for long.
 LOGS_A_JOB = 64
