@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Protocol
 
 from ottla.base.ports import Dialling, Transport, Watcher
-from ottla.runtime.tcp import TcpListener, listening_socket
+from ottla.runtime.tcp import TcpListener, TcpTransport, listening_socket
 
 _SOCKETS_PER_TURN = 256
 _TURN_S = 0.004
@@ -132,15 +132,17 @@ class LoopNetwork:
         then: Callable[[Transport], None],
         failed: Callable[[OSError], None],
     ) -> Dialling:
-        from ottla.runtime.tcp_dialling import dial  # A node that is alone dials nobody.
+        # A node that is alone dials nobody.
+        from ottla.base.tcp_dialling import TcpDialling
+        from ottla.runtime.tcp_dialling import LoopPoller
 
-        return dial(
-            self,
+        return TcpDialling(
+            LoopPoller(self),
             host,
             port,
             receive_buffer_bytes=receive_buffer_bytes,
             send_buffer_bytes=send_buffer_bytes,
-            then=then,
+            then=lambda sock, peer_host: then(TcpTransport(self, sock, peer_host)),
             failed=failed,
         )
 

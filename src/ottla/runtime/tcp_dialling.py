@@ -1,19 +1,18 @@
-"""Connecting to other nodes by TCP (`base.tcp_dialling`). Names are looked up on a thread of the loop's."""
+"""What connecting to other nodes (`base.tcp_dialling`) needs of the loop: names are looked up on one of its threads."""
 
 import errno
 from asyncio import Future
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ottla.base.ports import Transport, Watcher
-from ottla.base.tcp_dialling import AddressInfo, TcpDialling, addresses_of, numeric_address
-from ottla.runtime.tcp import TcpTransport
+from ottla.base.ports import Watcher
+from ottla.base.tcp_dialling import AddressInfo, addresses_of, numeric_address
 
 if TYPE_CHECKING:
     from ottla.runtime.network import LoopNetwork
 
 
-class _Poller:
+class LoopPoller:
     """The network, with names."""
 
     def __init__(self, network: "LoopNetwork") -> None:
@@ -40,24 +39,3 @@ class _Poller:
 
         asking: Future[Sequence[AddressInfo]] = loop.run_in_executor(None, addresses_of, host, port)
         asking.add_done_callback(on_resolved)
-
-
-def dial(
-    network: "LoopNetwork",
-    host: str,
-    port: int,
-    *,
-    receive_buffer_bytes: int,
-    send_buffer_bytes: int,
-    then: Callable[[Transport], None],
-    failed: Callable[[OSError], None],
-) -> TcpDialling:
-    return TcpDialling(
-        _Poller(network),
-        host,
-        port,
-        receive_buffer_bytes=receive_buffer_bytes,
-        send_buffer_bytes=send_buffer_bytes,
-        then=lambda sock, peer_host: then(TcpTransport(network, sock, peer_host)),
-        failed=failed,
-    )

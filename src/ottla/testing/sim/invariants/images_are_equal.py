@@ -9,26 +9,20 @@ from hashlib import blake2b
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
-from ottla.testing.sim.invariants.invariant import Invariant
+from ottla.testing.sim.invariants.invariant import PeriodicInvariant
 from ottla.testing.sim.workloads.history import History
 from ottla.wire.codec import encode
 
-_LOOKED_AT_EVERY_US = 2_000_000
 
-
-class ImagesAreEqual(Invariant):
+class ImagesAreEqual(PeriodicInvariant):
     name = "metadata images are equal at equal offsets"
+    every_us = 2_000_000
 
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
         super().__init__(cluster, history)
         self._known: dict[int, tuple[str, int]] = {}
-        self._due_us = 0
 
-    def on_step(self) -> None:
-        now_us = self.cluster.simulation.clock.elapsed_us()
-        if now_us < self._due_us:
-            return
-        self._due_us = now_us + _LOOKED_AT_EVERY_US
+    def look(self) -> None:
         for machine in self.cluster.machines.values():
             self._look_at(machine)
 

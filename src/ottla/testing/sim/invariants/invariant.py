@@ -36,3 +36,23 @@ class Invariant:
 
     def at_end(self, found: FinalRead) -> None:
         """All faults are over, everything was settled and read."""
+
+
+class PeriodicInvariant(Invariant):
+    """One that costs too much to be looked into after every step."""
+
+    every_us: ClassVar[int]
+
+    def __init__(self, cluster: SimulatedCluster, history: History) -> None:
+        super().__init__(cluster, history)
+        self._due_us = 0
+
+    def on_step(self) -> None:
+        now_us = self.cluster.simulation.clock.elapsed_us()
+        if now_us >= self._due_us:
+            self._due_us = now_us + self.every_us
+            self.look()
+
+    def look(self) -> None:
+        """Is it so now?"""
+        raise NotImplementedError

@@ -7,29 +7,23 @@ of: a broker that has just started may have lost records, and is out of both bef
 from ottla.base.ids import TopicPartition
 from ottla.testing.sim.cluster.cluster_health import broker_epoch
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
-from ottla.testing.sim.invariants.invariant import Invariant
+from ottla.testing.sim.invariants.invariant import PeriodicInvariant
 from ottla.testing.sim.workloads.history import History, SentRecord
 
-_EVERY_US = 250_000
 
-
-class LeadersToBeHaveAll(Invariant):
+class LeadersToBeHaveAll(PeriodicInvariant):
     name = "ISR and eligible leaders have every acknowledged record"
+    every_us = 250_000
 
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
         super().__init__(cluster, history)
         self._last: dict[TopicPartition, int] = {}
         """The last offset that was acknowledged."""
-        self._due_us = 0
 
     def on_acknowledged(self, record: SentRecord) -> None:
         self._last[record.partition] = max(record.offset, self._last.get(record.partition, -1))
 
-    def on_step(self) -> None:
-        now_us = self.cluster.simulation.clock.elapsed_us()
-        if now_us < self._due_us:
-            return
-        self._due_us = now_us + _EVERY_US
+    def look(self) -> None:
         known = [one.metadata for one in self.cluster.machines.values() if one.metadata is not None]
         if not known:
             return

@@ -8,34 +8,27 @@ from ottla.broker.partitions.partition import Partition
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.invariants.compared_logs import ComparedLogs
-from ottla.testing.sim.invariants.invariant import Invariant
+from ottla.testing.sim.invariants.invariant import PeriodicInvariant
 from ottla.testing.sim.workloads.final_reader import FinalRead
 from ottla.testing.sim.workloads.history import History
 
-_EVERY_US = 500_000
 _METADATA = "the metadata"
 
 
-class ReplicasMatch(Invariant):
+class ReplicasMatch(PeriodicInvariant):
     name = "replicas match below the high watermark"
+    every_us = 500_000
 
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
         super().__init__(cluster, history)
         self._logs = ComparedLogs()
         self._watermarks: dict[tuple[int, Uuid, TopicPartition], tuple[object, int, int]] = {}
         """Of leaders: the life and the leader epoch in which it was so high."""
-        self._due_us = 0
-
-    def on_step(self) -> None:
-        now_us = self.cluster.simulation.clock.elapsed_us()
-        if now_us >= self._due_us:
-            self._due_us = now_us + _EVERY_US
-            self._look()
 
     def at_end(self, found: FinalRead) -> None:
-        self._look()
+        self.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
         for machine in self.cluster.machines.values():
             if not machine.is_serving or machine.may_fail:
                 continue

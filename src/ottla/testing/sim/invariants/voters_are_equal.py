@@ -3,27 +3,21 @@
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, VoterSet
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
-from ottla.testing.sim.invariants.invariant import Invariant
+from ottla.testing.sim.invariants.invariant import PeriodicInvariant
 from ottla.testing.sim.workloads.history import History
 
-_LOOKED_AT_EVERY_US = 500_000
 
-
-class VotersAreEqual(Invariant):
+class VotersAreEqual(PeriodicInvariant):
     """Where voters are data. Static ones are each node's setting."""
 
     name = "voters are the same at equal offsets"
+    every_us = 500_000
 
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
         super().__init__(cluster, history)
         self._known: dict[int, tuple[VoterSet, int]] = {}
-        self._due_us = 0
 
-    def on_step(self) -> None:
-        now_us = self.cluster.simulation.clock.elapsed_us()
-        if now_us < self._due_us:
-            return
-        self._due_us = now_us + _LOOKED_AT_EVERY_US
+    def look(self) -> None:
         for machine in self.cluster.machines.values():
             self._look_at(machine)
 
