@@ -179,6 +179,36 @@ def test_a_follower_that_does_not_fetch_leaves_the_isr_and_comes_back(cluster):
     assert ends(cluster)[2][0] == 2
 
 
+@pytest.mark.parametrize("error", [ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT])
+def test_an_isr_that_no_controller_answers_for_is_asked_for_again(cluster, monkeypatch, error):
+    """As while the active controller changes."""
+    unanswered: list[object] = []
+
+    def refuse(request, version, caller, then, failed):
+        unanswered.append(request)
+        cluster.messages.append(lambda: failed(error))
+
+    cluster.down.add(3)
+    with monkeypatch.context() as away:
+        away.setattr(cluster, "ask", refuse)
+        reply = produce(cluster, b"a")
+        cluster.advance(2 * LAG_MS)
+        assert len(unanswered) > 1
+        assert not reply.is_here
+        assert cluster.isr() == (1, 2, 3)
+    cluster.advance(1000)
+    assert cluster.isr() == (1, 2)
+    assert only(reply.message).error_code == ErrorCode.NONE
+
+
+def test_a_leader_that_is_elected_again_counts_what_it_knew_to_be_replicated(cluster):
+    cluster.down |= {2, 3}
+    produce(cluster, b"a", acks=1)
+    cluster.elect(1, (1, 2, 3))
+    assert cluster[1].partition().leader_epoch == 1
+    assert ends(cluster)[0] == (1, 0)
+
+
 def test_with_too_few_in_sync_nothing_is_taken(cluster):
     cluster.kill(2)
     cluster.kill(3)

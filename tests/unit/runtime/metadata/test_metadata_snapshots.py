@@ -8,6 +8,7 @@ from metadata_logs import LOG_DIR, ME, Node, topic_records
 
 from ottla.log.errors import CorruptFile
 from ottla.log.files import read_file, replace_file
+from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, VoterSet
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
@@ -19,6 +20,7 @@ from ottla.runtime.metadata.storage.snapshots import (
 )
 from ottla.runtime.metadata.storage.store import StoreConfig
 from ottla.testing.memory_disk import Crashed, MemoryDisk
+from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord
 
 DIRECTORY = f"{LOG_DIR}/__cluster_metadata-0"
 EVERY_BATCH = SnapshotConfig(max_bytes=1)
@@ -228,6 +230,20 @@ def test_a_snapshot_says_nothing_of_what_comes_while_it_is_written() -> None:
     image = MetadataImage()
     image.replay_all(read_snapshot(node.disk, f"{DIRECTORY}/{name}").records)
     assert list(image.topics.by_name) == ["orders"]
+
+
+def test_no_snapshot_is_written_in_the_middle_of_a_transaction() -> None:
+    """Half of it would be all of it, to who loads it (KIP-868)."""
+    node = Node(snapshots=EVERY_BATCH)
+    before = list(node.store.snapshots)
+    begin, end = BeginTransactionRecord(name="long"), EndTransactionRecord()
+    for records in ([VersionedRecord(begin, 0)], topic_records("orders")):
+        node.log.submit(lambda _c, _t, records=records: Decision("done", records), node.events.append, node.refused)
+        node.log.maintain()
+        assert node.store.snapshots == before
+    node.log.submit(lambda _c, _t: Decision("done", [VersionedRecord(end, 0)]), node.events.append, node.refused)
+    node.log.maintain()
+    assert node.store.snapshots != before
 
 
 def test_a_stop_waits_for_a_snapshot_under_way() -> None:
