@@ -25,20 +25,12 @@ def nowhere(beside: Beside) -> Beside:
         f"kafka-topics {NOWHERE} {FILE} --list",
         f"kafka-topics {NOWHERE} {FILE} --describe --topic a",
         f"kafka-topics {NOWHERE} {FILE} --create --topic a",
-        f"kafka-topics {NOWHERE} {FILE} --delete --topic a",
         f"kafka-configs {NOWHERE} {FILE} --describe --topic a",
-        f"kafka-configs {NOWHERE} {FILE} --alter --topic a --add-config retention.ms=1",
         f"kafka-consumer-groups {NOWHERE} {FILE} --list",
         f"kafka-consumer-groups {NOWHERE} {FILE} --describe --group g",
-        f"kafka-consumer-groups {NOWHERE} {FILE} --delete --group g",
-        f"kafka-groups {NOWHERE} {FILE} --list",
         f"kafka-get-offsets {NOWHERE} {FILE} --topic a",
         f"kafka-delete-records {NOWHERE} {FILE} --offset-json-file {{files}}/offsets.json",
-        f"kafka-log-dirs {NOWHERE} {FILE} --describe",
         f"kafka-acls {NOWHERE} {FILE} --list",
-        f"kafka-leader-election {NOWHERE} {FILE} --election-type preferred --all-topic-partitions",
-        f"kafka-reassign-partitions {NOWHERE} {FILE} --list",
-        f"kafka-broker-api-versions {NOWHERE} {FILE}",
     ],
 )
 def test_a_tool_of_options(nowhere: Beside, command: str) -> None:
@@ -50,15 +42,9 @@ def test_a_tool_of_options(nowhere: Beside, command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        f"kafka-transactions {NOWHERE} {FILE} list",
-        f"kafka-cluster cluster-id {NOWHERE} {FILE}",
-        f"kafka-features {NOWHERE} {FILE} describe",
-        f"kafka-metadata-quorum {NOWHERE} {FILE} describe --status",
+        f"kafka-console-producer {NOWHERE} --topic a --max-block-ms 500",
         f"kafka-console-producer {NOWHERE} --topic a --max-block-ms 500 --sync",
         f"kafka-console-consumer {NOWHERE} --topic a --timeout-ms 1500",
-        f"kafka-producer-perf-test {NOWHERE} --topic a --num-records 2 --record-size 1 --throughput -1 "
-        "--command-property max.block.ms=500",
-        f"kafka-consumer-perf-test {NOWHERE} --topic a --num-records 2 --timeout 1500",
     ],
 )
 def test_a_tool_that_ends_its_process(nowhere: Beside, command: str) -> None:

@@ -12,6 +12,7 @@ from ottla.cli.failures import Terse, told
 from ottla.cli.options.checks import UsageError, require, run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.sessions import open_producer
+from ottla.client.errors import KafkaError
 
 if TYPE_CHECKING:
     from ottla.client.producer.append import Delivery
@@ -54,14 +55,23 @@ def _reader_properties(given: Given) -> dict[str, str]:
 
 
 def _send(topic: str, settings: dict[str, str], reader: LineReader, *, waits: bool) -> int:
-    """A record that could not be sent is told of; the others are sent all the same, and the status is Kafka's 0."""
+    """A record that could not be sent is told of; the others are sent all the same, and the status is Kafka's 0.
+
+    With `--sync` the first such record is the last, and raises.
+    """
     prompt = ">" if sys.stdin.isatty() else ""
     with open_producer(settings) as producer:
         print(prompt, end="", flush=True)
         for line in reader.lines(sys.stdin.buffer):
-            delivery = producer.send(topic, line.value, line.key, headers=line.headers, on_delivery=_tell_failure)
-            if waits:
-                delivery.exception()
+            try:
+                on_delivery = None if waits else _tell_failure
+                sent = producer.send(topic, line.value, line.key, headers=line.headers, on_delivery=on_delivery)
+                if waits:
+                    sent.result()
+            except KafkaError as problem:
+                if waits:
+                    raise
+                _tell(problem)
             print(prompt, end="", flush=bool(prompt))
     return 0
 
@@ -69,4 +79,8 @@ def _send(topic: str, settings: dict[str, str], reader: LineReader, *, waits: bo
 def _tell_failure(delivery: Delivery) -> None:
     problem = delivery.exception()
     if problem is not None:
-        print(f"Error when sending message: {told(problem)}", file=sys.stderr)
+        _tell(problem)
+
+
+def _tell(problem: BaseException) -> None:
+    print(f"Error when sending message: {told(problem)}", file=sys.stderr)

@@ -6,6 +6,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.cli.console.console_producer import _settings
+from ottla.cli.console.console_producer import main as send_lines
 from ottla.cli.console.console_producer_options import PROGRAM
 from ottla.cli.console.formatters import DEFAULT, formatter
 from ottla.cli.console.line_reader import Line, LineError, LineReader
@@ -123,3 +124,14 @@ def test_a_formatter_of_kafkas_own_topics_prints_its_records_only() -> None:
         shows(ConsumerRecord("t", 0, 5, 0, b"\0\2", None))
     with pytest.raises(Terse, match=r"has no property print\.key"):
         formatter("org.apache.kafka.tools.consumer.OffsetsMessageFormatter", {"print.key": "true"})
+
+
+@pytest.mark.parametrize(("words", "status"), [([], 0), (["--sync"], 1)])
+def test_what_cannot_be_sent_is_told_and_ends_a_producer_that_waits_for_it(
+    words: list[str], status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As Kafka's: its callback logs, its future raises."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
+    nowhere = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--max-block-ms", "50"]
+    assert send_lines([*nowhere, *words]) == status
+    assert len(capsys.readouterr().err.splitlines()) == 2 - status
