@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ottla.cli.failures import told
+from ottla.cli.failures import Terse, told
 from ottla.cli.options.checks import require, run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.options.table import Option, Program
 from ottla.cli.sessions import admin_settings
+
+if TYPE_CHECKING:
+    from ottla.client.cluster.cluster import Cluster
+    from ottla.client.cluster.view import ClusterView
+    from ottla.client.io.loop_thread import LoopThread
+
+_PATIENCE_S: Final = 5.0
 
 PROGRAM: Final = Program(
     "kafka-broker-api-versions",
@@ -40,7 +47,7 @@ def run(given: Given) -> int:
     try:
         with loop.lock:
             cluster = Cluster(loop.world, settings)
-        for _, broker in sorted(loop.ask(cluster.refresh).brokers.items()):
+        for _, broker in sorted(_view(loop, cluster).brokers.items()):
             named = f"{broker.host}:{broker.port} (id: {broker.id} rack: {broker.rack or 'null'} isFenced: false)"
             try:
                 served = loop.ask(partial(cluster.versions_of, broker.id))
@@ -53,6 +60,19 @@ def run(given: Given) -> int:
     finally:
         loop.stop()
     return 0
+
+
+def _view(loop: LoopThread, cluster: Cluster) -> ClusterView:
+    """The cluster, if a broker tells it. Like Kafka's tool, this one is not patient where none can be reached."""
+    request_s = cluster.settings.integer("request.timeout.ms") / 1000
+    for patience_s in (min(request_s, _PATIENCE_S), request_s):
+        try:
+            return loop.ask(cluster.refresh, patience_s)
+        except TimeoutError:
+            if cluster.last_problem is not None:
+                break
+    servers = ", ".join(map(str, cluster.settings.bootstrap))
+    raise Terse(f"Request METADATA failed on brokers [{servers}]: {cluster.last_problem or 'no answer came in time'}")
 
 
 def version_lines(served: Mapping[int, tuple[int, int]]) -> Iterator[str]:
