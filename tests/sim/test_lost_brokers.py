@@ -63,6 +63,17 @@ def test_a_broker_that_cannot_be_reached_has_the_time_of_its_session() -> None:
     cluster.simulation.run_until(lambda: is_fenced(lost, [active]), SESSION_MS)
 
 
+def test_brokers_are_not_fenced_because_the_active_controller_lost_its_power() -> None:
+    """Nobody tells them: what they have asked it is answered by the next one, as soon as there is one."""
+    cluster = started()
+    active, others = machines(cluster)
+    active.cut_power()
+    for _ in range(25):
+        cluster.simulation.run_for(1_000)
+        assert not any(is_fenced(one, others) for one in others)
+    assert is_fenced(active, others)
+
+
 def test_a_broker_at_whose_address_nobody_listens_is_not_fenced_for_that() -> None:
     """As where a firewall refuses controllers."""
     cluster = started()

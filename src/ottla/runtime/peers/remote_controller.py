@@ -4,6 +4,10 @@ Theory of operation. Who leads is what this node's replica of the metadata log k
 for which nobody leads waits, and is tried again every `retry_ms`; so is one that came to a controller which leads no
 more, and one whose connection broke: it may have been carried out, which the requests of nodes allow for. Its time ends
 it: `failed` hears REQUEST_TIMED_OUT. Requests that wait are tried in the order in which they were asked.
+
+A controller whose machine is gone answers nothing, and nobody says so. So a node's own requests that are under way are
+asked anew, of the next controller, as soon as it is known: a broker whose heartbeats waited for the last one would be
+fenced meanwhile.
 """
 
 from collections.abc import Callable
@@ -22,6 +26,7 @@ from ottla.wire.message import Message
 
 CONTROLLER: Final = "to-controller"
 _ENVELOPE_VERSION: Final = 0
+_LOOK_S: Final = 0.5
 _TRY_AGAIN: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.NETWORK_EXCEPTION)
 
 
@@ -68,6 +73,9 @@ class RemoteController:
         self._retry_s = retry_ms / 1000
         self._waiting: dict[_Question, None] = {}
         self._timer: Timer | None = None
+        self._under_way: dict[_Question, int] = {}
+        """A node's own requests that another node was asked, and which."""
+        self._looks = False
 
     def ask(self, request: Message, version: int, caller: Caller, then: Then, failed: Failed) -> None:
         timeout_ms = getattr(request, "timeout_ms", None)
@@ -102,6 +110,8 @@ class RemoteController:
             work_for(question.work, self._own.ask, question.request, question.version, question.caller, then, failed)
             return
         is_own = question.caller == THIS_NODE
+        if is_own:
+            self._note(question, active.node_id)
         self._connections.ask(
             Line(active.node_id, CONTROLLER),
             active.address,
@@ -124,6 +134,7 @@ class RemoteController:
         then(reply)
 
     def _on_reply(self, question: _Question, reply: Any) -> None:
+        self._under_way.pop(question, None)
         if getattr(reply, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
             self._on_failed(question, ErrorCode.NOT_CONTROLLER)
         elif not question.is_over:
@@ -131,11 +142,34 @@ class RemoteController:
             work_for(question.work, question.then, reply)
 
     def _on_failed(self, question: _Question, error: ErrorCode) -> None:
+        self._under_way.pop(question, None)
         if error in _TRY_AGAIN and self._timers.now_s() < question.due_s:
             self._wait(question)
         elif not question.is_over:
             question.is_over = True
             work_for(question.work, question.failed, _reason(error))
+
+    # Controllers that are gone
+
+    def _note(self, question: _Question, node_id: int) -> None:
+        self._under_way[question] = node_id
+        if not self._looks:
+            self._looks = True
+            work_for(None, self._look_later)
+
+    def _look_later(self) -> None:
+        self._timers.after(_LOOK_S, self._look)
+
+    def _look(self) -> None:
+        """Whether those that were asked still lead, as far as this node knows."""
+        active = self._find()
+        moved = [one for one, node_id in self._under_way.items() if active is not None and node_id != active.node_id]
+        for question in moved:
+            del self._under_way[question]
+            self._try(question)
+        self._looks = bool(self._under_way)
+        if self._looks:
+            self._look_later()
 
     # Waiting for a controller
 

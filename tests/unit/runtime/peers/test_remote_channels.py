@@ -111,6 +111,19 @@ def test_a_controller_that_has_moved_is_found_and_asked_again() -> None:
     assert asking.nodes.told == ["from its own process"]
 
 
+def test_a_controller_that_does_not_answer_is_not_waited_for_when_another_leads() -> None:
+    asking = Asking()
+    asking.ask()
+    asking.active = None
+    asking.nodes.advance(1_000)
+    assert asking.nodes.told == []
+    asking.active = ActiveController(1, NodeAddress("one", 9092))
+    asking.nodes.advance(1_000)
+    assert asking.nodes.told == ["from its own process"]
+    asking.nodes.answer(BrokerHeartbeatResponse())
+    assert len(asking.nodes.told) == 1, "an answer that comes late is nobody's"
+
+
 def test_not_controller_on_an_envelope_and_a_lost_connection_are_the_same() -> None:
     asking = Asking()
     asking.ask(CreateTopicsRequest(timeout_ms=5000), 7, CLIENT)
