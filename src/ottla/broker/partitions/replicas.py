@@ -71,17 +71,10 @@ class Replicas:
         partitions = self._partitions
         interrupted = settle_interrupted_moves(partitions, self._discarded_logs)
         for directory in list(partitions.logs.online.values()):
-            for name, log in list(directory.logs.items()):
-                topic = partitions.metadata.image.topics.by_name.get(name.topic)
-                wanted = topic.partitions.get(name.partition) if topic else None
-                is_ours = wanted is not None and partitions.identity.node_id in wanted.replicas
-                if topic and wanted and is_ours and directory.topic_ids.get(name, topic.id) == topic.id:
-                    if name not in directory.topic_ids:
-                        directory.remember_topic(name, topic.id)
-                    self._serve(name, topic.id, log, wanted)
-                else:
-                    self._discarded_logs.set_aside(directory, name, log)
-            self._discarded_logs.remove(directory)  # what was being deleted when the node stopped
+            try:
+                self._take_up_logs(directory)
+            except OSError as problem:
+                partitions.fail_directory(directory.path, problem)
         self._make(
             (TopicPartition(topic.name, index), topic.id, partition)
             for topic in partitions.metadata.image.topics.by_name.values()
@@ -90,6 +83,20 @@ class Replicas:
         for name, target in interrupted:
             if name in partitions and name in target.futures.logs:
                 self._replica_moves.resume(partitions[name], target)
+
+    def _take_up_logs(self, directory: LogDirectory) -> None:
+        partitions = self._partitions
+        for name, log in list(directory.logs.items()):
+            topic = partitions.metadata.image.topics.by_name.get(name.topic)
+            wanted = topic.partitions.get(name.partition) if topic else None
+            is_ours = wanted is not None and partitions.identity.node_id in wanted.replicas
+            if topic and wanted and is_ours and directory.topic_ids.get(name, topic.id) == topic.id:
+                if name not in directory.topic_ids:
+                    directory.remember_topic(name, topic.id)
+                self._serve(name, topic.id, log, wanted)
+            else:
+                self._discarded_logs.set_aside(directory, name, log)
+        self._discarded_logs.remove(directory)  # what was being deleted when the node stopped
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         self._is_taking_up = True

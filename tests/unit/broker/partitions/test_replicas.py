@@ -280,6 +280,20 @@ def test_a_directory_that_fails_while_a_log_is_made_goes_offline_and_another_get
     assert [node.produce(batch(), index=index).error_code for index in range(2)] == [ErrorCode.NONE, ErrorCode.NONE]
 
 
+def test_a_directory_that_fails_while_its_logs_are_taken_up_goes_offline_and_others_serve():
+    disk = MemoryDisk()
+    node = TestNode(disk, log_dirs=("/one", "/two"))
+    node.create_topic("orders", partitions=2)
+    node.logs.close()
+    (lost,) = (int(name[-1]) for name in directories(node, "/two"))
+    disk.remove(f"/two/orders-{lost}/partition.metadata")  # Lost in a power cut; it is written again.
+    disk.fail_next("create partition.metadata", errno.EIO)
+    again = TestNode(disk, node.image, log_dirs=("/one", "/two"))
+    assert list(again.broker.partitions.logs.online) == ["/one"]
+    told = [again.produce(batch(), index=index).error_code for index in (lost, 1 - lost)]
+    assert told == [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE]
+
+
 def test_a_disk_without_room_for_a_log_keeps_its_other_partitions():
     disk = MemoryDisk()
     node = TestNode(disk)
