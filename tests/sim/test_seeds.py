@@ -29,7 +29,9 @@ def test_a_cluster_keeps_its_promises_under_faults(seed: int) -> None:
     check(draw_plan(seed, 3, MINUTE_MS // 2))
 
 
-@pytest.mark.parametrize(("profile", "nodes"), [("elections", 5), ("voters", 5), ("isolated", 6), ("rot", 3)])
+@pytest.mark.parametrize(
+    ("profile", "nodes"), [("elections", 5), ("voters", 5), ("isolated", 6), ("directories", 3), ("rot", 3)]
+)
 def test_a_cluster_keeps_its_promises_where_one_thing_goes_wrong_often(profile: str, nodes: int) -> None:
     check(draw_plan(1, nodes, MINUTE_MS // 4, profile))
 
