@@ -19,6 +19,8 @@ class LeadersToBeHaveAll(PeriodicInvariant):
         super().__init__(cluster, history)
         self._last: dict[TopicPartition, int] = {}
         """The last offset that was acknowledged."""
+        self._known_offset = 0
+        """Of the metadata, that some node has known to be committed."""
 
     def on_acknowledged(self, record: SentRecord) -> None:
         self._last[record.partition] = max(record.offset, self._last.get(record.partition, -1))
@@ -27,7 +29,10 @@ class LeadersToBeHaveAll(PeriodicInvariant):
         known = [one.metadata for one in self.cluster.machines.values() if one.metadata is not None]
         if not known:
             return
-        image = max(known, key=lambda metadata: metadata.committed_offset).image
+        latest = max(known, key=lambda metadata: metadata.committed_offset)
+        if latest.committed_offset < self._known_offset:
+            return  # The nodes that know most are down, and the others may not know who was taken out.
+        self._known_offset, image = latest.committed_offset, latest.image
         epochs = {id: broker.epoch for id, broker in image.brokers.by_id.items()}
         for name, offset in self._last.items():
             topic = image.topics.by_name.get(name.topic)
