@@ -17,4 +17,5 @@ FAILED_ONCE = [
     FailedOnce(52, 1, 1, "a consumer group waited for an hour that the clock had shown before it was set back"),
     FailedOnce(200, 3, 0.7, "a broker that lost records in a power cut led again, by old metadata, in the same epoch"),
     FailedOnce(13, 3, 0.7, "a node ended because a directory failed while its logs were taken up", "directories"),
+    FailedOnce(20, 3, 2, "what was left of a metadata log that was cut was taken for committed", "elections"),
 ]

@@ -210,3 +210,36 @@ def test_a_snapshot_has_the_voters_of_its_offset_and_not_later_ones() -> None:
     snapshot = read_snapshot(leader.disk, f"{store.directory}/{store.snapshots[-1].name}")
     assert snapshot.voters is not None
     assert snapshot.voters.ids == [1, 2, 3]
+
+
+def test_the_leaders_watermark_says_nothing_of_a_log_that_had_to_be_cut() -> None:
+    """What is left of it may be another history than the leader's, which the next fetch will tell."""
+    quorum = elected()
+    leader, (follower, other) = quorum.leader, quorum.followers()
+    quorum.isolate(other.node_id)
+    committed, fetch_as_ever = follower.log.high_watermark, leader.log.leader.fetch
+    leader.create("first")
+    cut_to = leader.log.log_end_offset
+    leader.create("second")
+    end_offset = leader.log.log_end_offset
+    told: list[int] = []
+
+    def fetch_of_another_history(request: Any, version: int, respond: Callable[[Any], None]) -> None:
+        def changed(reply: Any) -> None:
+            partition = reply.responses[0].partitions[0]
+            partition.high_watermark = committed
+            if request.topics[0].partitions[0].fetch_offset == end_offset:
+                partition.high_watermark = end_offset
+                partition.diverging_epoch.epoch = leader.log.raft.epoch
+                partition.diverging_epoch.end_offset = cut_to
+                told.append(cut_to)
+            respond(reply)
+
+        if not told:  # Later fetches have to wait: how far the follower is then is what the test looks at.
+            fetch_as_ever(request, version, changed)
+
+    leader.log.leader.fetch = fetch_of_another_history
+    quorum.run(100)
+    assert told
+    assert follower.log.log_end_offset == cut_to
+    assert (follower.log.high_watermark, follower.topics) == (committed, [])

@@ -135,8 +135,9 @@ class MetadataFollower:
             self._log.quorum.step(LeaderAnswered(epoch, self._log.raft.high_watermark))
             self._fetch_snapshot(number, snapshot, 0)
             return
+        diverges = partition.diverging_epoch.epoch >= 0
         try:
-            if partition.diverging_epoch.epoch >= 0:
+            if diverges:
                 self._log.truncate(partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
             elif partition.records:
                 self._append(bytes(partition.records))
@@ -147,8 +148,12 @@ class MetadataFollower:
             _log.warning("what the leader %s sent cannot be appended: %s", self._log.raft.leader_id, problem)
             self._again(number)
             return
-        self._log.quorum.step(LeaderAnswered(epoch, partition.high_watermark))
-        self._log.caught_up_to(partition.high_watermark)
+        if diverges:
+            # What is left may have more that the leader has not: nothing of it is committed by the leader's watermark.
+            self._log.quorum.step(LeaderAnswered(epoch, self._log.raft.high_watermark))
+        else:
+            self._log.quorum.step(LeaderAnswered(epoch, partition.high_watermark))
+            self._log.caught_up_to(partition.high_watermark)
         self._fetch(number)
 
     def _partition_of(self, response: Any) -> Any:
