@@ -1,9 +1,16 @@
 """What every run does around its tests."""
 
 import gc
+import signal
 from collections.abc import Iterator
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """A shell has background jobs ignore Ctrl-C, and with them all that they start; what tests start must not."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
