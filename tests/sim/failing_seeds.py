@@ -18,4 +18,5 @@ FAILED_ONCE = [
     FailedOnce(200, 3, 0.7, "a broker that lost records in a power cut led again, by old metadata, in the same epoch"),
     FailedOnce(13, 3, 0.7, "a node ended because a directory failed while its logs were taken up", "directories"),
     FailedOnce(20, 3, 2, "what was left of a metadata log that was cut was taken for committed", "elections"),
+    FailedOnce(1030, 3, 2, "a marker of the older protocol ended a transaction of the newer one", "elections"),
 ]

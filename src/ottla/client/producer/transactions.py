@@ -13,6 +13,10 @@ In the older protocol the coordinator is told of each partition before the first
 (feature `transaction.version` 2) the partition's leader tells it, and every transaction has an epoch of its own, which
 the coordinator gives when the one before it ends. Which of them it is, is looked up when a transaction begins.
 
+The end of a transaction of the older protocol leaves the epoch as it is, and its markers may still be on their way when
+the next one begins. Were that of the newer protocol, of which no coordinator is asked before the first record goes out,
+they would end it, too. So a producer gets a new epoch before it changes to the newer protocol, as Kafka's does.
+
 A transaction ends when all its records are settled: a record that came after the end would belong to the next one.
 """
 
@@ -76,6 +80,10 @@ class Transactions:
         self._sender = sender
         self._sequences = sequences
         self._is_v2 = False
+        self._is_epoch_new = False
+        """No transaction of the older protocol has ended in it."""
+        self._serves_v2 = False
+        self._features_epoch = -1
         self._has_begun = False
         """The coordinator knows of this transaction, or will by the first record."""
         self._needs_epoch = False
@@ -100,7 +108,7 @@ class Transactions:
 
     def begin(self) -> None:
         self._require(State.READY)
-        self._is_v2 = self._has_v2()
+        self._is_v2 = self._is_epoch_new and self._has_v2()
         self.state = State.IN_TRANSACTION
 
     def commit(self) -> Promise[None]:
@@ -212,6 +220,7 @@ class Transactions:
         if identity != self._sequences.identity:
             self._sequences.forget_all(self._accumulator.all_queues())
             self._sequences.become(identity)
+        self._is_epoch_new = True
         self._needs_epoch = False
 
     async def _add_partitions(self) -> None:
@@ -254,15 +263,28 @@ class Transactions:
                 raise self._failure()
             if self._has_begun:
                 identity = await self._requests.end(self._sequences.identity, commits=commits, is_v2=self._is_v2)
-                self._begin_anew(identity) if self._is_v2 else None
+                self._is_epoch_new = False
+                if self._is_v2:
+                    self._begin_anew(identity)
             if self._needs_epoch:
                 await self._identify(self._sequences.identity)
+            elif not self._is_epoch_new and self._has_v2():
+                await self._prepare_v2()
         except KafkaError as error:
             self._on_refused(error)
             raise
         finally:
             self._ending = None
-        self._become_ready()
+        if self.state is not State.FATAL_ERROR:
+            self._become_ready()
+
+    async def _prepare_v2(self) -> None:
+        """A new epoch, or none: the transaction before it has ended, whatever is answered here."""
+        try:
+            await self._identify(self._sequences.identity)
+        except KafkaError as error:
+            if error.fatal:
+                self.become_fatal(error)
 
     async def _settle_all(self) -> None:
         """Until every record of the transaction is written or given up."""
@@ -303,4 +325,7 @@ class Transactions:
         """By the newest features that a broker has told."""
         told = [versions for node in self._cluster.view.brokers if (versions := self._cluster.known_versions(node))]
         newest = max(told, key=lambda versions: versions.finalized_features_epoch, default=None)
-        return newest is not None and newest.finalized_features.get(_FEATURE, 0) >= _V2
+        if newest is not None and newest.finalized_features_epoch >= self._features_epoch:
+            self._features_epoch = newest.finalized_features_epoch
+            self._serves_v2 = newest.finalized_features.get(_FEATURE, 0) >= _V2
+        return self._serves_v2

@@ -153,6 +153,24 @@ def test_in_the_newer_protocol_the_leader_adds_them_and_each_end_brings_an_epoch
     assert sorted((header.producer_epoch, header.base_sequence) for header in headers) == [(0, 0), (1, 0)]
 
 
+def test_a_producer_gets_an_epoch_before_it_changes_to_the_newer_protocol() -> None:
+    """The markers of the transaction before may still be on their way: they would end one of the same epoch."""
+    scene = Scene(is_v2=False)
+    scene.begin()
+    scene.send(partition=0)
+    scene.brokers.advance(100)
+    scene.brokers.features["transaction.version"] = 2
+    scene.brokers.drop_connections(1)
+    scene.commit()
+    scene.coordinator.is_v2 = True
+    scene.begin()
+    scene.send(partition=0)
+    scene.commit()
+    first = ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
+    assert scene.coordinator.calls == [*first, "InitProducerId", "Produce", "EndTxn"]
+    assert [header.producer_epoch for header in scene.logs.headers["clicks", 0]] == [0, 1]
+
+
 @both_protocols
 def test_an_abort_drops_what_was_not_sent(is_v2: bool) -> None:
     scene = Scene(is_v2, linger_ms=1000)
