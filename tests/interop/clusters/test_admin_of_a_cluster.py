@@ -101,6 +101,7 @@ def test_groups_and_transactional_ids_are_asked_of_their_coordinators(admin: Adm
 
 
 def test_replicas_move_to_other_brokers_and_their_first_one_leads(admin: Admin) -> None:
+    wait_until(lambda: len(partitions(admin)), len(PARTITIONS))
     wanted = {
         TopicPartition("spread", one.partition): [({1, 2, 3} - set(one.replicas)).pop(), one.replicas[0]]
         for one in partitions(admin)

@@ -45,16 +45,16 @@ def test_records_go_from_kafka_to_us_and_back(kafka: ApacheKafka, tmp_path: Path
     assert records(kafka.bootstrap, "back", tmp_path / "out") == first
 
 
-def test_a_group_of_kafka_is_shown(kafka: ApacheKafka, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_of_kafka_is_shown(kafka: ApacheKafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "lines").write_text("a\nb\nc\n")
     at = ["-b", kafka.bootstrap]
     assert main(["produce", "shown", str(tmp_path / "lines"), "-q", "--partition", "0", *at]) == 0
     assert main(["consume", "shown", "--group", "half", "--max", "1", "-q", *at]) == 0
-    capsys.readouterr()
+    capfd.readouterr()
     assert main(["top", "--once", "--json", "--interval", "0.2", "--group", "^half$", "--topic", "^shown$", *at]) == 0
-    view = json.loads(capsys.readouterr().out)
+    view = json.loads(capfd.readouterr().out)
     [topic], [group] = view["topics"], view["groups"]
     assert (topic["records"], topic["size_bytes"] > 0) == (3, True)
     assert (group["lag_records"], group["lag_seconds"] < 600) == (2, True)
     assert main(["tail", "shown", "--from-beginning", "--no-follow", "--value", "[bc]", *at]) == 0
-    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()] == ["b", "c"]
+    assert [line.split()[-1] for line in capfd.readouterr().out.splitlines()] == ["b", "c"]
