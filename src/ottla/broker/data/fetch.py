@@ -359,6 +359,11 @@ class Fetch(Operation):
             yield None
             self._count(read[start : start + _STEP])
         self._respond(response)
+        # To let go of all that at once would take as long as it took to encode it.
+        for made in (response.responses, read, news, self._wanted):
+            while made:
+                yield None
+                del made[-_STEP:]
 
     def _finish(self, read: Read) -> tuple[FetchResponse, Read]:
         """A response without partitions, and those that belong into it."""
