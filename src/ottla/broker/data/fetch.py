@@ -30,7 +30,7 @@ from ottla.broker.quotas.client_quotas import FREE, ClientQuotas, FetchCharge
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import FileSlice
 from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, MOST_ENTRIES_AT_ONCE
-from ottla.runtime.large_requests.slow_lane import Steps
+from ottla.runtime.large_requests.slow_lane import Steps, let_go
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import like
@@ -359,11 +359,7 @@ class Fetch(Operation):
             yield None
             self._count(read[start : start + _STEP])
         self._respond(response)
-        # To let go of all that at once would take as long as it took to encode it.
-        for made in (response.responses, read, news, self._wanted):
-            while made:
-                yield None
-                del made[-_STEP:]
+        yield from let_go(response.responses, read, news, self._wanted)
 
     def _finish(self, read: Read) -> tuple[FetchResponse, Read]:
         """A response without partitions, and those that belong into it."""
