@@ -867,23 +867,11 @@ cdef class FetchedRecords:
 
     cdef bint open_compressed(self, const uint8_t *batch, Py_ssize_t size, int attributes) except -1:
         """One whose checksum is right. Its offsets are known, as those of the batches that `next_batch` opens itself."""
-        cdef int64_t count
         records = self.decompress(attributes & COMPRESSED, memoryview(self.data)[self.at + RECORDS_AT : self.at + size])
-        count = <int32_t>big_endian(batch + RECORD_COUNT_AT, 4)
-        if count < 0:
-            raise _corrupt(RECORD_COUNT, 0, 0)
-        self.open_at = self.at
-        self.at += size
-        if count == 0 or self.batch_end <= self.next_offset:
-            return self.end_batch() == 0
         self.base_timestamp = <int64_t>big_endian(batch + BASE_TIMESTAMP_AT, 8)
         self.stamped = attributes & STAMPED
         self.log_append_time = <int64_t>big_endian(batch + MAX_TIMESTAMP_AT, 8)
-        PyObject_GetBuffer(records, &self.inner, PyBUF_SIMPLE)
-        self.has_inner = True
-        start(&self.cursor, &self.inner)
-        self.count = count
-        return True
+        return self.open_inner(records, size, <int32_t>big_endian(batch + RECORD_COUNT_AT, 4))
 
     cdef bint open_other(self) except -1:
         cdef int64_t count
@@ -893,15 +881,19 @@ cdef class FetchedRecords:
             self.at += size
             return self.end_batch() == 0
         records, self.base_offset, self.base_timestamp, log_append_time, count = opened
+        self.stamped = log_append_time is not None
+        if self.stamped:
+            self.log_append_time = log_append_time
+        return self.open_inner(records, size, count)
+
+    cdef bint open_inner(self, records, Py_ssize_t size, int64_t count) except -1:
+        """The records of a batch are not where the batch is, but in a buffer of their own."""
         if count < 0:
             raise _corrupt(RECORD_COUNT, 0, 0)
         self.open_at = self.at
         self.at += size
         if count == 0 or self.batch_end <= self.next_offset:
             return self.end_batch() == 0
-        self.stamped = log_append_time is not None
-        if self.stamped:
-            self.log_append_time = log_append_time
         PyObject_GetBuffer(records, &self.inner, PyBUF_SIMPLE)
         self.has_inner = True
         start(&self.cursor, &self.inner)
