@@ -15,8 +15,9 @@ from typing import Final
 from ottla.base.ids import random_uuid
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.brokers_image import ControllerRegistration as Registered
-from ottla.machines.metadata.image.features import SERVED, has_controller_registration
-from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
+from ottla.machines.metadata.image.features import has_controller_registration
+from ottla.node.listeners import Endpoint
+from ottla.node.membership.self_description import features_as, listeners_as
 from ottla.runtime.channels import ControllerChannel, ask_as_node
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.world import World
@@ -65,21 +66,8 @@ class ControllerRegistration:
         request = messages.ControllerRegistrationRequest(
             controller_id=self._node_id,
             incarnation_id=self._incarnation_id,
-            listeners=[
-                messages.ControllerRegistrationRequest.Listener(
-                    name=endpoint.listener,
-                    host=endpoint.host,
-                    port=endpoint.port,
-                    security_protocol=SECURITY_PROTOCOLS.index(endpoint.protocol),
-                )
-                for endpoint in self._endpoints
-            ],
-            features=[
-                messages.ControllerRegistrationRequest.Feature(
-                    name=name, min_supported_version=supported.lowest, max_supported_version=supported.highest
-                )
-                for name, supported in SERVED.items()
-            ],
+            listeners=listeners_as(messages.ControllerRegistrationRequest.Listener, self._endpoints),
+            features=features_as(messages.ControllerRegistrationRequest.Feature),
         )
         ask_as_node(self._channel, request, self._on_registered, self._on_failed)
 

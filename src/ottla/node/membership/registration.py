@@ -15,9 +15,10 @@ from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
 from ottla.broker.broker import Broker
 from ottla.machines.metadata.image.features import NOT_SUPPORTED, SERVED
-from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
+from ottla.node.listeners import Endpoint
 from ottla.node.membership.failed_directories import FailedDirectories
 from ottla.node.membership.registration_refusals import reason_of
+from ottla.node.membership.self_description import features_as, listeners_as
 from ottla.runtime.channels import ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -79,21 +80,8 @@ class Membership:
             broker_id=self._broker.identity.node_id,
             cluster_id=self._broker.identity.cluster_id,
             incarnation_id=self._incarnation_id,
-            listeners=[
-                BrokerRegistrationRequest.Listener(
-                    name=endpoint.listener,
-                    host=endpoint.host,
-                    port=endpoint.port,
-                    security_protocol=SECURITY_PROTOCOLS.index(endpoint.protocol),
-                )
-                for endpoint in self._endpoints
-            ],
-            features=[
-                BrokerRegistrationRequest.Feature(
-                    name=name, min_supported_version=supported.lowest, max_supported_version=supported.highest
-                )
-                for name, supported in SERVED.items()
-            ],
+            listeners=listeners_as(BrokerRegistrationRequest.Listener, self._endpoints),
+            features=features_as(BrokerRegistrationRequest.Feature),
             rack=self._rack(),
             log_dirs=list(self._broker.identity.directory_ids.values()),
             previous_broker_epoch=self._previous_broker_epoch,
