@@ -1,16 +1,24 @@
 """What every run does around its tests."""
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 
 import pytest
 
+from ottla.base.lent import POISON_VARIABLE, poison
+
 
 def pytest_configure() -> None:
-    """A shell has background jobs ignore Ctrl-C, and with them all that they start; what tests start must not."""
+    """A shell has background jobs ignore Ctrl-C, and with them all that they start; what tests start must not.
+
+    Buffers that are lent are poisoned when they are given back, here and in every process that a test starts.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ[POISON_VARIABLE] = "1"
+    poison()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,6 +17,7 @@ HEADER = '''\
 from collections.abc import Sequence
 
 from ottla.base.ids import Uuid
+from ottla.base.lent import Seen
 from ottla.wire.message import Message, Payload, WireStruct
 '''
 PRIMITIVES = {
@@ -72,6 +73,8 @@ def struct_lines(message: schema.Message, struct: schema.Struct, indent: str) ->
 def field_type(message: schema.Message, field: schema.Field) -> str:
     """Arrays of structs are lists, to be appended to; arrays of primitives may be any sequence."""
     element = f"{message.name}.{field.type}" if field.struct else PRIMITIVES[field.type]
+    if field.type == "records" and message.name.endswith("Request"):
+        element = "Seen"  # A node that decodes it is only lent the bytes.
     whole = f"{'list' if field.struct else 'Sequence'}[{element}]" if field.is_array else element
     return f"{whole} | None" if field.nullable or field.defaults_to_null else whole
 

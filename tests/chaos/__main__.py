@@ -3,6 +3,7 @@
 Exit status 1 if there is an anomaly, if the cluster does not recover, or if hardly anything was written.
 """
 
+import os
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ from chaos_faults import inflict
 from chaos_load import Load
 from recorder import Recorder
 
+from ottla.base.lent import POISON_VARIABLE
 from ottla.testing.chaos.operations import Operation, Outcome, read_operations
 from ottla.testing.chaos.verdict import counts, judge, table
 
@@ -36,6 +38,7 @@ def options() -> Namespace:
 
 def main() -> int:
     given = options()
+    os.environ[POISON_VARIABLE] = "1"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))  # and so ends the nodes
     sys.path.append(str(Path(__file__).resolve().parents[1] / "interop"))  # where Apache Kafka's jars are known
     if given.judge is not None:

@@ -3,6 +3,7 @@
 errors            the families of exceptions
 ids               UUIDs and partitions
 ports             the world as protocols: Clock, Disk, Timers, Workers, Entropy, Network, …
+lent              bytes that are only lent, and what holds that rule
 addresses         addresses of hosts as text and bytes
 tcp_dialling      connecting by TCP, for clients and nodes
 checksum          CRC-32C, without the cost of its package

@@ -8,8 +8,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ottla.base.errors import OttlaError
+from ottla.base.lent import Buffer as Buffer
+from ottla.base.lent import Seen
 
-Buffer = bytes | bytearray | memoryview
 ItemT = TypeVar("ItemT")
 
 
@@ -132,7 +133,7 @@ class File(Protocol):
         """Fills `buffer` from `position`; returns how many bytes there were."""
         ...
 
-    def write_at(self, position: int, data: Buffer) -> None:
+    def write_at(self, position: int, data: Seen) -> None:
         """Writes all of `data`, or raises `OSError` having written any part of it."""
         ...
 

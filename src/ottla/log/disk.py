@@ -7,7 +7,8 @@ from errno import EACCES, EAGAIN
 from functools import partial
 from threading import get_ident
 
-from ottla.base.ports import Buffer, ColdRead, Space
+from ottla.base.lent import Seen
+from ottla.base.ports import ColdRead, Space
 from ottla.log.block_reservation import reserve_blocks
 from ottla.log.file_system_sync import sync_file_system
 
@@ -88,7 +89,7 @@ class OsFile:
             done += count
         return done
 
-    def write_at(self, position: int, data: Buffer) -> None:
+    def write_at(self, position: int, data: Seen) -> None:
         written = os.pwrite(self._fd, data, position)
         while written < len(data):
             written += os.pwrite(self._fd, memoryview(data)[written:], position + written)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ottla.base.ids import TopicPartition
-from ottla.base.ports import Buffer, Clock, Disk
+from ottla.base.lent import Seen, Writable
+from ottla.base.ports import Clock, Disk
 from ottla.log import names
 from ottla.log.cleaning.replacement import Replacement
 from ottla.log.closing import close_logs
@@ -137,7 +138,7 @@ class PartitionLog(ReadableLog):
 
     def append_as_leader(
         self,
-        data: bytearray | memoryview,
+        data: Writable,
         leader_epoch: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         header: BatchHeader | None = None,
@@ -162,7 +163,7 @@ class PartitionLog(ReadableLog):
             offset += header.last_offset_delta + 1
         return self._append(data, headers)
 
-    def append_in_line(self, data: bytearray | memoryview, leader_epoch: int, header: BatchHeader) -> int:
+    def append_in_line(self, data: Writable, leader_epoch: int, header: BatchHeader) -> int:
         """The append that is done most often of all, in a straight line: to a segment with room, of no producer or the
         next batch of its producer.
 
@@ -181,15 +182,13 @@ class PartitionLog(ReadableLog):
             return -1
         assert size == header.batch_length + LOG_OVERHEAD, "header and bytes of an append do not agree"
         assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
-        segment.append_one(data, size, last_offset, max_timestamp)
+        segment.append_one(data, size, last_offset, max_timestamp, header.crc)
         self.log_end_offset = last_offset + 1
         if producer is not None:
             producer.take(header, last_offset)
         return base_offset
 
-    def _append_one(
-        self, data: bytearray | memoryview, leader_epoch: int, origin: AppendOrigin, header: BatchHeader
-    ) -> Appended:
+    def _append_one(self, data: Writable, leader_epoch: int, origin: AppendOrigin, header: BatchHeader) -> Appended:
         """The same for the one batch of a produce request, in a straight line: this is done most often of all."""
         if self._unfinished:
             self._finish()
@@ -199,13 +198,13 @@ class PartitionLog(ReadableLog):
         assert len(data) == header.batch_length + LOG_OVERHEAD, "header and bytes of an append do not agree"
         base_offset = self.log_end_offset
         assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
-        appended = self.append_assigned(data, leader_epoch, header.last_offset_delta, header.max_timestamp)
+        appended = self.append_assigned(data, leader_epoch, header.last_offset_delta, header.max_timestamp, header.crc)
         if is_of_producer and not appended.error:
             self._note(header.assigned(base_offset, leader_epoch), data, 0, self.segments[-1])
         return appended
 
     def append_assigned(
-        self, data: bytearray | memoryview, leader_epoch: int, last_offset_delta: int, max_timestamp: int
+        self, data: Writable, leader_epoch: int, last_offset_delta: int, max_timestamp: int, crc: int = -1
     ) -> Appended:
         """Writes one batch that has its offset, the next one, and its leader's epoch already. A producer's is noted by
         the caller.
@@ -220,13 +219,13 @@ class PartitionLog(ReadableLog):
         segment = self.segments[-1]
         if not segment.has_room(self.config, size, last_offset, max_timestamp):
             segment = self._segment_for(size, base_offset, last_offset, max_timestamp)
-        segment.append_one(data, size, last_offset, max_timestamp)
+        segment.append_one(data, size, last_offset, max_timestamp, crc)
         self.log_end_offset = last_offset + 1
         if leader_epoch > self.epochs.latest:
             self.epochs.assign(leader_epoch, base_offset)
         return as_appended((ErrorCode.NONE, base_offset, last_offset, False))
 
-    def _refused(self, data: Buffer, header: BatchHeader, origin: AppendOrigin) -> Appended | None:
+    def _refused(self, data: Seen, header: BatchHeader, origin: AppendOrigin) -> Appended | None:
         """Why a producer's batch, the first in `data`, is not written: it is out of order, or was written before."""
         if header.is_control:
             marker = parse_end_transaction_marker(data, 0, header)
@@ -244,7 +243,7 @@ class PartitionLog(ReadableLog):
         producer = self.producers.get(producer_id)
         return producer is not None and recall(producer, self.segments, self.log_start_offset)
 
-    def append_as_follower(self, data: Buffer) -> Appended:
+    def append_as_follower(self, data: Seen) -> Appended:
         """Writes batches as the leader wrote them. They begin at or after the end of this log."""
         if self._unfinished:
             self._finish()
@@ -257,7 +256,7 @@ class PartitionLog(ReadableLog):
             offset = header.next_offset
         return self._append(data, headers)
 
-    def _append(self, data: Buffer, headers: list[BatchHeader]) -> Appended:
+    def _append(self, data: Seen, headers: list[BatchHeader]) -> Appended:
         if not headers:
             return Appended(ErrorCode.NONE, self.log_end_offset, self.log_end_offset - 1)
         if len(data) > self.config.segment_bytes:
@@ -290,7 +289,7 @@ class PartitionLog(ReadableLog):
         fits = last_offset - self.log_end_offset <= MAX_RELATIVE_OFFSET
         return self.roll(None if fits else base_offset)
 
-    def _note(self, header: BatchHeader, data: Buffer, position: int, segment: Segment) -> None:
+    def _note(self, header: BatchHeader, data: Seen, position: int, segment: Segment) -> None:
         if not header.is_control:
             self.producers.note(header)
         elif marker := parse_end_transaction_marker(data, position, header):

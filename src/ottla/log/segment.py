@@ -8,10 +8,11 @@ since the last one, and is written for the batch that comes next; the time index
 the same moments, and once more when the segment stops being active.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 
-from ottla.base.ports import Buffer, Disk, File
+from ottla.base.lent import Seen
+from ottla.base.ports import Disk, File
 from ottla.log import names
 from ottla.log.files import size_if_there
 from ottla.log.index import MAX_RELATIVE_OFFSET
@@ -19,7 +20,9 @@ from ottla.log.log_config import LogConfig
 from ottla.log.outcomes import FileSlice
 from ottla.log.scan import Found, find_offset, scan_headers, start_after
 from ottla.log.segment_files import SegmentFiles
-from ottla.records.batch import NO_TIMESTAMP, BatchHeader
+from ottla.records.batch import MAGIC, NO_TIMESTAMP, BatchHeader, checksum_matches
+from ottla.records.header import ChecksumMismatch
+from ottla.records.kernel import is_sound
 from ottla.records.reader import read_records
 
 _MAX_FILE_SIZE = 0x7FFFFFFF
@@ -87,8 +90,19 @@ class Segment(SegmentFiles):
 
     # Appending
 
-    def append(self, data: Buffer, batches: Iterable[BatchHeader]) -> None:
-        """Writes whole batches, whose headers these are. If the disk fails, the segment is as it was before."""
+    def append(self, data: Seen, batches: Sequence[BatchHeader]) -> None:
+        """Writes whole batches, whose headers these are. If the disk fails, the segment is as it was before.
+
+        The checksum of each is computed again, right before it is written: what is stored is what was checked, whatever
+        became of its memory since. Raises `ChecksumMismatch`, and nothing is written.
+        """
+        at = 0
+        for header in batches:
+            end = at + header.size
+            is_new = header.magic >= MAGIC
+            if not (is_sound(data[at:end]) if is_new else checksum_matches(data, at, header)):
+                raise self._mismatch(header.base_offset)
+            at = end
         position = self.size
         self._write(data, position)
         for header in batches:
@@ -96,8 +110,12 @@ class Segment(SegmentFiles):
             position += header.size
         self.size = position
 
-    def append_one(self, data: Buffer, size: int, last_offset: int, max_timestamp: int) -> None:
-        """The same for one batch, of which the caller knows what the indexes need."""
+    def append_one(self, data: Seen, size: int, last_offset: int, max_timestamp: int, crc: int = -1) -> None:
+        """The same for one batch, of which the caller knows what the indexes need, and the `crc` that it was found to
+        have.
+        """
+        if not is_sound(data, crc):
+            raise self._mismatch(last_offset)
         position = self.size
         self._write(data, position)
         known = self._known_max_timestamp or self.max_timestamp
@@ -107,7 +125,12 @@ class Segment(SegmentFiles):
             self._bytes_since_index_entry += size
         self.size = position + size
 
-    def _write(self, data: Buffer, position: int) -> None:
+    def _mismatch(self, offset: int) -> ChecksumMismatch:
+        return ChecksumMismatch(
+            f"{self.path(names.LOG)}: the batch for offset {offset} does not match its checksum, and is not written"
+        )
+
+    def _write(self, data: Seen, position: int) -> None:
         file = self._file or self.file
         try:
             file.write_at(position, data)

@@ -7,4 +7,5 @@ from ottla.records._slow import OffsetMap as OffsetMap
 from ottla.records._slow import Record as Record
 from ottla.records._slow import RecordReader as RecordReader
 from ottla.records._slow import RecordWriter as RecordWriter
+from ottla.records._slow import is_sound as is_sound
 from ottla.records._slow import scan as scan

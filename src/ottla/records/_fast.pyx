@@ -525,6 +525,21 @@ def ordinary_header(
     finally:
         PyBuffer_Release(&view)
 
+
+def is_sound(data, int64_t crc=-1):
+    """Whether bytes, which are one whole batch of magic 2, match the checksum in them, and `crc` if it is given."""
+    cdef Py_buffer view
+    cdef int64_t found
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if view.len < RECORDS_AT:
+            return False
+        checked = PyMemoryView_FromMemory(<char *>view.buf + ATTRIBUTES_AT, view.len - ATTRIBUTES_AT, PyBUF_READ)
+        found = _crc32c(checked)
+        return found == <int64_t>big_endian(<const uint8_t *>view.buf + CRC_AT, 4) and (crc < 0 or found == crc)
+    finally:
+        PyBuffer_Release(&view)
+
 # ---- what a consumer is given --------------------------------------------------------------------------------------
 
 cdef extern from *:

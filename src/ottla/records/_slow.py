@@ -19,6 +19,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from ottla.base.checksum import crc32c
+from ottla.base.lent import Seen
 from ottla.base.ports import Buffer
 from ottla.records.columns import (
     BinaryColumn,
@@ -530,13 +531,22 @@ def scan(data: Buffer, base_timestamp: int, count: int) -> Scan:
 
 
 def ordinary_header(
-    data: Buffer, max_size: int, earliest_timestamp: int, latest_timestamp: int, needs_keys: bool
+    data: Seen, max_size: int, earliest_timestamp: int, latest_timestamp: int, needs_keys: bool
 ) -> BatchHeader | None:
     """The header of a produced batch that a leader takes as it is; None if it needs a closer look.
 
     Here every batch gets the closer look: without a compiler there is no quicker one.
     """
     return None
+
+
+def is_sound(data: Seen, crc: int = -1) -> bool:
+    """Whether bytes, which are one whole batch of magic 2, match the checksum in them, and `crc` if it is given."""
+    if len(data) < HEADER_SIZE:
+        return False
+    whole = memoryview(data)
+    found = crc32c(whole[ATTRIBUTES_POSITION:])
+    return found == int.from_bytes(whole[CRC_POSITION:ATTRIBUTES_POSITION], "big") and crc in (-1, found)
 
 
 class _GrowingColumn:

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from ottla.base.checksum import crc32c
+from ottla.base.lent import Seen, Writable
 from ottla.base.ports import Buffer
 from ottla.records import legacy
 from ottla.records.header import (
@@ -87,7 +88,7 @@ _LEADER_EPOCH_POSITION = 12
 _MAX_TIMESTAMP_POSITION = 35
 
 
-def read_header(data: Buffer, position: int = 0) -> BatchHeader:
+def read_header(data: Seen, position: int = 0) -> BatchHeader:
     """The header of the batch at `position`, whose bytes must all be in `data`; only magic and length are checked.
 
     The base offset and the count of a compressed entry of the older formats are inside it, so it is decompressed.
@@ -101,7 +102,7 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     return header
 
 
-def _read_other_header(data: Buffer, position: int, left: int) -> BatchHeader:
+def _read_other_header(data: Seen, position: int, left: int) -> BatchHeader:
     if left > MAGIC_POSITION:
         magic = data[position + MAGIC_POSITION]
         if magic < MAGIC:
@@ -124,7 +125,7 @@ def peek_header(head: Buffer, position: int = 0) -> BatchHeader:
     return header
 
 
-def batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+def batches(data: Seen) -> Iterator[tuple[int, BatchHeader]]:
     """Position and header of every batch in `data`, which must hold whole batches only."""
     position = 0
     while position < len(data):
@@ -133,7 +134,7 @@ def batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
         position += header.size
 
 
-def complete_batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+def complete_batches(data: Seen) -> Iterator[tuple[int, BatchHeader]]:
     """As `batches`, but the last batch may be cut off, as it is in a fetch response, and is then left out."""
     position = 0
     size = len(data)
@@ -146,7 +147,7 @@ def complete_batches(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
         position += header.size
 
 
-def assign(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
+def assign(data: Writable, position: int, base_offset: int, leader_epoch: int) -> None:
     """Writes what the leader assigns into the batch at `position`; its CRC stays valid."""
     _BASE_OFFSET.pack_into(data, position, base_offset)
     _LEADER_EPOCH.pack_into(data, position + _LEADER_EPOCH_POSITION, leader_epoch)
@@ -177,17 +178,23 @@ def set_max_timestamp(
     return header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc)
 
 
-def write_header(data: bytearray | memoryview, header: BatchHeader) -> None:
-    """Fills in the header of a batch whose records are in `data` from byte 61 on; length and CRC are computed."""
-    _HEADER.pack_into(data, 0, header[0], len(data) - LOG_OVERHEAD, header[2], MAGIC, 0, *header[5:])
-    _CRC.pack_into(data, CRC_POSITION, _checksum(data, 0, len(data)))
+def write_header(data: bytearray | memoryview, header: BatchHeader) -> BatchHeader:
+    """Fills in the header of a batch whose records are in `data` from byte 61 on; length and CRC are computed.
+
+    Returns the header with these.
+    """
+    length = len(data) - LOG_OVERHEAD
+    _HEADER.pack_into(data, 0, header[0], length, header[2], MAGIC, 0, *header[5:])
+    crc = _checksum(data, 0, len(data))
+    _CRC.pack_into(data, CRC_POSITION, crc)
+    return header._replace(batch_length=length, magic=MAGIC, crc=crc)
 
 
-def checksum_matches(data: Buffer, position: int, header: BatchHeader) -> bool:
+def checksum_matches(data: Seen, position: int, header: BatchHeader) -> bool:
     if header.magic < MAGIC:
         return legacy.checksum_matches(data, position, header)
     return _checksum(data, position, header.size) == header.crc
 
 
-def _checksum(data: Buffer, position: int, size: int) -> int:
+def _checksum(data: Seen, position: int, size: int) -> int:
     return crc32c(memoryview(data)[position + ATTRIBUTES_POSITION : position + size])

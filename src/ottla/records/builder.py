@@ -75,8 +75,7 @@ class BatchBuilder(RecordWriter):
                 compressed = compress(self.compression, records, self.level)
             batch = bytearray(HEADER_SIZE)
             batch += compressed
-        self.header = self._header(len(batch) - LOG_OVERHEAD)
-        write_header(batch, self.header)
+        self.header = write_header(batch, self._header(len(batch) - LOG_OVERHEAD))
         return batch
 
     def _header(self, batch_length: int) -> BatchHeader:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
-from ottla.base.ports import Buffer
+from ottla.base.lent import Seen
 from ottla.records.batch import read_header
 from ottla.records.builder import BatchBuilder
 from ottla.records.header import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, BatchHeader, CorruptBatch
@@ -93,7 +93,7 @@ def build_end_transaction_marker(
 
 
 def parse_end_transaction_marker(
-    data: Buffer, position: int = 0, header: BatchHeader | None = None
+    data: Seen, position: int = 0, header: BatchHeader | None = None
 ) -> EndTransactionMarker | None:
     """The marker in a batch; None when it is not a control batch, has no record, or its record is of another type."""
     header = header or read_header(data, position)

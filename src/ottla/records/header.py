@@ -108,3 +108,7 @@ class BatchHeader(NamedTuple):
 
 class CorruptBatch(ProtocolError):
     """Bytes that are not a record batch, or not the one that was written."""
+
+
+class ChecksumMismatch(CorruptBatch):
+    """A batch that does not match its checksum where a log was to write it. Nothing of it was written."""

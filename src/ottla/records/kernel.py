@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Record,
         RecordReader,
         RecordWriter,
+        is_sound,
         ordinary_header,
         scan,
     )
@@ -29,6 +30,7 @@ else:
             Record,
             RecordReader,
             RecordWriter,
+            is_sound,
             ordinary_header,
             scan,
         )
@@ -41,6 +43,7 @@ else:
             Record,
             RecordReader,
             RecordWriter,
+            is_sound,
             ordinary_header,
             scan,
         )
@@ -54,6 +57,7 @@ __all__ = [
     "Record",
     "RecordReader",
     "RecordWriter",
+    "is_sound",
     "ordinary_header",
     "scan",
 ]

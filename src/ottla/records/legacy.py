@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
+from ottla.base.lent import Seen
 from ottla.base.ports import Buffer
 from ottla.records import lz4_frame
 from ottla.records.compression import DEFAULT_LIMIT, decompress
@@ -59,7 +60,7 @@ class _Entry(NamedTuple):
         return self.attributes & COMPRESSION_MASK
 
 
-def read_header(data: Buffer, position: int) -> BatchHeader:
+def read_header(data: Seen, position: int) -> BatchHeader:
     """The entry at `position` in a batch's terms: one record, or as many as a compressed entry holds."""
     entry = _read_entry(memoryview(data), position)
     base_offset, count = entry.offset, 1
@@ -83,7 +84,7 @@ def read_header(data: Buffer, position: int) -> BatchHeader:
     )
 
 
-def read_records(data: Buffer, position: int = 0, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
+def read_records(data: Seen, position: int = 0, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
     """The records of the entry at `position`; a compressed entry is read whole before the first one comes."""
     entry = _read_entry(memoryview(data), position)
     for inner in _inner_entries(entry, position, limit) if entry.compression else [entry]:
@@ -91,7 +92,7 @@ def read_records(data: Buffer, position: int = 0, limit: int = DEFAULT_LIMIT) ->
         yield Record(inner.offset, inner.timestamp, inner.key, value)
 
 
-def checksum_matches(data: Buffer, position: int, header: BatchHeader) -> bool:
+def checksum_matches(data: Seen, position: int, header: BatchHeader) -> bool:
     return zlib.crc32(memoryview(data)[position + MAGIC_POSITION : position + header.size]) == header.crc
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ottla.base.lent import Seen
 from ottla.base.ports import Buffer
 from ottla.records import legacy
 from ottla.records.batch import HEADER_SIZE, MAGIC, read_header
@@ -10,14 +11,14 @@ from ottla.records.header import BatchHeader
 from ottla.records.kernel import Record, RecordReader
 
 
-def record_bytes(data: Buffer, position: int, header: BatchHeader, limit: int = DEFAULT_LIMIT) -> Buffer:
+def record_bytes(data: Seen, position: int, header: BatchHeader, limit: int = DEFAULT_LIMIT) -> Buffer:
     """The encoded records of a batch of magic 2, decompressed to at most `limit` bytes."""
     encoded = memoryview(data)[position + HEADER_SIZE : position + header.size]
     return decompress(header.compression, encoded, limit)
 
 
 def read_records(
-    data: Buffer, position: int = 0, header: BatchHeader | None = None, limit: int = DEFAULT_LIMIT
+    data: Seen, position: int = 0, header: BatchHeader | None = None, limit: int = DEFAULT_LIMIT
 ) -> Iterator[Record]:
     """The records of the batch at `position`, made one at a time. Its checksum is the caller's to look at.
 

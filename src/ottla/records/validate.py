@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.base.errors import RemoteProtocolError
+from ottla.base.lent import Seen, Writable
 from ottla.base.ports import Buffer
 from ottla.records.batch import (
     HEADER_SIZE,
@@ -90,31 +91,43 @@ class InvalidBatch(RemoteProtocolError):
 
 
 class Validated(NamedTuple):
-    """A batch to be appended: the bytes that came, changed in place if at all, or new ones if it was converted."""
+    """A batch that may be appended, as its header says. Nothing in here is a view of what came, which is only lent.
 
-    data: bytearray | memoryview
+    `replacement` is what to append in place of the bytes that came: if they were converted, or could not be changed in
+    place.
+    """
+
     header: BatchHeader
-    converted: bool
+    replacement: bytearray | None = None
+    converted: bool = False
+
+    def to_append(self, came: Seen) -> Writable:
+        """The bytes to append. `came` is what was checked, or a copy of it."""
+        if self.replacement is not None:
+            return self.replacement
+        assert not isinstance(came, bytes), "what cannot be written to is replaced"
+        size = self.header.size
+        return came if len(came) == size else memoryview(came)[:size]  # A cut-off batch may come after it.
 
 
 def validate_produced(
-    data: Buffer, rules: ProduceRules, now_ms: int, decompressed_limit: int = DEFAULT_LIMIT
+    data: Seen, rules: ProduceRules, now_ms: int, decompressed_limit: int = DEFAULT_LIMIT
 ) -> Validated:
     """Checks what a client sent for one partition and makes it ready for `batch.assign`, or raises `InvalidBatch`.
 
-    Bytes that can be written to are changed in place; a read-only buffer is copied first.
+    Bytes that can be written to are changed in place; a read-only buffer is copied first. A batch whose bytes were
+    changed in place is not to be checked again: it has the broker's marks by then.
     """
     if rules.take_batches_as_they_are:
         earliest, latest = rules.timestamps_around(now_ms)
         ordinary = ordinary_header(data, rules.max_message_bytes, earliest, latest, rules.compacted)
         if ordinary is not None:
-            assert not isinstance(data, bytes), "what cannot be written to is not taken as it is"
-            return Validated(data, ordinary, False)
+            return Validated(ordinary)
     header = check_headers(data, rules.max_message_bytes)
-    view = data if isinstance(data, bytearray) else memoryview(data)
-    if isinstance(view, memoryview) and view.readonly:
-        view = bytearray(view)
-    batch = memoryview(view)[: header.size]
+    batch, replacement = memoryview(data)[: header.size], None
+    if batch.readonly:
+        replacement = bytearray(batch)
+        batch = memoryview(replacement)
     try:
         encoded = record_bytes(batch, 0, header, decompressed_limit)
         found = scan(encoded, header.base_timestamp, header.record_count)
@@ -130,10 +143,10 @@ def validate_produced(
     if header.compression != Compression.NONE and not found.in_sequence:
         raise InvalidBatch("INVALID_RECORD", "the offsets of a compressed batch have gaps")
     max_timestamp = _max_timestamp(found, rules, now_ms)
-    return Validated(batch, set_max_timestamp(batch, 0, header, rules.timestamp_type, max_timestamp), False)
+    return Validated(set_max_timestamp(batch, 0, header, rules.timestamp_type, max_timestamp), replacement)
 
 
-def check_headers(data: Buffer, max_message_bytes: int) -> BatchHeader:
+def check_headers(data: Seen, max_message_bytes: int) -> BatchHeader:
     """The cheap part: everything that can be told from the header of the batch and its checksum."""
     header = _only_header(data)
     count = header.record_count
@@ -156,7 +169,7 @@ def check_headers(data: Buffer, max_message_bytes: int) -> BatchHeader:
     return header
 
 
-def _only_header(data: Buffer) -> BatchHeader:
+def _only_header(data: Seen) -> BatchHeader:
     """The header of the one batch that a partition's records must be. A cut-off batch after it does not count."""
     if len(data) > MAGIC_POSITION and data[MAGIC_POSITION] < MAGIC:
         raise InvalidBatch("INVALID_RECORD", "batches of magic 0 and 1 can only be read, not produced")
@@ -218,12 +231,12 @@ def _convert(
     batch = bytearray(HEADER_SIZE)
     batch += compress(target, encoded, rules.compression_level)
     attributes = header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_FLAG) | target
-    write_header(batch, header._replace(attributes=attributes, batch_length=len(batch) - LOG_OVERHEAD))
-    new_header = next(header for _, header in complete_batches(batch))
+    new_header = write_header(batch, header._replace(attributes=attributes))
     if new_header.size > rules.max_message_bytes:
         raise InvalidBatch(
             "MESSAGE_TOO_LARGE",
             f"{new_header.size} bytes once converted; at most {rules.max_message_bytes} are allowed",
         )
     max_timestamp = _max_timestamp(found, rules, now_ms)
-    return Validated(batch, set_max_timestamp(batch, 0, new_header, rules.timestamp_type, max_timestamp), True)
+    stamped = set_max_timestamp(batch, 0, new_header, rules.timestamp_type, max_timestamp)
+    return Validated(stamped, batch, converted=True)

@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import RemoteProtocolError
+from ottla.base.lent import Lent, give_back, lend
 from ottla.base.ports import Buffer, Transport
 from ottla.runtime.attribution import WORK
 from ottla.runtime.large_requests.large_frames import decode_large
@@ -92,7 +93,10 @@ class Connection:
             if self._frames.partial is not None:
                 self._receive_rest()
             elif count := self._transport.receive_into(server.scratch):
-                self._frames.take(server.scratch[:count], self._handle)
+                try:
+                    self._frames.take(lend(server.scratch[:count]), self._handle)
+                finally:
+                    give_back(server.scratch, count)
             else:
                 self.close()
         except BlockingIOError:
@@ -147,7 +151,7 @@ class Connection:
             except Exception as problem:
                 self.break_off(problem)
 
-    def _handle(self, frame: memoryview) -> bool:
+    def _handle(self, frame: Lent | memoryview) -> bool:
         """One request. Returns whether the next may be handled, too."""
         size = len(frame)
         all_repeated = self.session.client.repeated
@@ -166,7 +170,7 @@ class Connection:
                 self.take(*decoded, size)
         return self._is_reading
 
-    def _take_repeated(self, repeated: Repeated, frame: memoryview, size: int) -> bool:
+    def _take_repeated(self, repeated: Repeated, frame: Lent | memoryview, size: int) -> bool:
         """Whether the request was one that is answered without being decoded."""
         if not self.server.answers_undecoded:
             return False

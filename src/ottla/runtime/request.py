@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ottla.base.errors import RemoteProtocolError
+from ottla.base.lent import Lent
 from ottla.runtime.attribution import Attributed, current
 from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.wire.message import Message
@@ -26,7 +27,7 @@ class Repeated(Protocol):
     api_key: int
     api_version: int
 
-    def __call__(self, frame: memoryview) -> "bytes | LateReply | Handler | None":
+    def __call__(self, frame: Lent | memoryview) -> "bytes | LateReply | Handler | None":
         """The reply to the request in that frame, or its place if the reply comes later. None, and nothing has
         happened, if it is not such a request. A handler, which is to answer the request when it has been decoded, if it
         turned out to need more.

@@ -4,7 +4,8 @@ import errno
 from random import Random
 from typing import TYPE_CHECKING
 
-from ottla.base.ports import Buffer, ColdRead
+from ottla.base.lent import Seen
+from ottla.base.ports import ColdRead
 from ottla.testing.crash_model import Content, Truncate, Write
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class MemoryFile:
         buffer[: len(data)] = data
         return len(data)
 
-    def write_at(self, position: int, data: Buffer) -> None:
+    def write_at(self, position: int, data: Seen) -> None:
         self._alive()
         self._disk.dead.check(self._path)
         write = Write(position, bytes(data))

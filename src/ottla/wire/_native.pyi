@@ -1,12 +1,13 @@
 from typing import Any, TypeVar
 
+from ottla.base.lent import Lent
 from ottla.base.ports import Buffer
 from ottla.wire.message import Encoder
 
 StructT = TypeVar("StructT")
 
 def like(prototype: StructT, /) -> StructT: ...
-def split_around(frame: memoryview, at: int, compact: bool, /) -> tuple[bytes, int, memoryview] | None: ...
+def split_around(frame: Lent | memoryview, at: int, compact: bool, /) -> tuple[bytes, int, Lent] | None: ...
 
 class StructPlan:
     def __init__(

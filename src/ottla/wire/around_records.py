@@ -8,12 +8,13 @@ another in each request, does not count.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ottla.base.lent import Lent, lend
 from ottla.wire.faults import VarintError
 from ottla.wire.frame import encode_request_parts
 from ottla.wire.message import Message
 from ottla.wire.varint import MAX_BYTES, encode_varint, read_varint
 
-SplitAround = Callable[[memoryview, int, bool], tuple[bytes, int, memoryview] | None]
+SplitAround = Callable[[Lent | memoryview, int, bool], tuple[bytes, int, Lent] | None]
 _compiled_split: SplitAround | None
 try:
     from ottla.wire._native import split_around as _compiled_split
@@ -46,7 +47,7 @@ def around_records(message: Message, version: int, client_id: str | None) -> Aro
     return Around(at, compact, frame[:_START] + frame[_CORRELATION_END:at] + b"".join(ends))
 
 
-def split_in_python(frame: memoryview, at: int, compact: bool) -> tuple[bytes, int, memoryview] | None:
+def split_in_python(frame: Lent | memoryview, at: int, compact: bool) -> tuple[bytes, int, Lent] | None:
     """A frame's surroundings, correlation id and records, if the length of the records is at `at`. None if that
     cannot be, or there are none.
     """
@@ -65,7 +66,7 @@ def split_in_python(frame: memoryview, at: int, compact: bool) -> tuple[bytes, i
         return None
     around = bytes(frame[:_START]) + bytes(frame[_CORRELATION_END:at]) + bytes(frame[end:])
     correlation_id = int.from_bytes(frame[_START:_CORRELATION_END], "big", signed=True)
-    return around, correlation_id, frame[records_at:end]
+    return around, correlation_id, lend(memoryview(frame)[records_at:end])
 
 
 split: SplitAround = _compiled_split or split_in_python

@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from ottla.base.ports import Buffer
+from ottla.base.lent import Seen
 from ottla.wire.diagnosis import encode_error
 from ottla.wire.faults import EncodeError, TrailingBytesError, UnsupportedVersionError
 from ottla.wire.message import Message, Payload
@@ -12,7 +12,7 @@ Piece = Payload
 """A part of an encoded message: bytes, or a records payload as it was given."""
 
 
-def decode(message: type[MessageT], data: Buffer, version: int) -> MessageT:
+def decode(message: type[MessageT], data: Seen, version: int) -> MessageT:
     """The message that all of `data` is. Records are views of `data`; everything else is copied."""
     try:
         decoder = message._decoders[version]
@@ -24,7 +24,7 @@ def decode(message: type[MessageT], data: Buffer, version: int) -> MessageT:
     return value  # type: ignore[no-any-return]
 
 
-def decode_from(message: type[MessageT], data: Buffer, position: int, version: int) -> tuple[MessageT, int]:
+def decode_from(message: type[MessageT], data: Seen, position: int, version: int) -> tuple[MessageT, int]:
     """The message that starts at `position`, and the position after it."""
     try:
         decoder = message._decoders[version]

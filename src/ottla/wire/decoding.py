@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator
 from struct import error as struct_error
 from typing import Any
 
-from ottla.base.ports import Buffer
+from ottla.base.lent import Seen
 from ottla.wire import layout, reading, schema
 from ottla.wire.faults import OversizeError, TagSizeError
 from ottla.wire.head import Head
@@ -58,7 +58,7 @@ MOST_ENTRIES = 500_000
 """Of a message that is decoded in steps: what a hundred megabytes can hold otherwise takes gigabytes when decoded."""
 
 
-def compile_step_decoder(message: type[Message], version: int) -> Callable[[Buffer, int], Steps]:
+def compile_step_decoder(message: type[Message], version: int) -> Callable[[Seen, int], Steps]:
     generator = _Generator(message, version, in_steps=True)
     generator.generate()
     label = f"step decoder of {message.__name__} version {version}"
@@ -66,7 +66,7 @@ def compile_step_decoder(message: type[Message], version: int) -> Callable[[Buff
     return generator.source.compile("decode", label, known)  # type: ignore[no-any-return]
 
 
-def _read_bounded_numbers(buffer: Buffer, position: int, count: int, element: str) -> tuple[tuple[Any, ...], int]:
+def _read_bounded_numbers(buffer: Seen, position: int, count: int, element: str) -> tuple[tuple[Any, ...], int]:
     if count > MOST_ENTRIES:
         raise OversizeError(f"an array of {count} numbers", position)
     return reading.read_numbers(buffer, position, count, element)

@@ -10,6 +10,7 @@ from functools import cache, lru_cache, partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.base.lent import Seen
 from ottla.base.ports import Buffer
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
@@ -69,7 +70,7 @@ def response_type(api_key: int) -> type[Message]:
     return getattr(messages, request_names()[api_key].removesuffix("Request") + "Response")  # type: ignore[no-any-return]
 
 
-def decode_request(frame: Buffer) -> Request:
+def decode_request(frame: Seen) -> Request:
     """Header and message. Raises `UnsupportedRequestError` when the API or its version is unknown.
 
     Bytes after the message are passed over, as Apache Kafka does: librdkafka sends some after a MetadataRequest.
@@ -80,7 +81,7 @@ def decode_request(frame: Buffer) -> Request:
     return _as_request((header, message))
 
 
-def decode_request_in_steps(frame: Buffer) -> Generator[None, None, Request]:
+def decode_request_in_steps(frame: Seen) -> Generator[None, None, Request]:
     """As `decode_request`, yielding between entries: for large frames. Also refuses more than `MOST_ENTRIES`."""
     header_decoder, _ = _request_decoders.get(bytes(frame[:4])) or _find_request_decoders(frame)
     header, start = header_decoder(frame, 0)
@@ -89,7 +90,7 @@ def decode_request_in_steps(frame: Buffer) -> Generator[None, None, Request]:
 
 
 @cache
-def _step_decoder(api_key: int, version: int) -> "Callable[[Buffer, int], Steps]":
+def _step_decoder(api_key: int, version: int) -> "Callable[[Seen, int], Steps]":
     from ottla.wire.decoding import compile_step_decoder  # Most nodes never need it.
 
     return compile_step_decoder(request_type(api_key), version)
@@ -101,7 +102,7 @@ _request_decoders: dict[bytes, tuple[Decoder, Decoder]] = {}
 """First four bytes of a frame (API key and version) to the decoders of header and message; only of those that exist."""
 
 
-def _find_request_decoders(frame: Buffer) -> tuple[Decoder, Decoder]:
+def _find_request_decoders(frame: Seen) -> tuple[Decoder, Decoder]:
     if len(frame) < _KEY_AND_VERSION.size:
         raise TruncatedError("a request without a header", 0)
     api_key, version = _KEY_AND_VERSION.unpack_from(frame)

@@ -8,6 +8,7 @@ schema does not know, as `(tag, content)` pairs: they are kept, and written agai
 from collections.abc import Callable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from ottla.base.lent import Seen
 from ottla.base.ports import Buffer
 from ottla.wire import schema
 
@@ -24,7 +25,7 @@ alone, that `encode_parts` passes through for `sendfile`.
 FRESH: Any = object()
 """Stands for a default that must be made anew for each message: an empty list or a struct."""
 
-Decoder = Callable[[Buffer, int], tuple[Any, int]]
+Decoder = Callable[[Seen, int], tuple[Any, int]]
 """Buffer and position to the message and the position after it."""
 
 Encoder = Callable[[Any, list[Any], list[int]], None]

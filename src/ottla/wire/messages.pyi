@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 
 from ottla.base.ids import Uuid
+from ottla.base.lent import Seen
 from ottla.wire.message import Message, Payload, WireStruct
 
 class ProduceRequest(Message):
     class PartitionProduceData(WireStruct):
         index: int
-        records: Payload | None
+        records: Seen | None
         unknown_tags: Sequence[tuple[int, bytes]]
         def __init__(
             self,
             *,
             index: int = ...,
-            records: Payload | None = ...,
+            records: Seen | None = ...,
             unknown_tags: Sequence[tuple[int, bytes]] = ...,
         ) -> None: ...
 

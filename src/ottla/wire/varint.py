@@ -4,7 +4,7 @@ Almost all that appear in messages are lengths below 127 and so one byte long. T
 read and write those in line and come here for the rest.
 """
 
-from ottla.base.ports import Buffer
+from ottla.base.lent import Seen
 from ottla.wire.faults import TruncatedError, VarintError
 
 MAX_BYTES = 5
@@ -20,7 +20,7 @@ def encode_varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
+def read_varint(buffer: Seen, position: int) -> tuple[int, int]:
     """The value at `position`, and the position after it."""
     if position >= len(buffer):
         raise TruncatedError("a varint is missing", position)
@@ -30,7 +30,7 @@ def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
     return continue_varint(buffer, position + 1, first)
 
 
-def continue_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
+def continue_varint(buffer: Seen, position: int, first: int) -> tuple[int, int]:
     """The same when the first byte has been read and promises more, which start at `position`."""
     value = first & 127
     for index in range(1, MAX_BYTES):

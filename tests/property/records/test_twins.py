@@ -276,7 +276,7 @@ def short_cut(chance):
     before = bytes(data)
     # A buffer that cannot be written to goes the long way.
     taken = validate_produced(before, rules, NOW)
-    assert (bytes(taken.data), taken.header, taken.converted) == (before, header, False)
+    assert (bytes(taken.to_append(before)), taken.header, taken.converted) == (before, header, False)
     assert read_header(data) == header
     assert data == before
     return True

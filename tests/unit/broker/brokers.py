@@ -13,6 +13,7 @@ from hashlib import md5
 from typing import Any
 
 from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.lent import give_back
 from ottla.base.ports import Disk
 from ottla.broker.broker import Broker
 from ottla.broker.cluster.local_peers import LocalPeers
@@ -339,11 +340,12 @@ class TestNode:
         return reply
 
     def hear(self, request: Message, version: int, respond: Respond, client_id: str | None = None) -> None:
-        """The same for who takes the reply as it is made."""
+        """The same for who takes the reply as it is made. Its bytes are only lent to the handler."""
         data = bytearray(encode(request, version))
         request = decode(type(request), data, version)
         context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(data))
         self._handle(context, request, respond)
+        give_back(data, len(data))
 
     def ask_again(self, request: Message, version: int, client_id: str | None = None) -> Reply | None:
         """Offers a request to what its connection has learned, as a connection does; None if it is to be decoded."""

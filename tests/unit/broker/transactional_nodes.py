@@ -5,6 +5,7 @@ from typing import Any
 from brokers import Reply, TestNode, batch, only, produce_request
 
 from ottla.base.ids import TopicPartition
+from ottla.records.header import Compression
 from ottla.records.reader import read_records
 from ottla.records.visibility import visible_batches
 from ottla.testing.memory_disk import MemoryDisk
@@ -74,9 +75,15 @@ class TransactionalNode(TestNode):
         topic: str = "orders",
         name: str | None = "x",
         version: int | None = None,
+        compression: Compression = Compression.NONE,
     ) -> Reply:
         records = batch(
-            *values, producer_id=producer[0], producer_epoch=producer[1], base_sequence=sequence, transactional=True
+            *values,
+            producer_id=producer[0],
+            producer_epoch=producer[1],
+            base_sequence=sequence,
+            transactional=True,
+            compression=compression,
         )
         if version is None:
             version = 12 if self.version == NEW else 11

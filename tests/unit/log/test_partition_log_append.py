@@ -29,6 +29,7 @@ from ottla.log.log_config import LogConfig
 from ottla.log.outcomes import Appended
 from ottla.log.producer_state import AppendOrigin
 from ottla.records.batch import batches, read_header
+from ottla.records.header import ChecksumMismatch
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
@@ -49,6 +50,29 @@ class TestLeader:
         header = read_header(data)
         assert (header.base_offset, header.partition_leader_epoch) == (3, 9)
         assert bytes_of(log.read(3, 1000, 100)) == data
+
+    @pytest.mark.parametrize("with_header", [True, False])
+    def test_a_batch_that_changed_since_it_was_checked_is_not_written(self, with_header: bool) -> None:
+        log = open_log()
+        append(log, batch(count=3))
+        changed = batch(b"value")
+        header = read_header(changed) if with_header else None
+        changed[-1] ^= 1
+        with pytest.raises(ChecksumMismatch, match="offset 3 does not match its checksum"):
+            log.append_as_leader(changed, 0, header=header)
+        assert log.log_end_offset == 3
+        assert append(log, batch()) == 3
+        assert contiguous(headers_in(log))
+
+    def test_another_batch_in_the_place_of_the_one_that_was_checked_is_not_written(self) -> None:
+        """It is sound by itself, and as long as the other."""
+        log = open_log()
+        append(log, batch(), batch())  # Now it is known how much room there is, for the straight line.
+        checked, other = read_header(batch(b"mine!")), batch(b"their")
+        for write in (log.append_in_line, lambda data, epoch, header: log.append_as_leader(data, epoch, header=header)):
+            with pytest.raises(ChecksumMismatch):
+                write(other, 0, checked)
+        assert log.log_end_offset == 2
 
     def test_several_batches_in_one_append_follow_each_other(self) -> None:
         log = open_log()
@@ -155,6 +179,14 @@ class TestProducers:
 
 
 class TestFollower:
+    def test_a_batch_that_does_not_match_its_checksum_is_not_written(self) -> None:
+        log = open_log()
+        data = at_offset(0, batch()) + at_offset(1, batch())
+        data[-1] ^= 1
+        with pytest.raises(ChecksumMismatch, match="offset 1 does not match its checksum"):
+            log.append_as_follower(data)
+        assert (log.log_end_offset, log.segments[-1].size) == (0, 0)
+
     def test_batches_keep_the_offsets_and_epochs_of_the_leader(self) -> None:
         log = open_log()
         sent = at_offset(0, batch(count=2), leader_epoch=1) + at_offset(2, batch(), leader_epoch=4)

@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from ottla.records.batch import HEADER_SIZE, LOG_OVERHEAD, CorruptBatch, checksum_matches, read_header
+from ottla.records.builder import build_batch
 from ottla.records.reader import read_records
 
 NOW = 1_700_000_000_000
@@ -307,3 +308,17 @@ def test_a_batch_needs_records_and_room_for_its_header(kernel, reserved):
         writer.finish_batch(0, 0, 0)
     with pytest.raises(ValueError, match="no batch"):
         writer.finish_batch(0, 0, 0)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_a_batch_is_sound_if_it_matches_its_checksum_and_the_one_that_was_found(kernel, kind):
+    data = build_batch(NOW, None, [b"value"])
+    crc = read_header(data).crc
+    assert kernel.is_sound(kind(data))
+    assert kernel.is_sound(kind(data), crc)
+    assert not kernel.is_sound(kind(data), crc ^ 1)
+    assert not kernel.is_sound(kind(data[:40]))
+    for at in (18, 21, len(data) - 1):
+        changed = bytearray(data)
+        changed[at] ^= 1
+        assert not kernel.is_sound(kind(changed))

@@ -152,30 +152,51 @@ TAKEN = {
 
 @pytest.mark.parametrize("case", TAKEN.values(), ids=TAKEN.keys())
 def test_what_kafka_takes_is_taken(case):
-    taken = validate_produced(case.data, case.rules, NOW)
-    assert checksum_matches(taken.data, 0, taken.header)
-    assert taken.header == read_header(taken.data)
+    data = bytearray(case.data)
+    taken = validate_produced(data, case.rules, NOW)
+    appended = taken.to_append(data)
+    assert checksum_matches(appended, 0, taken.header)
+    assert taken.header == read_header(appended)
     assert not taken.converted
 
 
 def test_a_good_batch_is_not_copied_and_not_changed():
     data = bytearray(GOOD)
     taken = validate_produced(data, PLAIN, NOW)
-    assert taken.data == GOOD
-    taken.data[0] = 1
-    assert data[0] == 1
+    assert taken.replacement is None
+    assert data == GOOD
+    assert taken.to_append(data) is data
+
+
+def test_what_was_checked_can_be_appended_from_a_copy():
+    """What came is only lent: a request that waits keeps a copy, and what was found out about it still holds."""
+    came = memoryview(batch(compression=Compression.GZIP))
+    taken = validate_produced(came, STAMPED, NOW + 500)
+    copy = bytearray(came)
+    came[:] = bytes(len(came))
+    assert taken.header == read_header(taken.to_append(copy))
+    assert checksum_matches(taken.to_append(copy), 0, taken.header)
+
+
+def test_a_batch_that_cannot_be_written_to_is_replaced():
+    data = bytes(patched(GOOD, max_timestamp=NOW + 1_000_000))
+    taken = validate_produced(data, PLAIN, NOW)
+    assert not taken.converted
+    assert taken.to_append(data) == GOOD
 
 
 def test_a_wrong_maximum_timestamp_is_put_right():
-    taken = validate_produced(patched(GOOD, max_timestamp=NOW + 1_000_000), PLAIN, NOW)
+    data = bytearray(patched(GOOD, max_timestamp=NOW + 1_000_000))
+    taken = validate_produced(data, PLAIN, NOW)
     assert taken.header.max_timestamp == NOW + 2
-    assert taken.data == GOOD
+    assert data == GOOD
 
 
 def test_a_topic_that_stamps_puts_the_time_into_the_header():
-    taken = validate_produced(batch(compression=Compression.GZIP), STAMPED, NOW + 500)
+    data = bytearray(batch(compression=Compression.GZIP))
+    taken = validate_produced(data, STAMPED, NOW + 500)
     assert taken.header.is_log_append_time
-    assert {record.timestamp for record in read_records(taken.data)} == {NOW + 500}
+    assert {record.timestamp for record in read_records(data)} == {NOW + 500}
 
 
 def test_a_producers_stamp_is_taken_off_where_the_topic_does_not_stamp():
@@ -192,14 +213,15 @@ def test_the_topics_compression_type_converts_what_has_another(codec, rules):
     assert taken.header.compression == rules.compression
     assert (taken.header.producer_id, taken.header.base_sequence) == (3, 8)
     assert taken.header.is_transactional
-    assert list(read_records(taken.data)) == list(read_records(data))
+    assert list(read_records(taken.to_append(data))) == list(read_records(data))
 
 
 def test_conversion_gives_offsets_with_gaps_new_ones():
     data = patched(batch(deltas=(0, 2, 5)), last_offset_delta=2)
     taken = validate_produced(data, TO_ZSTD, NOW)
-    assert [record.offset for record in read_records(taken.data)] == [0, 1, 2]
-    assert [record.timestamp for record in read_records(taken.data)] == [NOW, NOW + 2, NOW + 5]
+    converted = taken.to_append(data)
+    assert [record.offset for record in read_records(converted)] == [0, 1, 2]
+    assert [record.timestamp for record in read_records(converted)] == [NOW, NOW + 2, NOW + 5]
 
 
 def test_a_batch_that_is_too_large_once_converted_is_refused():

@@ -9,7 +9,7 @@ a worker. Meanwhile the connection is paused: the requests behind it must not ov
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from ottla.base.ports import Buffer
+from ottla.base.lent import Seen, keep
 from ottla.broker.data.ordinary_batch import MAX_PLAIN_BYTES
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.records.compression import DEFAULT_LIMIT
@@ -46,7 +46,7 @@ class _Suspect(NamedTuple):
     rules: ProduceRules
 
 
-def codec_of(records: Buffer) -> int:
+def codec_of(records: Seen) -> int:
     """The number of the codec that a batch says it is compressed with."""
     return records[_CODEC_POSITION] & COMPRESSION_MASK if len(records) > _CODEC_POSITION else 0
 
@@ -55,7 +55,7 @@ def may_take_long(request: ProduceRequest) -> bool:
     """A quick look, for every request."""
     for topic in request.topic_data:
         for one in topic.partition_data:
-            records: Buffer | None = one.records  # type: ignore[assignment]
+            records = one.records
             if records and (len(records) > _MAX_CONVERTED_BYTES or codec_of(records)):
                 return True
     return False
@@ -97,11 +97,15 @@ def check_ahead(
 
 
 def keep_records(request: ProduceRequest) -> None:
-    """Copies the records, which are gone otherwise when the request's handler returns."""
+    """Copies the records, which are only lent until the request's handler returns (`ottla.base.lent`).
+
+    What was found out about them before still holds: it is numbers (`Validated`), and the copy has every change that
+    was made in place.
+    """
     for topic in request.topic_data:
         for one in topic.partition_data:
             if one.records is not None and not isinstance(one.records, bytearray):
-                one.records = bytearray(one.records)  # type: ignore[call-overload]
+                one.records = keep(one.records)
 
 
 def drop_records(request: ProduceRequest) -> None:
@@ -122,7 +126,7 @@ def _suspects(
         name = name_of(topic)
         for one in topic.partition_data:
             partition = partitions.get((name or "", one.index))
-            records: Buffer | None = one.records  # type: ignore[assignment]
+            records = one.records
             if partition is None or partition.state is None or not records:
                 continue
             rules = partition.settings.rules
@@ -132,7 +136,7 @@ def _suspects(
 
 
 def _is_heavy(suspect: _Suspect) -> bool:
-    records: Buffer = suspect.data.records  # type: ignore[assignment]
+    records = suspect.data.records or b""
     if len(records) > suspect.rules.max_message_bytes:
         return False  # It is refused for its size, and not looked into.
     is_to_be_compressed = suspect.rules.compression not in (None, Compression.NONE, codec_of(records))
@@ -146,10 +150,10 @@ def _check_small(suspect: _Suspect, now_ms: int) -> Outcome | None:
 
 
 def _check(suspect: _Suspect, now_ms: int, limit: int = DEFAULT_LIMIT) -> Outcome:
-    return check(suspect.data.records, suspect.rules, now_ms, limit)  # type: ignore[arg-type]
+    return check(suspect.data.records or b"", suspect.rules, now_ms, limit)
 
 
-def check(records: Buffer, rules: ProduceRules, now_ms: int, limit: int = DEFAULT_LIMIT) -> Outcome:
+def check(records: Seen, rules: ProduceRules, now_ms: int, limit: int = DEFAULT_LIMIT) -> Outcome:
     try:
         return validate_produced(records, rules, now_ms, limit)
     except InvalidBatch as refused:

@@ -7,6 +7,7 @@ to refuse) takes the long way, which looks at everything again and has the words
 
 from typing import TypeAlias
 
+from ottla.base.lent import Seen, Writable
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import append, on_failed
@@ -24,7 +25,7 @@ _ALL, _LEADER = -1, 1
 _CREATE_TIME = TimestampType.CREATE_TIME
 
 
-OrdinaryBatch: TypeAlias = tuple[Partition, memoryview, BatchHeader]
+OrdinaryBatch: TypeAlias = tuple[Partition, Writable, BatchHeader]
 
 
 def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest) -> OrdinaryBatch | None:
@@ -36,7 +37,7 @@ def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest)
     if len(topic.partition_data) != 1:
         return None
     data = topic.partition_data[0]
-    records: memoryview | None = data.records  # type: ignore[assignment]
+    records: Writable | None = data.records  # type: ignore[assignment]  # `ordinary_header` knows none other
     name = topic.name if version < USES_TOPIC_IDS else partitions.metadata.topic_name(topic.topic_id)
     partition = partitions.get((name, data.index))  # type: ignore[arg-type]  # no partition has no name
     if partition is None or not records or name in INTERNAL:
@@ -45,7 +46,7 @@ def find_ordinary(partitions: Partitions, version: int, request: ProduceRequest)
     return (partition, records, header) if header is not None else None
 
 
-def check_ordinary(partitions: Partitions, partition: Partition, acks: int, records: memoryview) -> BatchHeader | None:
+def check_ordinary(partitions: Partitions, partition: Partition, acks: int, records: Seen) -> BatchHeader | None:
     """The header of a batch for that partition, if it may be appended without another look."""
     state, settings = partition.state, partition.settings
     if state is None or (acks == _ALL and not state.has_enough_replicas):
@@ -59,7 +60,7 @@ def check_ordinary(partitions: Partitions, partition: Partition, acks: int, reco
 
 
 def append_ordinary(
-    partitions: Partitions, partition: Partition, records: memoryview, header: BatchHeader
+    partitions: Partitions, partition: Partition, records: Writable, header: BatchHeader
 ) -> int | Appended:
     """Appends such a batch. If that settles it (it is taken, seen by readers, and there is no work left for the disk),
     its records are counted, and its offset is all that there is to tell.

@@ -8,7 +8,7 @@ first of the transaction at a partition (`transactional_produce`).
 
 from typing import Any, NamedTuple
 
-from ottla.base.ports import Buffer
+from ottla.base.lent import Seen
 from ottla.broker.data.batch_checks import (
     Outcomes,
     Refusal,
@@ -58,8 +58,8 @@ _WITHOUT_LOG_START = frozenset(
 )
 
 
-def _records(data: ProduceRequest.PartitionProduceData) -> Buffer:
-    return data.records or b""  # type: ignore[return-value]
+def _records(data: ProduceRequest.PartitionProduceData) -> Seen:
+    return data.records or b""
 
 
 class _Awaited(NamedTuple):
@@ -108,7 +108,7 @@ def _take_ordinary(
     partition, records, header = ordinary
     outcome = append_ordinary(partitions, partition, records, header)
     if isinstance(outcome, Appended):
-        go_on(partitions, partition, records, header, outcome)(context, request, respond)
+        go_on(partitions, partition, header, outcome)(context, request, respond)
         return
     if request.acks == _NONE:
         respond(None)
@@ -119,15 +119,11 @@ def _take_ordinary(
     announce(partitions, partition)
 
 
-def go_on(
-    partitions: Partitions, partition: Partition, records: memoryview, header: BatchHeader, appended: Appended
-) -> Handler:
+def go_on(partitions: Partitions, partition: Partition, header: BatchHeader, appended: Appended) -> Handler:
     """What answers a request whose only batch has been handed to its log, if that is not the end of it."""
 
     def handle(context: RequestContext, request: Any, respond: Respond) -> None:
-        Produce(partitions, context, request, respond).go_on(
-            request, partition, Validated(records, header, False), appended
-        )
+        Produce(partitions, context, request, respond).go_on(request, partition, Validated(header), appended)
 
     return handle
 
@@ -251,7 +247,8 @@ class Produce(Operation):
             error = self._check_transaction(partition, validated.header)
             if error:
                 return self._refuse(index, error)
-        appended = append(self._partitions, partition, validated.data, header=validated.header)
+        # What was checked may have waited since, and be a copy by now: the bytes are those that the request has today.
+        appended = append(self._partitions, partition, validated.to_append(_records(data)), header=validated.header)
         return self._answer(partition, validated, appended, now_ms if settings.stamps_records else -1)
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:

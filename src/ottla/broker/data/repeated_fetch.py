@@ -12,6 +12,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.lent import Lent
 from ottla.broker.data.fetch_replies import numbered_data, reply_of_one
 from ottla.broker.data.ordinary_fetch import USES_TOPIC_IDS, read_in_memory
 from ottla.broker.partitions.held_partitions import Partitions
@@ -92,7 +93,7 @@ class _Waiting(Operation):
     __slots__ = ("_fetch", "_frame", "_known", "_offset", "_partition", "reply")
 
     def __init__(
-        self, fetch: "RepeatedFetch", known: _Known, partition: Partition, offset: int, frame: memoryview
+        self, fetch: "RepeatedFetch", known: _Known, partition: Partition, offset: int, frame: Lent | memoryview
     ) -> None:
         super().__init__(fetch.client)
         self.reply = LateReply(_API_KEY, known.api_version)
@@ -132,7 +133,7 @@ class RepeatedFetch(LearnedNumbers):
         self._is_known = False
         """Of the last frame: there is nothing to be learned from it, even if it has to be decoded."""
 
-    def __call__(self, frame: memoryview) -> bytes | LateReply | None:
+    def __call__(self, frame: Lent | memoryview) -> bytes | LateReply | None:
         self._is_known = False
         layout = self._layouts.get(len(frame))
         if layout is None:

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import NamedTuple, TypeAlias
 
 from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.lent import Lent
 from ottla.broker.data.ordinary_batch import USES_TOPIC_IDS, append_ordinary, check_ordinary
 from ottla.broker.data.produce_replies import taken_reply
 from ottla.broker.partitions.held_partitions import Partitions
@@ -38,7 +39,7 @@ _AN_OFFSET, _A_START = A_NUMBER, A_NUMBER + 1
 _INT64 = Struct(">q")
 _SIZE, _CORRELATION_END = 4, 8
 
-GoOn: TypeAlias = Callable[[Partitions, Partition, memoryview, BatchHeader, Appended], Handler]
+GoOn: TypeAlias = Callable[[Partitions, Partition, BatchHeader, Appended], Handler]
 """What answers a request whose batch has been handed to its log, and has not just been taken."""
 
 
@@ -87,7 +88,7 @@ class RepeatedProduce:
             all_known.clear()
         all_known[around.surroundings] = known
 
-    def __call__(self, frame: memoryview) -> bytes | Handler | None:
+    def __call__(self, frame: Lent | memoryview) -> bytes | Handler | None:
         found = split(frame, self._at, self._compact)
         if found is None:
             return None
@@ -105,7 +106,7 @@ class RepeatedProduce:
             return None
         outcome = append_ordinary(partitions, partition, records, header)
         if isinstance(outcome, Appended):
-            return self._go_on(partitions, partition, records, header, outcome)
+            return self._go_on(partitions, partition, header, outcome)
         if partition.waiting:
             announce(partitions, partition)
         return reply.pack(size, correlation_id, before, outcome, between, partition.log.log_start_offset, after)

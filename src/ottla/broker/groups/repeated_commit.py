@@ -14,6 +14,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import ZERO_UUID
+from ottla.base.lent import Lent
 from ottla.broker.coordination.coordinated_partition import CoordinatedPartition
 from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.gathered_batch import size_of
@@ -90,7 +91,7 @@ class RepeatedCommit(LearnedNumbers):
     api_key = _API_KEY
     api_version = 0
 
-    def __call__(self, frame: memoryview) -> CommitReply | None:
+    def __call__(self, frame: Lent | memoryview) -> CommitReply | None:
         layout = self._layouts.get(len(frame))
         if layout is None:
             return None

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.lent import Writable
 from ottla.broker.partitions.purgatory import Operation
 from ottla.broker.partitions.topic_settings import TopicSettings
 from ottla.broker.partitions.traffic import TopicTraffic
@@ -183,7 +184,7 @@ class Partition:
 
     def append(
         self,
-        data: bytearray | memoryview,
+        data: Writable,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         header: BatchHeader | None = None,
     ) -> Appended:
@@ -194,7 +195,7 @@ class Partition:
             self._on_grown(appended.base_offset, len(data))
         return appended
 
-    def append_in_line(self, data: bytearray | memoryview, header: BatchHeader) -> int:
+    def append_in_line(self, data: Writable, header: BatchHeader) -> int:
         """As `PartitionLog.append_in_line`."""
         base_offset = self.log.append_in_line(data, self.leader_epoch, header)
         if base_offset >= 0:

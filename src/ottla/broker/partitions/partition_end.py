@@ -6,26 +6,31 @@ the requests that wait, if it has to, and calls `announce`: what waits at the pa
 to be on the disk, as a segment that is full by now, is sent there.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
+from ottla.base.lent import Writable
 from ottla.broker.partitions.flushing import flush, flush_rolled
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import Appended
 from ottla.log.producer_state import AppendOrigin
-from ottla.records.header import BatchHeader
+from ottla.records.header import BatchHeader, ChecksumMismatch
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
 
+_log = logging.getLogger(__name__)
+
+_CHANGED = Appended(ErrorCode.CORRUPT_MESSAGE)
 _DISK_FAILED = Appended(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def append(
     partitions: "Partitions",
     partition: Partition,
-    data: bytearray | memoryview,
+    data: Writable,
     origin: AppendOrigin = AppendOrigin.CLIENT,
     header: BatchHeader | None = None,
 ) -> Appended:
@@ -56,6 +61,12 @@ def append_assigned(
 
 
 def on_failed(partitions: "Partitions", partition: Partition, problem: Exception) -> Appended:
+    """What an appender is told. A batch that has changed in memory since it was checked is the only one to suffer:
+    nothing of it was written, and its client sends it again.
+    """
+    if isinstance(problem, ChecksumMismatch):
+        _log.error("%s: a batch changed between its check and its write, and was refused: %s", partition.name, problem)
+        return _CHANGED
     if isinstance(problem, STORAGE_PROBLEMS):
         partitions.on_storage_problem(partition, problem)
     else:

@@ -1,8 +1,8 @@
 """One partition that this node follows in one leader epoch: what its leader sends is appended as it is, and checked.
 
-A follower's log is a beginning of its leader's. So every batch has to be sound (its checksum is looked at again: it has
-crossed a network), to begin at the end of this log, and to be of no later leader epoch than the one that is followed: a
-later one is for a fetch that knows of it. What is not so is not appended, and the leader is asked again.
+A follower's log is a beginning of its leader's. So every batch has to be sound (the log computes its checksum again
+where it writes it), to begin at the end of this log, and to be of no later leader epoch than the one that is followed:
+a later one is for a fetch that knows of it. What is not so is not appended, and the leader is asked again.
 
 A log that is cut is flushed by a worker before the leader is asked for what comes after the cut: a crash must not bring
 the old end back behind new batches.
@@ -57,7 +57,7 @@ class FollowedPartition:
             is_sound = self._append(records) if records else True
             self._follow_offsets(data.high_watermark, data.log_start_offset)
         except CorruptBatch as problem:
-            _log.error("%s: the leader sent what is no batch: %s", self.partition.name, problem)
+            _log.error("%s: the leader sent a corrupt batch: %s", self.partition.name, problem)
             return False
         except STORAGE_PROBLEMS as problem:
             self._partitions.on_storage_problem(self.partition, problem)
@@ -71,9 +71,9 @@ class FollowedPartition:
     def _append(self, records: memoryview) -> bool:
         partition, log = self.partition, self.partition.log
         begin = end = 0
-        for position, header in self._sound_batches(records):
+        for position, header in self._batches_to_take(records):
             if not end and header.base_offset < log.log_end_offset:
-                begin = self._where_to_begin(position, header)
+                begin = self._where_to_begin(records, position, header)
                 if begin < 0:
                     return False
             if end > begin and position + header.size - begin > log.config.segment_bytes:
@@ -89,21 +89,21 @@ class FollowedPartition:
         self._partitions.has_news_for_checkpoints = True
         return True
 
-    def _sound_batches(self, records: memoryview) -> Iterator[tuple[int, BatchHeader]]:
+    def _batches_to_take(self, records: memoryview) -> Iterator[tuple[int, BatchHeader]]:
         """Up to the first that is not to be taken."""
         for position, header in complete_batches(records):
-            if not checksum_matches(records, position, header):
-                raise CorruptBatch(f"the checksum of the batch at offset {header.base_offset} does not match")
             if header.partition_leader_epoch > self.leader_epoch:
                 return
             yield position, header
 
-    def _where_to_begin(self, position: int, header: BatchHeader) -> int:
+    def _where_to_begin(self, records: memoryview, position: int, header: BatchHeader) -> int:
         """A batch that begins before the end of this log; -1: that cannot be.
 
         It can if the log is empty: the leader's begins in the middle of that batch, after DeleteRecords.
         """
         log = self.partition.log
+        if not checksum_matches(records, position, header):
+            raise CorruptBatch(f"the checksum of the batch at offset {header.base_offset} does not match")
         if log.log_end_offset > log.log_start_offset or header.last_offset < log.log_end_offset:
             _log.error(
                 "%s: asked for offset %s, and got a batch from %s on",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ottla.base.ids import TopicPartition
-from ottla.base.ports import Buffer
+from ottla.base.lent import Seen
 from ottla.broker.data.batch_checks import keep_records
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
@@ -102,7 +102,7 @@ class TransactionalBatches:
         for topic in request.topic_data:
             name = partitions.metadata.topic_name(topic.topic_id) if self._version >= _USES_TOPIC_IDS else topic.name
             for one in topic.partition_data:
-                header = _transactional_header(one.records)  # type: ignore[arg-type]
+                header = _transactional_header(one.records)
                 partition = partitions.get((name or "", one.index))
                 if header is None:
                     continue
@@ -153,7 +153,7 @@ class TransactionalBatches:
         return ErrorCode.NONE if is_fine else ErrorCode.INVALID_TXN_STATE
 
 
-def _transactional_header(records: Buffer | None) -> BatchHeader | None:
+def _transactional_header(records: Seen | None) -> BatchHeader | None:
     """Of the first batch; what is wrong with the bytes is found when they are validated."""
     try:
         header = read_header(records) if records else None

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any, Final
 
 from ottla.base.errors import LocalProtocolError, ProtocolError
+from ottla.base.lent import Lent, give_back, lend
 from ottla.base.ports import Buffer, Timer, Transport
 from ottla.client.errors import Disconnected, KafkaError, RequestTimedOut, SslAuthenticationFailed, UnsupportedVersion
 from ottla.client.network.api_versions import ApiVersions, Negotiation
@@ -308,7 +309,10 @@ class BrokerConnection:
                     if count:
                         if self._versions is None and bytes(self._scratch[:2]) == _TLS_ALERT:
                             raise SslAuthenticationFailed(f"{self.address} speaks TLS, and {_PROTOCOL} has none")
-                        self._take(self._scratch[:count])
+                        try:
+                            self._take(lend(self._scratch[:count]))
+                        finally:
+                            give_back(self._scratch, count)
                 if not count:
                     self.close(Disconnected(f"{self.address} closed the connection{self._supposition()}"))
                 elif count < size:
@@ -324,15 +328,15 @@ class BrokerConnection:
             self.close(Disconnected(f"a response of {self.address} could not be handled"))
             raise
 
-    def _take(self, received: memoryview) -> None:
+    def _take(self, received: Lent) -> None:
         """Mostly it is one whole response."""
         if len(received) > _SIZE and int.from_bytes(received[:_SIZE], "big") == len(received) - _SIZE:
             self._on_frame(memoryview(bytes(received[_SIZE:])))
         else:
-            self._frames.take(received, self._on_scratch_frame)
+            self._frames.take(received, self._on_lent_frame)
 
-    def _on_scratch_frame(self, frame: memoryview) -> bool:
-        """What is in the scratch buffer is overwritten by what comes next, and a response may be kept."""
+    def _on_lent_frame(self, frame: Lent) -> bool:
+        """A response may be kept, and this one is only lent."""
         return self._on_frame(memoryview(bytes(frame)))
 
     def _on_frame(self, frame: memoryview) -> bool:

@@ -8,7 +8,8 @@ import os
 from errno import ENOSPC
 from typing import Final
 
-from ottla.base.ports import Buffer, Space
+from ottla.base.lent import Seen
+from ottla.base.ports import Space
 from ottla.log.disk import OsDisk, OsFile
 
 _SPARED: Final = "/__cluster_metadata-"
@@ -53,6 +54,6 @@ class FaultyFile(OsFile):
         self._disk = disk
         self._path = path
 
-    def write_at(self, position: int, data: Buffer) -> None:
+    def write_at(self, position: int, data: Seen) -> None:
         self._disk.check_room(self._path)
         super().write_at(position, data)

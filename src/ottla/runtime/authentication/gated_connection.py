@@ -13,6 +13,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.errors import RemoteProtocolError
+from ottla.base.lent import Lent
 from ottla.base.ports import Transport
 from ottla.runtime.authentication.conversation import Conversation, Identity, Refused, State
 from ottla.runtime.connection import Connection
@@ -61,11 +62,11 @@ class GatedConnection(Connection):
         super().__init__(server, transport, client)
         self._frames.set_limit(authenticator.max_receive_bytes, "sasl.server.max.receive.size")
 
-    def _handle(self, frame: memoryview) -> bool:
+    def _handle(self, frame: Lent | memoryview) -> bool:
         if self._conversation is None:
             if self._expires_s is None:
                 return super()._handle(frame)
-            if frame[:2] != _HANDSHAKE or not self._begin_again():
+            if bytes(frame[:2]) != _HANDSHAKE or not self._begin_again():
                 if self.session.active_s > self._expires_s:
                     self.server.count_authentication(self.session.client.listener, "expired_connections_killed")
                     self.close()
@@ -85,7 +86,7 @@ class GatedConnection(Connection):
 
     # Before the client is known
 
-    def _hear(self, conversation: Conversation, frame: memoryview) -> bool:
+    def _hear(self, conversation: Conversation, frame: Lent | memoryview) -> bool:
         """One frame of a client that has not authenticated. Returns whether the next may be heard, too."""
         if self._has_failed:
             return False
@@ -114,7 +115,7 @@ class GatedConnection(Connection):
         is_named = version < _FIRST_WITH_SOFTWARE or self.session.client.software_name != _UNKNOWN
         self._has_versions = is_known and is_named
 
-    def _on_request(self, frame: memoryview) -> None:
+    def _on_request(self, frame: Lent | memoryview) -> None:
         try:
             header, message = decode_request(frame)
         except UnsupportedRequestError as problem:
@@ -137,7 +138,7 @@ class GatedConnection(Connection):
             respond(reply)
             self._maybe_let_in(conversation)
 
-    def _on_bare_token(self, conversation: Conversation, frame: memoryview) -> None:
+    def _on_bare_token(self, conversation: Conversation, frame: Lent | memoryview) -> None:
         try:
             reply = conversation.on_bare_token(bytes(frame))
         except Refused as refused:

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import RemoteProtocolError
+from ottla.base.lent import Lent, keep
 from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.wire.frame import Request, decode_request_in_steps
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _AT_ONCE_S = 0.005
 
 
-def decode_large(connection: "Connection", frame: memoryview) -> Request | None:
+def decode_large(connection: "Connection", frame: Lent | memoryview) -> Request | None:
     """None if it takes too long. Then the connection is paused, and takes the request when it is decoded."""
     server = connection.server
     steps = decode_request_in_steps(frame)
@@ -28,7 +29,7 @@ def decode_large(connection: "Connection", frame: memoryview) -> Request | None:
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
     if frame.obj is server.scratch.obj:
-        steps = decode_request_in_steps(memoryview(bytearray(frame)))
+        steps = decode_request_in_steps(keep(frame))
     connection.session.client.pause()
     server.lane.add(None, _decode_and_take(connection, steps, len(frame)), connection.is_open)
     return None

@@ -24,6 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.base.errors import LocalProtocolError, ProtocolError
+from ottla.base.lent import Lent, give_back, lend
 from ottla.base.ports import Buffer, Dialer, Dialling, Timer, Transport
 from ottla.runtime.attribution import Attributed, work_for
 from ottla.runtime.channels import Failed, Then
@@ -315,7 +316,10 @@ class NodeConnection:
                     size = len(self._scratch)
                     count = transport.receive_into(self._scratch)
                     if count:
-                        self._frames.take(self._scratch[:count], self._on_scratch_frame)
+                        try:
+                            self._frames.take(lend(self._scratch[:count]), self._on_lent_frame)
+                        finally:
+                            give_back(self._scratch, count)
                 if not count:
                     self.close(f"{self.address} has closed the connection")
                 elif count < size:
@@ -333,8 +337,8 @@ class NodeConnection:
             self.close(f"a response of {self.address} could not be handled")
             raise
 
-    def _on_scratch_frame(self, frame: memoryview) -> bool:
-        """What is in the scratch buffer is overwritten by what comes next, and a response may be kept."""
+    def _on_lent_frame(self, frame: Lent) -> bool:
+        """A response may be kept, and this one is only lent."""
         return self._on_frame(memoryview(bytes(frame)))
 
     def _on_frame(self, frame: memoryview) -> bool:

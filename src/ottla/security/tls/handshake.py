@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 from ottla.base.errors import OttlaError
+from ottla.base.lent import give_back
 from ottla.base.ports import Transport
 from ottla.security.tls.transport import Later, TlsTransport, explained, shared_scratch
 
@@ -128,6 +129,7 @@ class Handshake:
             self._fail(f"a TLS handshake of more than {MOST_BYTES} bytes")
             return
         self._incoming.write(self._scratch[:count])
+        give_back(self._scratch, count)
         self._advance()
 
     def _advance(self) -> None:

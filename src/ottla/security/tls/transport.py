@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from ottla.base.lent import give_back
 from ottla.base.ports import Buffer, ColdSend, File, Transport, Watcher
 
 Later = Callable[[Callable[[], None]], None]
@@ -129,19 +130,27 @@ class TlsTransport:
         count = self._inner.receive_into(scratch if size >= len(scratch) else scratch[: size + _AROUND_BYTES])
         if not count:
             return 0  # Frames have lengths: a stream that is cut off is noticed without TLS saying so.
-        if count <= _SLICE_BYTES:
-            self._incoming.write(scratch[:count])
-            filled = self._fill(buffer, 0, size)
-        else:
-            filled = 0
-            for at in range(0, count, _SLICE_BYTES):
-                self._incoming.write(scratch[at : min(at + _SLICE_BYTES, count)])
-                if filled < size:
-                    with suppress(ssl.SSLWantReadError):
-                        filled = self._fill(buffer, filled, size)
-            if not filled:
-                raise ssl.SSLWantReadError
+        try:
+            filled = self._decrypt(scratch[:count], buffer)
+        finally:
+            give_back(scratch, count)
         self._send_own_answers()
+        return filled
+
+    def _decrypt(self, received: memoryview, buffer: bytearray | memoryview) -> int:
+        """Returns how full the buffer is. Raises `SSLWantReadError` where there is not a whole record yet."""
+        count, size = len(received), len(buffer)
+        if count <= _SLICE_BYTES:
+            self._incoming.write(received)
+            return self._fill(buffer, 0, size)
+        filled = 0
+        for at in range(0, count, _SLICE_BYTES):
+            self._incoming.write(received[at : at + _SLICE_BYTES])
+            if filled < size:
+                with suppress(ssl.SSLWantReadError):
+                    filled = self._fill(buffer, filled, size)
+        if not filled:
+            raise ssl.SSLWantReadError
         return filled
 
     def _fill(self, buffer: bytearray | memoryview, filled: int, size: int) -> int:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ottla.base.lent import Lent, lend
 from ottla.testing.sim.network.connection_end import ConnectionEnd
 from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
@@ -85,7 +86,7 @@ class SimulatedClient:
     def _take(self, received: memoryview) -> None:
         while received:
             if not self._frames.has_begun:
-                self._frames.take(received, self._on_frame)
+                self._frames.take(lend(received), self._on_frame)
                 return
             with self._frames.room() as room:
                 count = min(len(room), len(received))
@@ -93,7 +94,7 @@ class SimulatedClient:
             self._frames.fill(count, self._on_frame)
             received = received[count:]
 
-    def _on_frame(self, frame: memoryview) -> bool:
+    def _on_frame(self, frame: Lent | memoryview) -> bool:
         self.responses.append(self._correlation.on_frame(bytes(frame))[1])
         return True
 

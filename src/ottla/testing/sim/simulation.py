@@ -19,6 +19,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from random import Random
 
+from ottla.base.lent import poison
 from ottla.base.ports import Buffer
 from ottla.runtime.world import World
 from ottla.testing.clock import FixedClock
@@ -33,9 +34,13 @@ _MOST_STEPS = 1_000_000
 
 
 class Simulation:
-    """`transcript` is what its clients have seen, `trace_hash` all that went over its network: for comparing runs."""
+    """`transcript` is what its clients have seen, `trace_hash` all that went over its network: for comparing runs.
+
+    Bytes that are lent are poisoned when they are given back (`ottla.base.lent`).
+    """
 
     def __init__(self, seed: int = 0, clock: FixedClock | None = None, weather: Weather | None = None) -> None:
+        poison()
         self.seed = seed
         self.random = Random(seed)
         self.clock = clock or FixedClock()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from struct import Struct
 
 from ottla.base.errors import RemoteProtocolError
-from ottla.base.ports import Buffer
+from ottla.base.lent import Lent, Seen, lend
 from ottla.wire.exchange.spare_buffers import LEAST_BYTES, SpareBuffers
 
 _unpack_size = Struct(">i").unpack_from
@@ -22,8 +22,10 @@ _FIRST_BUFFER = 16 << 10
 _GROWTH = 7
 _TLS_HANDSHAKE = 0x1603
 
-TakeFrame = Callable[[memoryview], bool]
-"""Is given a frame without its size, as a view that the next bytes may overwrite. Returns whether it takes more."""
+TakeFrame = Callable[[Lent], bool]
+"""Is lent a frame without its size: the next bytes may overwrite it. Returns whether it takes more."""
+TakeOwnFrame = Callable[[memoryview], bool]
+"""The same for a frame that has a buffer of its own, and may be kept."""
 
 
 class FrameTooLarge(RemoteProtocolError):
@@ -81,7 +83,7 @@ class Frames:
         self._max_bytes = max_bytes
         self._limit_name = limit_name
 
-    def take(self, received: memoryview, take_frame: TakeFrame) -> None:
+    def take(self, received: Lent, take_frame: TakeFrame) -> None:
         """Hands on the whole frames in `received`, and keeps what is left of it. Raises `FrameTooLarge`."""
         at, count, max_bytes = 0, len(received), self._max_bytes
         while count - at >= _SIZE:
@@ -102,7 +104,7 @@ class Frames:
     def take_waiting(self, take_frame: TakeFrame) -> None:
         """As `take`, for what a taker did not take before."""
         waiting, self._waiting = self._waiting, bytearray()
-        self.take(memoryview(waiting), take_frame)
+        self.take(lend(waiting), take_frame)
 
     def room(self) -> memoryview:
         """Where the next bytes of the frame that has begun belong. To be released before `fill`."""
@@ -112,7 +114,7 @@ class Frames:
             partial.extend(bytes(min(self._wants - self._received, self._received * _GROWTH)))
         return memoryview(partial)[self._received : self._wants]
 
-    def fill(self, count: int, take_frame: TakeFrame) -> None:
+    def fill(self, count: int, take_frame: TakeOwnFrame) -> None:
         """So many bytes have come into `room`."""
         partial = self.partial
         assert partial is not None, "no frame has begun"
@@ -133,7 +135,7 @@ class Frames:
         self.partial = None
         self._waiting = bytearray()
 
-    def _announced(self, data: Buffer, at: int) -> int:
+    def _announced(self, data: Seen, at: int) -> int:
         size: int = _unpack_size(data, at)[0]
         if not 0 <= size <= self._max_bytes:
             raise self._too_large(size)
@@ -144,12 +146,12 @@ class Frames:
             return LooksLikeTls("the other side speaks TLS, and this is a listener for plain text (security.protocol)")
         return FrameTooLarge(f"a frame of {size} bytes is not within {self._limit_name}={self._max_bytes}")
 
-    def _begin(self, rest: memoryview) -> None:
+    def _begin(self, rest: Lent) -> None:
         self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
         first = self._wants if self._wants <= self._trusted_bytes else _FIRST_BUFFER
         if self._spare is not None and LEAST_BYTES <= self._wants <= self._trusted_bytes:
             self.partial = self._spare.take(self._wants)
         else:
             self.partial = bytearray(max(min(self._wants, first), len(rest)))
-        self.partial[: len(rest)] = rest
+        memoryview(self.partial)[: len(rest)] = memoryview(rest)
         self._received = len(rest)

@@ -7,6 +7,8 @@ which a view is alive cannot be shortened.
 
 from typing import Final
 
+from ottla.base.lent import give_back
+
 LEAST_BYTES: Final = 128 << 10
 """Smaller frames are not worth it."""
 _STEP_BYTES: Final = 64 << 10
@@ -52,5 +54,6 @@ class SpareBuffers:
             self._buffers.remove(smallest)
         if len(buffer) > self._most_bytes:
             return False
+        give_back(buffer, len(buffer))
         self._buffers.append(buffer)
         return True

@@ -3,6 +3,7 @@
 import pytest
 from brokers import TestNode, batch, only, produce_request, produced, values_in
 
+from ottla.broker.data import batch_checks, produce
 from ottla.records.batch import complete_batches
 from ottla.records.header import Compression
 from ottla.wire.errors import ErrorCode
@@ -75,6 +76,42 @@ def test_what_a_worker_refuses_is_refused(node):
     bomb = node.ask(produce_request(batch(bytes(130 << 20), compression=Compression.ZSTD)), 9)
     node.workers.let_go()
     assert only(bomb.message).error_code == ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("settings", [{}, {"message_timestamp_type": "LogAppendTime"}, {"compression_type": "zstd"}])
+def test_a_small_batch_that_waits_beside_a_large_one_is_stored_as_it_was_sent(node, codec, settings):
+    """The small one is checked at once, the large one by a worker. Meanwhile the bytes that came are no longer lent."""
+    node.configure_topic(**settings)
+    request = produce_request(batch(SMALL, compression=codec))
+    large = ProduceRequest.PartitionProduceData(index=1, records=batch(LARGE, compression=codec))
+    request.topic_data[0].partition_data.append(large)
+    reply = node.ask(request, 9)
+    assert not reply.is_here
+    node.workers.let_go()
+    assert [answer.error_code for answer in reply.message.responses[0].partition_responses] == [0, 0]
+    assert values_in(node.fetch()) == [SMALL]
+    assert values_in(node.fetch(index=1)) == [LARGE]
+
+
+def test_a_batch_that_changed_since_it_was_checked_is_refused_and_its_partition_goes_on(node, monkeypatch, caplog):
+    """The log computes its checksum again. Nothing is written, and the client sends the batch again."""
+    check = batch_checks.check
+
+    def check_and_spoil(records, *rules):
+        outcome = check(records, *rules)
+        records[-1] ^= 1
+        return outcome
+
+    with monkeypatch.context() as spoiled:
+        spoiled.setattr(produce, "check", check_and_spoil)
+        spoiled.setattr(batch_checks, "check", check_and_spoil)
+        refused = node.ask(produce_request(batch(SMALL, compression=Compression.LZ4)), 9)
+    assert only(refused.message).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert "orders-0: a batch changed between its check and its write, and was refused" in caplog.text
+    taken = node.ask(produce_request(batch(SMALL, compression=Compression.LZ4)), 9)
+    assert (only(taken.message).error_code, only(taken.message).base_offset) == (ErrorCode.NONE, 0)
+    assert values_in(node.fetch()) == [SMALL]
 
 
 def test_the_other_partitions_of_the_request_wait_too_and_each_is_answered_for(node):

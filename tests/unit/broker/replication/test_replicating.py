@@ -126,10 +126,16 @@ def test_records_are_deleted_when_every_follower_that_is_alive_has_deleted_them(
 
 
 def test_batches_that_were_damaged_on_the_way_are_not_appended(cluster, monkeypatch):
-    from ottla.broker.replication import followed
+    take = FollowedPartition.take
+
+    def take_damaged(followed, data):
+        if data.records:
+            data.records = bytearray(data.records)
+            data.records[-1] ^= 1
+        return take(followed, data)
 
     with monkeypatch.context() as noisy:
-        noisy.setattr(followed, "checksum_matches", lambda *_: False)
+        noisy.setattr(FollowedPartition, "take", take_damaged)
         reply = produce(cluster, b"a")
         assert [end for end, _ in ends(cluster)] == [1, 0, 0]
         assert not reply.is_here

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from brokers import NODE_ID, only
+from brokers import NODE_ID, only, values_in
 from transactional_nodes import NEW, OLD, TOPIC, TransactionalNode
 
+from ottla.records.header import Compression
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddPartitionsToTxnResponse, WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
@@ -99,6 +100,24 @@ def test_what_comes_behind_a_write_that_waits_for_the_coordinator_does_not_overt
     node.peers.let_go()
     assert only(reply.message).error_code == answer
     assert not node.client.is_paused
+
+
+@pytest.mark.parametrize("codec", Compression)
+@pytest.mark.parametrize("version", [OLD, NEW])
+@pytest.mark.parametrize("settings", [{}, {"message_timestamp_type": "LogAppendTime"}, {"compression_type": "gzip"}])
+def test_a_batch_that_waited_for_the_coordinator_is_stored_as_it_was_sent(
+    version: int, codec: Compression, settings: dict[str, str]
+) -> None:
+    """The bytes of a request are only lent: checked before the coordinator is asked, and gone when it answers."""
+    node = node_of_another_coordinator(version)
+    node.configure_topic(**settings)
+    node.peers.replies = [coordinators_answer(ErrorCode.NONE)]
+    node.peers.is_held = True
+    reply = node.ask_to_write((1000, 0), 0, b"a" * 1000, b"b" * 1000, compression=codec)
+    assert not reply.is_here
+    node.peers.let_go()
+    assert only(reply.message).error_code == ErrorCode.NONE
+    assert values_in(node.fetch()) == [b"a" * 1000, b"b" * 1000]
 
 
 def test_without_a_leader_of_its_partition_there_is_no_coordinator_to_ask() -> None:

@@ -9,7 +9,7 @@ from tls_pair import Side, Wire, client_side, server_side
 
 from ottla.security.tls.contexts import client_context, server_context
 from ottla.security.tls.handshake import MOST_BYTES
-from ottla.security.tls.transport import TlsTransport
+from ottla.security.tls.transport import TlsTransport, shared_scratch
 
 SERVER = server_context(trial.inline(trial.node(), None))
 CLIENT = client_context(trial.inline(None, trial.authority()))
@@ -67,6 +67,19 @@ def test_bytes_arrive_whole_and_in_order(seed: int) -> None:
             assert (len(wire.server.inward.data), len(reader.received)) != before, "nothing moves any more"
     wire.run()
     assert bytes(reader.received) == data
+
+
+def test_what_was_received_is_not_left_in_the_buffer_that_connections_share() -> None:
+    """Tests run with poison: see `ottla.base.lent`."""
+    wire, client, server = connected()
+    reader = Reader(server, Random(0), 100_000)
+    shared_scratch[: len(shared_scratch)] = bytes(len(shared_scratch))
+    client.send(b"secret" * 1000)
+    wire.run()
+    assert bytes(reader.received) == b"secret" * 1000
+    count = shared_scratch.tobytes().count(0xDB)
+    assert count > 6000
+    assert set(shared_scratch[:count]) == {0xDB}
 
 
 def test_a_little_behind_a_large_part_goes_with_it_and_much_does_not() -> None:

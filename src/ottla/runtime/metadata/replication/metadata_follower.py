@@ -17,7 +17,7 @@ from ottla.base.ports import Timers
 from ottla.log.errors import CorruptFile
 from ottla.machines.raft.events import NOBODY, EpochBegan, LeaderAnswered, LeaderLost
 from ottla.machines.raft.machine import Raft, Role
-from ottla.records.batch import checksum_matches, complete_batches
+from ottla.records.batch import complete_batches
 from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.storage.snapshots import SnapshotId
@@ -164,14 +164,12 @@ class MetadataFollower:
         return response.responses[0].partitions[0]
 
     def _append(self, data: bytes) -> None:
-        """Whole batches, in order, unharmed, and of no later epoch than the leader's own."""
+        """Whole batches, in order, and of no later epoch than the leader's own. The log refuses a corrupt one."""
         raft = self._log.raft
         offset, end = raft.log_end.offset, 0
         for position, header in complete_batches(data):
             if header.base_offset != offset or header.partition_leader_epoch > raft.epoch:
                 raise ProtocolError(f"a batch at offset {header.base_offset}, of epoch {header.partition_leader_epoch}")
-            if not checksum_matches(data, position, header):
-                raise ProtocolError(f"the batch at offset {header.base_offset} does not match its checksum")
             offset, end = header.next_offset, position + header.size
         if end:
             self._log.append_as_follower(data[:end])
