@@ -66,7 +66,7 @@ class TestLeader:
 
     def test_another_batch_in_the_place_of_the_one_that_was_checked_is_not_written(self) -> None:
         """It is sound by itself, and as long as the other."""
-        log = open_log()
+        log = open_log(config=LogConfig())
         append(log, batch(), batch())  # Now it is known how much room there is, for the straight line.
         checked, other = read_header(batch(b"mine!")), batch(b"their")
         for write in (log.append_in_line, lambda data, epoch, header: log.append_as_leader(data, epoch, header=header)):
