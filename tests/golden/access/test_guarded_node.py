@@ -203,6 +203,27 @@ def _producing() -> m.ProduceRequest:
     return m.ProduceRequest(acks=1, timeout_ms=1000, transactional_id=None, topic_data=topics)
 
 
+def test_no_file_is_read_for_a_client_that_may_not_change_settings(
+    node: GuardedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings of a broker name files. What is in one, and whether it is there, is not for everyone to find out."""
+    looked_at: list[object] = []
+    settings = node.whole.node.broker.node_settings  # type: ignore[union-attr]
+    monkeypatch.setattr(settings, "checks", [lambda _values, keys: looked_at.append(keys)])
+    change = m.IncrementalAlterConfigsRequest.AlterableConfig(
+        name="listener.name.plaintext.ssl.truststore.location", config_operation=0, value="/etc/shadow"
+    )
+    resource = m.IncrementalAlterConfigsRequest.AlterConfigsResource(
+        resource_type=4, resource_name=str(settings.node_id), configs=[change]
+    )
+    request = m.IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
+    refused = node.ask(request, 1, principal=EVE)
+    assert refused.responses[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert looked_at == []
+    node.ask(request, 1)
+    assert len(looked_at) == 1
+
+
 def test_a_denial_is_in_the_audit_log(node: GuardedNode, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ottla.audit")
     node.ask(m.HeartbeatRequest(group_id="g\nroot logged in", member_id="m"), 4, principal=EVE)

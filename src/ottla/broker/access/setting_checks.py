@@ -9,6 +9,7 @@ from ottla.wire.acls import AclOperation
 from ottla.wire.error_responses import refusal_response
 from ottla.wire.errors import ErrorCode
 
+_OF_THIS_NODE = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
 _OF_THE_CLUSTER = (ResourceType.BROKER, ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS)
 
 
@@ -17,16 +18,19 @@ def describe_configs(rights: Rights, question: Question) -> None:
 
 
 def alter_configs(rights: Rights, question: Question) -> None:
-    """The controller looks after all but the loggers, which are this node's own."""
-    check_resources(rights, question, AclOperation.ALTER_CONFIGS, "responses", only=ResourceType.BROKER_LOGGER)
+    """The controller looks after topics, groups and metrics. Loggers are this node's own, and it reads the files that
+    settings of brokers name: so the right to change these is looked at before that.
+    """
+    check_resources(rights, question, AclOperation.ALTER_CONFIGS, "responses", only=_OF_THIS_NODE)
 
 
 def check_resources(
-    rights: Rights, question: Question, operation: AclOperation, answers: str, *, only: int | None = None
+    rights: Rights, question: Question, operation: AclOperation, answers: str, *, only: tuple[int, ...] | None = None
 ) -> None:
     resources = question.request.resources
     errors = [
-        ErrorCode.NONE if only not in (None, one.resource_type) else _error(rights, operation, one) for one in resources
+        _error(rights, operation, one) if only is None or one.resource_type in only else ErrorCode.NONE
+        for one in resources
     ]
     if not any(errors):
         question.pass_on()

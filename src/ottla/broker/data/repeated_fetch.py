@@ -155,7 +155,11 @@ class RepeatedFetch(LearnedNumbers):
         return known.read(self.partitions, partition, offset, correlation_id)
 
     def decode(self, frame: bytes, reply: LateReply) -> None:
-        """Answers a fetch that has waited, as it would be answered if it came now and did not wait."""
+        """Answers a fetch that has waited, as it would be answered if it came now and did not wait.
+
+        It was allowed when it came. Nothing is learned from it: it may not be allowed any more.
+        """
+        self._is_known = True
         header, request = decode_request(frame)
         assert isinstance(request, FetchRequest)
         request.max_wait_ms = 0

@@ -32,6 +32,7 @@ def handle_offset_commit(
 ) -> None:
     by_id = context.api_version >= FIRST_WITH_TOPIC_IDS
     may_learn = not client_quotas.counts_requests(context)
+    allowed_at = partitions.repeated_requests.age
     refused: list[_AnsweredTopic] = []
     taken: list[_Topic] = []
     for topic in request.topics:
@@ -42,7 +43,7 @@ def handle_offset_commit(
         if isinstance(outcome, ErrorCode):
             outcome = OffsetCommitResponse(topics=[_answered(topic, outcome) for topic in taken])
         outcome.topics = _joined(outcome.topics, refused, by_id=by_id)
-        if may_learn and not refused:
+        if may_learn and not refused and allowed_at == partitions.repeated_requests.age:
             learn(partitions.repeated_requests, groups, context, request, outcome)
         respond(outcome)
 

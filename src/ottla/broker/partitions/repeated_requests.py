@@ -3,7 +3,8 @@
 `data/repeated_produce.py`, `data/repeated_fetch.py` and `groups/repeated_commit.py` answer such a request without
 decoding it: without asking whether its client may use the topic, and without counting it. So what is known was learned
 from a request of the same principal from the same host (rights may be by host), to which no limit applies, and is
-forgotten when rights, limits or settings change (`forget`).
+forgotten when rights, limits or settings change (`forget`). A request that was allowed before that and is answered
+after it teaches nothing: `age` tells.
 """
 
 from struct import Struct
@@ -23,9 +24,10 @@ class KnownRequests(dict[Any, Any]):
 
 
 class RepeatedRequests:
-    """See the module."""
+    """See the module. `age` is how often all was forgotten."""
 
     def __init__(self) -> None:
+        self.age = 0
         self._by_sender: WeakValueDictionary[tuple[object, ...], KnownRequests] = WeakValueDictionary()
 
     def of(self, principal: str, host: str, connection_id: int | None = None) -> KnownRequests:
@@ -36,7 +38,8 @@ class RepeatedRequests:
         return known
 
     def forget(self) -> None:
-        """What was learned may be wrong by now."""
+        """What was learned may be wrong by now, and what is being answered was allowed before."""
+        self.age += 1
         for known in list(self._by_sender.values()):
             known.clear()
 

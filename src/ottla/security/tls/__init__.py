@@ -5,7 +5,7 @@
     pkcs12                the same from PKCS12 files; needs `cryptography`
     issuing               certificates for trying things out; needs `cryptography`
     cipher_suites         the names of cipher suites: Java's, and OpenSSL's for the same
-    key_files             a private key as a file for as long as OpenSSL reads it
+    key_files             keys in files: read with care, and made for as long as OpenSSL reads them
     transport             a connection's bytes over TLS, above any other transport
     handshake             what comes before: bounded, and never waiting
     dialling              connecting to somebody by TLS

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from ottla.config.parse import ConfigError, Problem
 from ottla.config.values import HIDDEN, Password, Value
+from ottla.security.tls.key_files import UnreadableFile, read_file
 
 PEM: Final = "PEM"
 _TYPES: Final = (PEM, "PKCS12", "JKS")
@@ -152,10 +153,9 @@ def _pem_lines(text: str) -> bytes:
 
 def _read_file(key: str, location: str) -> bytes:
     try:
-        with open(location, "rb") as file:
-            return file.read()
-    except OSError as problem:
-        raise wrong(key, location, f"a file that can be read ({problem.strerror})") from problem
+        return read_file(location)
+    except UnreadableFile as problem:
+        raise wrong(key, location, f"a file that can be read ({problem})") from problem
 
 
 def _refuse_jks(key: str, location: str, data: bytes) -> None:

@@ -1,9 +1,10 @@
 """Settings make contexts that do what Java's TLS would do with them; what cannot be used is told by its setting."""
 
+import os
 import ssl
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from cryptography.x509 import load_pem_x509_certificate
 from ottla.config.parse import ConfigError
 from ottla.security.tls.cipher_suites import openssl_name
 from ottla.security.tls.contexts import allowed_suites, client_context, server_context
+from ottla.security.tls.key_files import MOST_BYTES
 from ottla.security.tls.stores import read_material
 
 NODE = trial.inline(trial.node(), trial.authority())
@@ -137,6 +139,36 @@ def test_a_jks_store_is_refused_with_the_command_that_converts_it(tmp_path: Path
 )
 def test_what_cannot_be_used_is_told_by_its_setting(values: dict[str, str], named: str) -> None:
     assert refusal(values).startswith(named)
+
+
+def _fifo(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
+
+
+def _huge(path: Path) -> Path:
+    with path.open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (_fifo, "not a regular file"),
+        (_huge, "more than 8 MiB"),
+        (lambda _: Path("/dev/zero"), "not a regular file"),
+        (lambda path: path.parent, "Is a directory|not a regular file"),
+        (lambda path: path, "No such file or directory"),
+        (lambda path: Path(f"{path}\0"), "null byte"),
+    ],
+    ids=["fifo", "huge", "device", "directory", "nothing", "null"],
+)
+def test_only_a_regular_file_of_some_size_is_read(tmp_path: Path, make: Callable[[Path], Path], reason: str) -> None:
+    """Its path may come over the network: nothing waits for a FIFO, and no device is read to its end."""
+    location = make(tmp_path / "store")
+    with pytest.raises(ConfigError, match=reason):
+        read_material({"ssl.truststore.type": "PEM", "ssl.truststore.location": str(location)})
 
 
 def test_a_client_takes_https_or_nothing_for_the_identification_of_endpoints() -> None:
