@@ -163,7 +163,11 @@ class MetadataDecisions(Generic[ControllerT]):
     # Controllers
 
     def activate(self, ready: Callable[[], None]) -> None:
-        """All before this epoch is committed, so the controller knows all that it must to decide."""
+        """All before this epoch is committed, so the controller knows all that it must to decide.
+
+        `ready` is called when its first batch is committed, and never if the epoch or the log ends before. A
+        controller that cannot decide on its first batch, or not replay it, is none: what it raises ends the log.
+        """
         controller = self._new_controller()
         self._carry_out(controller.activate(self._bootstrap), ready, lambda _: None)
 

@@ -354,8 +354,7 @@ class MetadataLog(Generic[ControllerT]):
             return
         self._decisions.give_replies()
         if self.controller is None and self.raft.is_leader and self.committed_offset > self._epoch_start >= 0:
-            ready, self.on_ready = self.on_ready, None
-            self._decisions.activate(ready or (lambda: None))
+            self.guarded(lambda: self._decisions.activate(self._become_ready))
         if self.leader is not None:
             self.leader.on_committed()
         if self.voter_changes is not None:
@@ -364,8 +363,16 @@ class MetadataLog(Generic[ControllerT]):
 
     def caught_up_to(self, high_watermark: int) -> None:
         """The leader has told its high watermark. The first time that this replica is as far, it is ready."""
-        if self.on_ready is not None and 0 < high_watermark <= self.committed_offset:
-            ready, self.on_ready = self.on_ready, None
+        if 0 < high_watermark <= self.committed_offset:
+            self._become_ready()
+
+    def _become_ready(self) -> None:
+        """Says so, the first time. Until then `on_ready` stays: a controller may lose its epoch before its first batch
+
+        is committed, and then another epoch of its own, or the leader that it follows, makes this replica ready.
+        """
+        ready, self.on_ready = self.on_ready, None
+        if ready is not None:
             ready()
 
     def _replay_to(self, offset: int, delta: MetadataDelta) -> None:

@@ -7,6 +7,7 @@ from metadata_logs import LOG_DIR, ME, Node, topic_records
 
 from ottla.base.errors import StorageError
 from ottla.machines.decision import Decision, VersionedRecord
+from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, ReplicaKey, Voter, VoterSet
 from ottla.runtime.attribution import work_for
@@ -209,6 +210,37 @@ def test_a_quorum_state_that_cannot_be_written_is_no_leadership() -> None:
     assert node.events == []
     assert len(node.problems) == 1
     assert node.log.log_end_offset == 0
+
+
+def test_a_disk_that_fails_anywhere_in_a_start_leaves_a_node_that_is_not_ready_and_the_next_start_is() -> None:
+    for step in range(1, 1000):
+        disk = MemoryDisk()
+        node = Node(disk, started=False)
+        disk.fail_from(disk.calls + step, errno.EIO)
+        node.log.start(lambda events=node.events: events.append("ready"))  # type: ignore[misc]
+        assert (len(node.problems), node.events, node.log.is_active) in ((1, [], False), (0, ["ready"], True))
+        if not node.problems:
+            break
+        node.stop()
+        disk.repair()
+        again = Node(disk)
+        assert (again.problems, again.events) == ([], ["ready"])
+    assert step > 5
+
+
+@pytest.mark.parametrize("breaks", ["deciding", "replaying"])
+def test_a_controller_that_cannot_take_up_its_own_first_batch_ends_the_log_instead_of_leading(
+    breaks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def activate(_controller: Controller, _bootstrap: object) -> Decision[None]:
+        assert breaks == "replaying", "an invariant"
+        return Decision(None, [VersionedRecord(FeatureLevelRecord(name="metadata.version", feature_level=99), 0)])
+
+    monkeypatch.setattr(Controller, "activate", activate)
+    node = Node()
+    assert len(node.problems) == 1
+    assert node.events == []
+    assert not node.log.is_active
 
 
 def formatted_for_dynamic_voters() -> MemoryDisk:

@@ -25,6 +25,61 @@ def test_three_voters_elect_one_and_all_are_ready() -> None:
     assert {replica.log.raft.leader_id for replica in quorum.replicas.values()} == {quorum.leader.node_id}
 
 
+def starting_controller(quorum: Quorum) -> Replica:
+    """Runs the quorum up to the moment at which a controller's first batch is written and not committed."""
+    for _ in range(10_000):
+        turned = 0
+        for replica in quorum.replicas.values():
+            turned += replica.network.turn()
+            if _is_starting(replica):
+                return replica
+        if not turned:
+            quorum.agenda.fire_next()
+    raise AssertionError("no controller starts")
+
+
+def _is_starting(replica: Replica) -> bool:
+    return replica.log.is_active and not replica.events
+
+
+def test_a_controller_that_loses_its_epoch_before_its_first_batch_is_committed_is_ready_when_it_follows() -> None:
+    quorum = Quorum()
+    starting = starting_controller(quorum)
+    quorum.isolate(starting.node_id)
+    quorum.run(20_000)
+    assert starting.events == []
+    quorum.cut.clear()
+    quorum.run(60_000)
+    assert starting.log.raft.role is Role.FOLLOWER
+    assert [replica.events for replica in quorum.replicas.values()] == [["ready"]] * 3
+
+
+def test_a_controller_that_loses_its_epoch_before_its_first_batch_is_committed_is_ready_when_it_leads_again() -> None:
+    """Its node starts what it does as a controller (fencing silent brokers above all) when it is ready."""
+    quorum = Quorum()
+    starting = starting_controller(quorum)
+    for node_id in quorum.replicas:
+        quorum.isolate(node_id)
+    quorum.run(8000)
+    assert not starting.log.is_active
+    voter = next(node_id for node_id in quorum.replicas if node_id != starting.node_id)
+    quorum.cut.discard(frozenset((starting.node_id, voter)))
+    for _ in range(10_000):
+        quorum.run(1)
+        if starting.log.is_active:
+            break
+        if any(replica.log.is_active for replica in quorum.replicas.values()):
+            quorum.isolate(voter)
+            quorum.run(8000)
+            quorum.cut.discard(frozenset((starting.node_id, voter)))
+    quorum.run(1000)
+    assert starting.log.is_active
+    assert starting.events == ["ready"]
+    quorum.cut.clear()
+    quorum.run(60_000)
+    assert [replica.events for replica in quorum.replicas.values()] == [["ready"]] * 3
+
+
 def test_what_is_decided_is_in_every_image_and_the_reply_comes_when_a_majority_has_it() -> None:
     quorum = elected()
     leader = quorum.leader
