@@ -28,6 +28,8 @@ def directory_of(broker_id: int) -> Uuid:
 class ControllerUnderTest:
     """`now_ms` is the clock; every record passes through its bytes, as through the log."""
 
+    cluster_id = CLUSTER_ID
+
     def __init__(self, image: MetadataImage | None = None, seed: int = 0, **settings: str) -> None:
         chance = random.Random(seed)
         given = NODE_SETTINGS | {key.replace("_", "."): value for key, value in settings.items()}
@@ -46,6 +48,10 @@ class ControllerUnderTest:
     @property
     def image(self) -> MetadataImage:
         return self.controller.image
+
+    @property
+    def next_offset(self) -> int:
+        return self.controller.next_offset
 
     def do(self, decision: Decision[ReplyT]) -> ReplyT:
         for record in decision.records:
@@ -66,7 +72,7 @@ class ControllerUnderTest:
         reply = self.ask(
             BrokerRegistrationRequest(
                 broker_id=broker_id,
-                cluster_id=CLUSTER_ID,
+                cluster_id=self.cluster_id,
                 incarnation_id=Uuid(b"broker %3d, #%3d" % (broker_id, life)),
                 listeners=[BrokerRegistrationRequest.Listener(name="PLAINTEXT", host="localhost", port=9092)],
                 features=[
@@ -85,7 +91,7 @@ class ControllerUnderTest:
         request = BrokerHeartbeatRequest(
             broker_id=broker_id,
             broker_epoch=self.image.brokers.by_id[broker_id].epoch,
-            current_metadata_offset=self.controller.next_offset,
+            current_metadata_offset=self.next_offset,
             **wants,
         )
         return self.ask(request)

@@ -1,6 +1,13 @@
 """AlterPartitionReassignments and its listing: replicas move, and are dropped once the new ones are in sync (KIP-455).
 
 While it lasts, a partition has both: the replicas that are added and, at the end, those that are to be removed.
+
+A reassignment that is under way can be given another target, and then what was to be added and is not in the new target
+is to be removed. Apache Kafka 4.3.1 keeps the old lists where the new ones would be empty. So a replica there is to be
+added and removed at once, and the reassignment never ends, when an operator names the replicas that the partition had
+before (the assignment that `kafka-reassign-partitions` prints for a rollback); or it drops a replica that was named.
+Here no replica is in both lists, none that was named is removed, and naming the replicas that the partition had ends
+the reassignment at once.
 """
 
 from collections.abc import Sequence
@@ -115,16 +122,21 @@ def _start(
     refusal = check_manual_assignment(replicas, None, context)
     if refusal is not None:
         return refusal
-    settled = {*partition.replicas, *partition.adding_replicas} - set(partition.removing_replicas)
-    if not may_change_factor and len(settled) != len(replicas):
-        problem = f"The replication factor is changed from {len(settled)} to {len(replicas)}"
+    target = {*partition.replicas, *partition.adding_replicas} - set(partition.removing_replicas)
+    if not may_change_factor and len(target) != len(replicas):
+        problem = f"The replication factor is changed from {len(target)} to {len(replicas)}"
         return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, problem)
-    removing = tuple(sorted(set(partition.replicas) - set(replicas)))
-    adding = tuple(sorted(set(replicas) - set(partition.replicas)))
     change.election = Election.ONLINE
-    change.replicas = (*replicas, *removing)
-    change.removing = removing or partition.removing_replicas
-    change.adding = adding or partition.adding_replicas
+    had = set(partition.replicas) - set(partition.adding_replicas)
+    isr_before = without(partition.isr, partition.adding_replicas)
+    if set(replicas) == had and isr_before:
+        change.replicas, change.isr = tuple(replicas), isr_before
+        change.removing = change.adding = ()
+        return None
+    change.removing = tuple(sorted(set(partition.replicas) - set(replicas)))
+    change.replicas = (*replicas, *change.removing)
+    adding = tuple(sorted(set(replicas) - set(partition.replicas)))
+    change.adding = adding or tuple(replica for replica in partition.adding_replicas if replica in replicas)
     return None
 
 
