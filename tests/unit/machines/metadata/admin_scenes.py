@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 from ottla.base.ids import Uuid
@@ -113,7 +114,9 @@ def quotas(*entries: tuple[Any, ...], validate_only: bool = False) -> AlterClien
                     AlterClientQuotasRequest.EntityData(entity_type=type, entity_name=name) for type, name in entity
                 ],
                 ops=[
-                    AlterClientQuotasRequest.OpData(key=key, value=value or 0.0, remove=value is None)
+                    AlterClientQuotasRequest.OpData(
+                        key=key, value=0.0 if value is None else value, remove=value is None
+                    )
                     for key, value in operations
                 ],
             )
@@ -283,6 +286,13 @@ def scenes(ids: Mapping[str, Uuid]) -> Iterator[Scene]:
     yield Scene("quota, mixed", quotas(([("ip", "127.0.0.1"), user], ("connection_creation_rate", 1.0))))
     yield Scene("quota, of the wrong kind", quotas(([user], ("connection_creation_rate", 1.0))))
     yield Scene("quota, too large", quotas(([("ip", "127.0.0.1")], ("connection_creation_rate", 3e9))))
+    for key, entity in [
+        ("producer_byte_rate", user),
+        ("request_percentage", user),
+        ("connection_creation_rate", ("ip", "127.0.0.1")),
+    ]:
+        for value in (inf, -inf, -1.0, -0.0, 5e-324, 1e300, 2.0**63, 2.0**31, 0.9999999, 1.0000005):
+            yield Scene(f"quota, {key} {value}", quotas(([entity], (key, value))))
     yield Scene("quota, twice", quotas(([user], ("producer_byte_rate", 1.0)), ([user], ("producer_byte_rate", 2.0))))
 
     yield Scene("features, as they are", features(("group.version", 1, 1)))

@@ -19,7 +19,7 @@ CLIENT_KEYS = {
 }
 IP_KEYS = {"connection_creation_rate": Type.INT}
 ENTITY_TYPES = ("user", "client-id", "ip")
-LARGEST = {Type.INT: (1 << 31) - 1, Type.LONG: (1 << 63) - 1}
+LARGEST = {Type.INT: 2.0**31 - 1, Type.LONG: 2.0**63}
 ALMOST_WHOLE = 1e-6
 
 Entry = AlterClientQuotasRequest.EntryData
@@ -110,7 +110,7 @@ def _keys_for(entry: Entry, unknown_hosts: Container[str]) -> dict[str, Type] | 
 def _check_value(keys: dict[str, Type], key: str, value: float) -> Refusal | None:
     if key not in keys:
         return _bad(f"Invalid configuration key {key}")
-    if value <= 0.0:
+    if not value > 0.0:  # Nor is it one that is no number, which Apache Kafka takes, and which then limits nobody.
         return _bad(f"Quota {key} must be greater than 0")
     type = keys[key]
     if type is Type.DOUBLE:

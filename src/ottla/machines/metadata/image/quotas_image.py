@@ -1,6 +1,7 @@
 """Client quotas: limits by user, client id and address, stored as the operator gave them (KIP-546)."""
 
 from collections.abc import Iterator
+from math import isnan
 from typing import TypeAlias
 
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -17,10 +18,11 @@ class QuotasImage:
         self.by_entity: dict[QuotaEntity, dict[str, float]] = {}
 
     def replay(self, record: ClientQuotaRecord, delta: MetadataDelta) -> None:
+        """A limit that is no number is none: Apache Kafka lets operators set it, and holds nobody to it."""
         entity = frozenset((part.entity_type, part.entity_name) for part in record.entity)
         delta.quotas.add(entity)
         values = self.by_entity.setdefault(entity, {})
-        if record.remove:
+        if record.remove or isnan(record.value):
             values.pop(record.key, None)
         else:
             values[record.key] = record.value
