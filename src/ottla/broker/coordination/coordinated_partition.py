@@ -327,6 +327,8 @@ class CoordinatedPartition(Generic[MachineT]):
         if error:
             return error
         broken = self._replay(records, transaction)
+        if self.is_closed:
+            return ErrorCode.NOT_COORDINATOR
         if broken:
             subject_of = self.machine.subject_of
             written = [one for one, (key, _, _) in zip(written, records, strict=True) if subject_of(key) not in broken]

@@ -115,6 +115,8 @@ class Loading:
         try:
             for position, header in batches:
                 replay_batch(self._machine, self._topic, data, position, header, self._owner.take_offline)
+                if self._is_cancelled:  # The owner was told of something that closed it.
+                    return
                 self._offset = header.next_offset
                 left -= header.size
                 if left <= 0:

@@ -180,6 +180,31 @@ def test_a_partition_that_is_broken_as_a_whole_is_not_coordinated_any_more() -> 
     assert put(bench, "a", 1).errors == [ErrorCode.NOT_COORDINATOR]
 
 
+def test_a_partition_that_is_found_to_be_broken_while_it_is_loaded_stays_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its log has a record that raises and is about nobody; more of the log comes after it."""
+    with monkeypatch.context() as before:
+        before.setattr(Numbers, "replay", lambda *_: None)
+        bench = Bench()
+        for name, number in (("a", 1), ("b", BAD), ("c", 3)):
+            put(bench, name, number)
+    monkeypatch.setattr(Numbers, "subject_of", lambda *_: None)
+    again = bench.restarted()
+    assert again.coordinator.partitions[0].is_closed
+    assert "c" not in again.made[0].numbers, "nothing is replayed after that"
+    assert put(again, "a", 2).errors == [ErrorCode.NOT_COORDINATOR]
+
+
+def test_a_record_that_raises_and_is_about_nobody_closes_the_partition_and_its_client_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench()
+    monkeypatch.setattr(Numbers, "subject_of", lambda *_: None)
+    assert put(bench, "a", BAD).errors == [ErrorCode.NOT_COORDINATOR]
+    assert bench.coordinator.partitions[0].is_closed
+
+
 def test_a_client_that_cannot_be_told_keeps_nobody_from_being_told() -> None:
     bench = Bench()
     endings: list[Any] = []
