@@ -35,6 +35,9 @@ def handle_offset_delete(
     if not taken and refused:
         reply(OffsetDeleteResponse())
         return
+    if not request.group_id:
+        respond(OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+        return
     groups.submit(
         request.group_id,
         lambda machine, now_ms: machine.delete_offsets(request, now_ms),

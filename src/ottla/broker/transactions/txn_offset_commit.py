@@ -61,6 +61,9 @@ class _Commit:
         if not request.topics:
             self._reply(TxnOffsetCommitResponse())
             return
+        if not request.group_id:
+            self._fail(ErrorCode.INVALID_GROUP_ID)
+            return
         name = TopicPartition(groups.topic_name, groups.partition_for(request.group_id))
         partition = self._partitions.get(name)
         adds = self._version >= _ADDS_PARTITIONS

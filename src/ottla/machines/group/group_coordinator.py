@@ -74,7 +74,10 @@ class GroupCoordinator(CoordinatorMachine):
     # Replaying
 
     def subject_of(self, key: Message) -> str | None:
-        group_id = getattr(key, "group", None) or getattr(key, "group_id", None)
+        """A group may be named by nothing at all: "" is a name like any other (KIP-289)."""
+        group_id = getattr(key, "group", None)
+        if group_id is None:
+            group_id = getattr(key, "group_id", None)
         return group_id if isinstance(group_id, str) else None
 
     def encode(self, record: CoordinatorRecord) -> EncodedRecord:

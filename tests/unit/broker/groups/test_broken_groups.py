@@ -5,8 +5,9 @@ from brokers import TestNode
 from test_groups import commit, coordinating, errors_in, fetch_all, join, joined, offsets_in
 
 from ottla.machines.group.classic.group import ClassicGroup
+from ottla.machines.group.offsets import Offsets
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import HeartbeatRequest, ListGroupsRequest
+from ottla.wire.messages import HeartbeatRequest, ListGroupsRequest, OffsetCommitKey
 
 
 @pytest.fixture
@@ -46,3 +47,21 @@ def test_timers_of_a_broken_group_are_of_no_account(node: TestNode) -> None:
     node.send(join(required.member_id, "bad"), 9)
     node.timers.advance(600_000)
     assert node.send(join(group_id="good"), 9).error_code == ErrorCode.MEMBER_ID_REQUIRED
+
+
+def test_the_group_without_a_name_breaks_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps offsets as any other does (KIP-289), and is one group and not all of them."""
+    node = coordinating(partitions=1)
+    replay = Offsets.replay
+
+    def checked(offsets: Offsets, key: OffsetCommitKey, *args: object) -> None:
+        assert key.group != "", "this group keeps nothing"
+        replay(offsets, key, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Offsets, "replay", checked)
+    refused = node.send(commit(group_id="", generation_id_or_member_epoch=-1), 9)
+    assert errors_in(refused) == {"orders": {0: ErrorCode.UNKNOWN_SERVER_ERROR}}
+    refused = node.send(commit(group_id="", generation_id_or_member_epoch=-1), 9)
+    assert errors_in(refused) == {"orders": {0: ErrorCode.COORDINATOR_NOT_AVAILABLE}}
+    taken = node.send(commit(group_id="good", generation_id_or_member_epoch=-1), 9)
+    assert errors_in(taken) == {"orders": {0: ErrorCode.NONE}}

@@ -197,6 +197,7 @@ def test_a_member_of_the_first_version_has_one_timeout_for_everything() -> None:
         (SyncGroupRequest(group_id=GROUP), 5, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         (HeartbeatRequest(), 4, ErrorCode.INVALID_GROUP_ID),
         (LeaveGroupRequest(), 5, ErrorCode.INVALID_GROUP_ID),
+        (OffsetDeleteRequest(), 0, ErrorCode.INVALID_GROUP_ID),
     ],
 )
 def test_what_makes_no_sense_is_refused(request_: Any, version: int, error: ErrorCode) -> None:

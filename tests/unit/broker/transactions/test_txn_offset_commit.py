@@ -28,14 +28,19 @@ class GroupNode(TransactionalNode):
         assert self.send(request, 3).error_code == 0
 
     def commit_offset(
-        self, producer: tuple[int, int], offset: int, *indexes: int, api_version: int | None = None
+        self,
+        producer: tuple[int, int],
+        offset: int,
+        *indexes: int,
+        api_version: int | None = None,
+        group_id: str = "g",
     ) -> list[str]:
         if api_version is None:
             api_version = 5 if self.version == NEW else 4
         partitions = [Partition(partition_index=index, committed_offset=offset) for index in indexes or (0,)]
         request = TxnOffsetCommitRequest(
             transactional_id="x",
-            group_id="g",
+            group_id=group_id,
             producer_id=producer[0],
             producer_epoch=producer[1],
             topics=[Topic(name="orders", partitions=partitions)],
@@ -62,6 +67,13 @@ def test_offsets_count_when_the_transaction_is_committed(version: int) -> None:
     assert node.offset(stable=True) == "UNSTABLE_OFFSET_COMMIT"
     node.end(P, True)
     assert node.offset(stable=True) == 5
+
+
+@BOTH
+def test_the_group_without_a_name_keeps_no_offsets_of_transactions(version: int) -> None:
+    node = GroupNode(version)
+    assert node.commit_offset(P, 5, group_id="") == ["INVALID_GROUP_ID"]
+    assert node.state() == "Empty"
 
 
 @BOTH
