@@ -35,6 +35,7 @@ from ottla.wire.messages import (
     OffsetDeleteRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
+    TxnOffsetCommitRequest,
 )
 from ottla.wire.record_values import encode_versioned
 
@@ -500,6 +501,90 @@ def consumer_groups(talk: Talk) -> None:
     talk.ask(DeleteGroupsRequest(groups_names=[group]), 2)
 
 
+def a_static_consumer_that_is_away(talk: Talk) -> None:
+    """Heartbeats that it sent before come late: with its last epoch, the one before that, and others."""
+    group = "away"
+    orders = next(id for id, name in talk.stand_ins.topic_ids.items() if name == "orders")
+    first = [Beat.TopicPartitions(topic_id=orders, partitions=(0,))]
+    joining = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"], "topic_partitions": []}
+    talk.ask(beat(group, "ann", **joining, instance_id="a"), 1)
+    talk.ask(beat(group, "bob", **joining), 1)
+    talk.ask(beat(group, "ann", member_epoch=2, topic_partitions=first, instance_id="a"), 1)
+    talk.ask(beat(group, "bob", member_epoch=3), 1)
+    talk.ask(beat(group, "ann", member_epoch=-2, instance_id="a"), 1)
+    for epoch in (2, 3, 1, 4):
+        for owned in (None, [], first):
+            talk.ask(beat(group, "ann", member_epoch=epoch, topic_partitions=owned, instance_id="a"), 1)
+    talk.ask(beat(group, "ann", member_epoch=2, topic_partitions=[]), 1)
+    talk.ask(commit(group, ("orders", 0, 5), member_id="ann", generation_id_or_member_epoch=2), 9)
+    talk.ask(commit(group, ("orders", 0, 5), member_id="ann", generation_id_or_member_epoch=-2), 9)
+    talk.ask(beat(group, "ann", member_epoch=-2, instance_id="a"), 1)
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]), 1)
+    talk.ask(beat(group, "ann", **joining, instance_id="a"), 1)
+    talk.ask(beat(group, "ann", member_epoch=-1, instance_id="a"), 1)
+    talk.ask(beat(group, "bob", member_epoch=-1), 1)
+    talk.ask(DeleteGroupsRequest(groups_names=[group]), 2)
+
+
+def the_group_without_a_name(talk: Talk) -> None:
+    """It can keep offsets, and nothing else."""
+    orders = next(id for id, name in talk.stand_ins.topic_ids.items() if name == "orders")
+    for version in (2, 5, 8, 9):
+        talk.ask(commit("", ("orders", 0, version), ("nowhere", 0, 1)), version)
+        talk.ask(commit("", ("orders", 0, 1), member_id="x", generation_id_or_member_epoch=1), version)
+    talk.ask(commit("", ("", 1, 10), topic_id=orders), 10)
+    for version in (1, 2, 5, 7):
+        topics = [OffsetFetchRequest.OffsetFetchRequestTopic(name="orders", partition_indexes=(0, 5))]
+        talk.ask(OffsetFetchRequest(group_id="", topics=topics), version)
+    talk.ask(OffsetFetchRequest(group_id="", topics=None), 7)
+    for version in (8, 9):
+        talk.ask(fetch("", orders=(0, 1)), version)
+        talk.ask(fetch(""), version)
+    talk.ask(fetch(""), 10)
+    talk.ask(txn_commit("", ("orders", 0, 7)), 3)
+    talk.ask(txn_commit("", ("orders", 0, 7), member_id="x", generation_id=1), 3)
+    for version in (0, 5, 6):
+        talk.ask(DescribeGroupsRequest(groups=["", "never"]), version)
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=["", "never"]), 1)
+    talk.ask(ListGroupsRequest(), 5)
+    for version in (0, 4, 9):
+        talk.ask(join("", "x"), version)
+    talk.ask(sync("", "", 1), 5)
+    talk.ask(heartbeat("", "", 1), 4)
+    talk.ask(LeaveGroupRequest(group_id="", member_id="x"), 0)
+    for version in (3, 5):
+        talk.ask(leave("", ("x", None), ("", "y")), version)
+    talk.ask(beat("", "x", member_epoch=1), 1)
+    talk.ask(delete_offsets("", orders=(0, 9), nowhere=(0,)), 0)
+    talk.ask(delete_offsets(""), 0)
+    talk.ask(fetch(""), 9)
+    talk.ask(DeleteGroupsRequest(groups_names=[""]), 2)
+    talk.ask(fetch(""), 9)
+    talk.ask(delete_offsets("", orders=(1,)), 0)
+
+
+def txn_commit(group_id: str, *offsets: tuple[str, int, int], **fields: Any) -> TxnOffsetCommitRequest:
+    """Of a producer that began nothing."""
+    return TxnOffsetCommitRequest(
+        transactional_id="nobody",
+        group_id=group_id,
+        producer_id=4711,
+        producer_epoch=0,
+        topics=[
+            TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(
+                        partition_index=index, committed_offset=offset
+                    )
+                ],
+            )
+            for topic, index, offset in offsets
+        ],
+        **fields,
+    )
+
+
 def beat(group_id: str, member_id: str, **fields: Any) -> ConsumerGroupHeartbeatRequest:
     return Beat(group_id=group_id, member_id=member_id, **fields)
 
@@ -515,5 +600,15 @@ def coordinators(talk: Talk) -> None:
 
 SCENES: dict[str, Scene] = {
     scene.__name__.replace("_", " "): scene
-    for scene in (one_member, a_rebalance, static_members, refusals, offsets, consumer_groups, coordinators)
+    for scene in (
+        one_member,
+        a_rebalance,
+        static_members,
+        refusals,
+        offsets,
+        the_group_without_a_name,
+        consumer_groups,
+        a_static_consumer_that_is_away,
+        coordinators,
+    )
 }

@@ -345,6 +345,25 @@ def test_a_static_member_that_comes_back_has_what_it_had() -> None:
     assert ann.beat().error_code == ErrorCode.NONE
 
 
+def test_a_static_member_that_is_away_is_not_brought_back_by_a_heartbeat_that_comes_late() -> None:
+    groups = Groups(consumer_session_timeout_ms=45_000)
+    groups.create_topic("orders", 4)
+    ann = Member(groups, "ann", "orders", instance_id="a")
+    bob = Member(groups, "bob", "orders")
+    ann.beat(), bob.beat()
+    settle(groups, ann, bob)
+    away = group(groups).members["ann"]
+    assert 0 < away.previous_epoch < away.epoch
+    ann.leave(-2)
+    for epoch in (away.previous_epoch, away.epoch):
+        late = groups.beat(member_id="ann", member_epoch=epoch, instance_id="a", topic_partitions=[])
+        assert late is ErrorCode.FENCED_MEMBER_EPOCH
+    assert group(groups).members["ann"].epoch == -2
+    back = Member(groups, "ann again", "orders", instance_id="a")
+    back.beat()
+    assert back.partitions == ann.partitions
+
+
 def test_a_static_member_that_does_not_come_back_is_lost_with_its_session() -> None:
     groups = Groups(consumer_session_timeout_ms=45_000)
     groups.create_topic("orders", 1)

@@ -54,10 +54,13 @@ def check_request(request: Heartbeat) -> Refused | None:
 
 
 def check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> Refused | None:
-    """A member one step behind has not got its last reply, and is taken if it has nothing that is not its own."""
+    """A member one step behind has not got its last reply, and is taken if it has nothing that is not its own.
+
+    A static member that is away has said so after its last reply: a heartbeat from before that is too late.
+    """
     if epoch == member.epoch:
         return None
-    if epoch == member.previous_epoch and owned is not None:
+    if epoch == member.previous_epoch < member.epoch and owned is not None:
         has_no_others = all(owned[id] <= member.assigned.get(id, {}).keys() for id in owned)
         if has_no_others:
             return None
