@@ -6,6 +6,10 @@ it: whatever of the old epoch is still under way, a Produce or another EndTxn, b
 there an epoch one behind means that the answer was lost, and the same epoch that the producer ends the next
 transaction, which for an abort may be one that never reached a partition.
 
+While markers of a decided end are on their way, every EndTxn of the newer protocol is asked to come again, and in the
+older one that of the current epoch. Only the state after them says what such a request means: the next transaction of a
+producer may be over before the markers of the one before are written.
+
 The coordinator aborts what has run for too long, and what a newer producer of the same id finds open. That too takes
 the epoch one step on, which fences the producer (KIP-588: it may ask for an epoch again, if nobody else has).
 """
@@ -33,7 +37,7 @@ def answer_in_epoch(
         return None
     if transaction.state is _COMPLETE[committed]:
         return ProducerReply()
-    if transaction.state is _PREPARE[committed]:
+    if transaction.state in PREPARED:
         return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
     return ProducerReply(ErrorCode.INVALID_TXN_STATE)
 
@@ -42,6 +46,9 @@ def answer_with_bump(
     transaction: Transaction, producer_id: int, producer_epoch: int, *, committed: bool
 ) -> ProducerReply | None:
     """The answer in the newer protocol; None if there is a transaction to be ended, or nothing to be aborted."""
+    state = transaction.state
+    if state in PREPARED:
+        return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
     got_new_id = (
         transaction.previous_producer_id == producer_id
         and producer_epoch == LAST_CLIENT_EPOCH
@@ -51,12 +58,6 @@ def answer_with_bump(
         return ProducerReply(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     is_repeated = got_new_id or transaction.producer_epoch == producer_epoch + 1
     is_next = transaction.producer_epoch == producer_epoch
-    state = transaction.state
-    if state in PREPARED:
-        if transaction.producer_epoch != producer_epoch + 1:
-            return ProducerReply(ErrorCode.PRODUCER_FENCED)
-        is_same_end = state is _PREPARE[committed]
-        return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS if is_same_end else ErrorCode.INVALID_TXN_STATE)
     if state in _COMPLETE.values() and is_repeated:
         if state is _COMPLETE[committed]:
             return ProducerReply(ErrorCode.NONE, transaction.producer_id, transaction.producer_epoch)

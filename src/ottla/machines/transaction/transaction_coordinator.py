@@ -5,7 +5,8 @@ looks at it and decides on the next one. When an end is decided and committed, `
 into every partition of the transaction, and then asks for `complete`. If it could not be told, because the commit took
 too long or the coordinator has changed, it is told again: on loading, and by the look for timed-out transactions, which
 comes every `transaction.abort.timed.out.transaction.cleanup.interval.ms`. So the markers of a decided end are written
-at least once, and a partition takes them any number of times.
+at least once, and a partition takes them any number of times. Until they are written, what asks for a change of the
+transaction is asked to come again (CONCURRENT_TRANSACTIONS), before anything else about it is looked at, as in Kafka.
 
 A decision that needs a new producer id takes it from `take_producer_id`; if there is none at the moment, the client is
 asked to come again.
@@ -107,11 +108,11 @@ class TransactionCoordinator(CoordinatorMachine):
             if producer_id is None:
                 return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             transaction = Transaction(producer_id, NO_PRODUCER_EPOCH, timeout_ms)
+        if transaction.state in PREPARED:
+            return _refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         last = self._bumped.get(transactional_id)
         if expected is not None and not expected_is_known(transaction, expected, last):
             return _refused(ErrorCode.PRODUCER_FENCED)
-        if transaction.state in PREPARED:
-            return _refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.state is TransactionState.ONGOING:
             # The client asks again, and finds the transaction aborted and its epoch free.
             return self._abort(transactional_id, transaction, ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS), now_ms)
@@ -148,6 +149,9 @@ class TransactionCoordinator(CoordinatorMachine):
         now_ms: int,
     ) -> CoordinatorDecision[ErrorCode]:
         """The transaction is about to reach these partitions. They are in the log before anything is written there."""
+        known = self.transactions.get(transactional_id)
+        if known is not None and known.state in PREPARED:
+            return CoordinatorDecision(ErrorCode.CONCURRENT_TRANSACTIONS)
         transaction, error = self._find(transactional_id, producer_id, producer_epoch)
         if transaction is None:
             return CoordinatorDecision(error)
@@ -163,19 +167,19 @@ class TransactionCoordinator(CoordinatorMachine):
         transaction, error = self._find(transactional_id, producer_id, producer_epoch)
         if transaction is None:
             return Verified(error)
+        if transaction.state in PREPARED:
+            return Verified(ErrorCode.CONCURRENT_TRANSACTIONS)
         return Verified(ErrorCode.NONE, frozenset(partitions) - transaction.partitions)
 
     def _find(
         self, transactional_id: str, producer_id: int, producer_epoch: int
     ) -> tuple[Transaction, ErrorCode] | tuple[None, ErrorCode]:
-        """The transaction, if it is this producer's, and not about to end."""
+        """The transaction, if it is this producer's."""
         transaction = self.transactions.get(transactional_id)
         if transaction is None or transaction.producer_id != producer_id:
             return None, ErrorCode.INVALID_PRODUCER_ID_MAPPING
         if transaction.producer_epoch != producer_epoch:
             return None, ErrorCode.PRODUCER_FENCED
-        if transaction.state in PREPARED:
-            return None, ErrorCode.CONCURRENT_TRANSACTIONS
         return transaction, ErrorCode.NONE
 
     # The end

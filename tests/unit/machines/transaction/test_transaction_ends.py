@@ -38,7 +38,7 @@ def test_in_the_older_protocol_a_repeated_end_is_answered_by_the_state() -> None
     coordinator = opened(OLD)
     assert coordinator.commit(P, OLD)[0] == "NONE"
     assert coordinator.commit(P, OLD)[0] == "CONCURRENT_TRANSACTIONS"
-    assert coordinator.abort(P, OLD)[0] == "INVALID_TXN_STATE"
+    assert coordinator.abort(P, OLD)[0] == "CONCURRENT_TRANSACTIONS"
     coordinator.write_markers()
     assert coordinator.commit(P, OLD)[0] == "NONE"
     assert coordinator.abort(P, OLD)[0] == "INVALID_TXN_STATE"
@@ -68,10 +68,23 @@ def test_in_the_newer_protocol_a_lost_answer_is_given_again() -> None:
     coordinator = opened()
     coordinator.commit(P)
     assert coordinator.commit(P)[0] == "CONCURRENT_TRANSACTIONS"
-    assert coordinator.abort(P)[0] == "INVALID_TXN_STATE"
+    assert coordinator.abort(P)[0] == "CONCURRENT_TRANSACTIONS"
     coordinator.write_markers()
     assert coordinator.commit(P) == ("NONE", 100, 1)
     assert coordinator.abort(P)[0] == "INVALID_TXN_STATE"
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_the_end_of_the_next_transaction_is_asked_for_again_while_markers_of_the_one_before_are_on_their_way(
+    committed: bool,
+) -> None:
+    """It reached nothing, so that no write has waited for the markers. Fenced, the producer would have to give up."""
+    coordinator = opened()
+    assert coordinator.commit(P) == ("NONE", 100, 1)
+    assert coordinator.end((100, 1), committed) == ("CONCURRENT_TRANSACTIONS", -1, -1)
+    assert coordinator.state() == "PrepareCommit 100/1"
+    coordinator.write_markers()
+    assert coordinator.abort((100, 1)) == ("NONE", 100, 2)
 
 
 def test_in_the_newer_protocol_a_transaction_that_reached_nothing_can_be_aborted() -> None:
@@ -99,7 +112,7 @@ def test_kafka_17754_a_late_end_does_not_end_the_next_transaction() -> None:
 def test_kafka_17754_a_late_write_does_not_join_the_next_transaction() -> None:
     coordinator = opened()
     coordinator.commit(P)
-    assert coordinator.add(P, U0) == "PRODUCER_FENCED"
+    assert coordinator.add(P, U0) == "CONCURRENT_TRANSACTIONS"
     coordinator.write_markers()
     assert coordinator.add(P, U0) == "PRODUCER_FENCED"
     assert coordinator.machine.verify_partitions("x", *P, [T0]).error is ErrorCode.PRODUCER_FENCED
@@ -109,7 +122,7 @@ def test_a_commit_that_lost_against_the_timeout_is_told_so() -> None:
     coordinator = opened()
     coordinator.now_ms += 60_001
     coordinator.fire("abort_timed_out")
-    assert coordinator.commit(P)[0] == "INVALID_TXN_STATE"
+    assert coordinator.commit(P)[0] == "CONCURRENT_TRANSACTIONS"
     coordinator.write_markers()
     assert coordinator.commit(P)[0] == "INVALID_TXN_STATE"
     assert coordinator.abort(P) == ("NONE", 100, 1)
