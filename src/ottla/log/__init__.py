@@ -15,7 +15,7 @@ cleaning          compaction: a package of its own
 directory         a log directory with its checkpoints and lock; `log_dirs` are all of a node's, `future_logs` those
                   that come from another
 names, files      how things are called there, and how they are made durable; `marked_dirs` come or go, `checkpoint` has
-                  the small text files
+                  the small text files, `offset_checkpoint` one that several threads change
 disk              the real disk behind the `Disk` port; `ottla.testing.memory_disk` is the other one;
                   `file_system_sync` syncs many files at once, `block_reservation` makes room for one that grows
 """

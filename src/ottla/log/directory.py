@@ -2,25 +2,27 @@
 
 Theory of operation. Four small files tell, for all partitions of the directory at once, what their logs cannot:
 recovery points, high watermarks, log start offsets (where they are not the start of a segment) and how far the cleaner
-is. They are rewritten from time to time and at the end; being late costs a longer recovery, never data. Only one moves
-back, and that before the fact: the recovery point of a log that is about to be truncated.
+is. They are rewritten from time to time and at the end; being late costs a longer recovery, never data. What they say
+of a log that is about to be truncated is lowered before the fact, whoever writes them at the same time
+(`offset_checkpoint`).
 
 `.kafka_cleanshutdown` is the last thing that `close` writes and the first thing that `open` removes.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk, Lock
 from ottla.log import names
-from ottla.log.checkpoint import format_partition_metadata, read_offsets, read_topic_id, write_offsets
+from ottla.log.checkpoint import format_partition_metadata, read_topic_id
 from ottla.log.closing import close_logs
 from ottla.log.errors import CorruptFile, DirectoryInUse
 from ottla.log.files import make_dirs, read_file, replace_file, write_file
 from ottla.log.future_logs import FutureLogs
 from ottla.log.log_config import LogConfig
 from ottla.log.marked_dirs import MarkedDirs
+from ottla.log.offset_checkpoint import OffsetCheckpoint, Offsets
 from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
 
 UNKNOWN_BROKER_EPOCH = -1
@@ -86,13 +88,14 @@ class LogDirectory:
         # Also when there is none: a start that was killed right here may have removed it, but not durably.
         self._disk.sync_dir(self.path)
 
-    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+    def _read_checkpoint(self, name: str) -> OffsetCheckpoint:
         """A checkpoint that cannot be read is as good as none: all of it can be found out again, at a cost."""
+        checkpoint = OffsetCheckpoint(self._disk, self._file(name))
         try:
-            return read_offsets(self._disk, self._file(name))
+            checkpoint.read()
         except CorruptFile as problem:
             self.warnings.append(f"{problem}; going on without it")
-            return {}
+        return checkpoint
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{name}"
@@ -136,7 +139,8 @@ class LogDirectory:
 
     def delete(self, *partitions: TopicPartition) -> None:
         """Takes partitions out. Their directories are renamed at once, and removed by `remove_condemned`."""
-        self._forget_cleaner_offsets(*partitions)
+        # One of the same name that is made later is not clean because of it.
+        self._cleaner_offsets.forget(*partitions)
         condemned: list[str] = []
         for partition in partitions:
             log = self.logs.pop(partition)
@@ -182,8 +186,8 @@ class LogDirectory:
             partition,
             self._config_of(partition.topic),
             self._clock,
-            log_start_offset=log_start_offset or self._log_start_offsets.get(partition, 0),
-            recovery_point=self._recovery_points.get(partition, 0),
+            log_start_offset=log_start_offset or self._log_start_offsets.get(partition) or 0,
+            recovery_point=self._recovery_points.get(partition) or 0,
             clean=self.was_clean if clean is None else clean,
             producer_expiration_ms=self._producer_expiration_ms,
             before_truncation=lambda offset: self._before_truncation(partition, offset),
@@ -191,7 +195,7 @@ class LogDirectory:
         )
         self.warnings += log.warnings
         log.advance_high_watermark(
-            min(max(self._high_watermarks.get(partition, 0), log.log_start_offset), log.log_end_offset)
+            min(max(self._high_watermarks.get(partition) or 0, log.log_start_offset), log.log_end_offset)
         )
         try:
             topic_id = read_topic_id(self._disk, log.directory)
@@ -211,10 +215,7 @@ class LogDirectory:
 
     def _lower_recovery_points(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
         """Some may end before what was once durable. What comes to stand there now must not be taken for that."""
-        saved = self._recovery_points
-        lowered = {name: log.recovery_point for name, log in logs.items() if log.recovery_point < saved.get(name, 0)}
-        if lowered:
-            self._write_recovery_points({**saved, **lowered})
+        self._recovery_points.lower({name: log.recovery_point for name, log in logs.items()})
 
     def _dir(self, partition: TopicPartition) -> str:
         return self._file(names.partition_dir(partition))
@@ -264,69 +265,52 @@ class LogDirectory:
     def _forget(self, partition: TopicPartition) -> None:
         """Makes the checkpoints say nothing of a partition, durably."""
         self.topic_ids.pop(partition, None)
-        self._forget_cleaner_offsets(partition)
-        if partition in self._recovery_points:
-            self._write_recovery_points(_without((partition,), self._recovery_points))
-        if partition in self._log_start_offsets:
-            self._log_start_offsets = _without((partition,), self._log_start_offsets)
-            write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), self._log_start_offsets)
-        if partition in self._high_watermarks:
-            self._high_watermarks = _without((partition,), self._high_watermarks)
-            write_offsets(self._disk, self._file(names.HIGH_WATERMARKS), self._high_watermarks)
+        for checkpoint in (
+            self._cleaner_offsets,
+            self._recovery_points,
+            self._log_start_offsets,
+            self._high_watermarks,
+        ):
+            checkpoint.forget(partition)
 
     # Checkpoints
 
     def checkpoint(self) -> None:
-        """Writes down recovery points, log start offsets and high watermarks."""
-        logs = {**self.futures.logs, **self.logs}
-        self._write_recovery_points(
-            self._of_distrusted(self._recovery_points)
-            | {partition: log.recovery_point for partition, log in logs.items()}
+        """Writes down recovery points, log start offsets and high watermarks. On any thread, beside the logs' owner."""
+        self._write_down(self._recovery_points, lambda log: log.recovery_point)
+        self._write_down(
+            self._log_start_offsets,
+            lambda log: log.log_start_offset if log.log_start_offset > log.segments[0].base_offset else None,
         )
-        self._log_start_offsets = self._of_distrusted(self._log_start_offsets) | {
-            partition: log.log_start_offset
-            for partition, log in logs.items()
-            if log.log_start_offset > log.segments[0].base_offset
-        }
-        write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), self._log_start_offsets)
-        self._high_watermarks = self._of_distrusted(self._high_watermarks) | {
-            partition: log.high_watermark for partition, log in logs.items()
-        }
-        write_offsets(self._disk, self._file(names.HIGH_WATERMARKS), self._high_watermarks)
+        self._write_down(self._high_watermarks, lambda log: log.high_watermark)
+
+    def _write_down(self, checkpoint: OffsetCheckpoint, offset_of: Callable[[PartitionLog], int | None]) -> None:
+        def of_all(saved: Offsets) -> Offsets:
+            logs = {**self.futures.logs, **self.logs}  # Before those that are distrusted: one goes from here to there.
+            distrusted = dict(self._distrusted)
+            told = {name: offset_of(log) for name, log in logs.items() if name not in distrusted}
+            kept = {name: saved[name] for name in distrusted if name in saved}
+            return {**kept, **{name: offset for name, offset in told.items() if offset is not None}}
+
+        checkpoint.change(of_all)
 
     def _before_truncation(self, partition: TopicPartition, offset: int) -> None:
-        if self._recovery_points.get(partition, 0) > offset:
-            self._write_recovery_points({**self._recovery_points, partition: offset})
-        if self._log_start_offsets.get(partition, 0) > offset:
-            lowered = {**self._log_start_offsets, partition: offset}
-            write_offsets(self._disk, self._file(names.LOG_START_OFFSETS), lowered)
-            self._log_start_offsets = lowered
-        if self._cleaner_offsets.get(partition, 0) > offset:
-            self.save_cleaner_offset(partition, offset)
-
-    def _write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
-        write_offsets(self._disk, self._file(names.RECOVERY_POINTS), offsets)
-        self._recovery_points = offsets
+        for checkpoint in (self._recovery_points, self._log_start_offsets, self._cleaner_offsets):
+            checkpoint.lower({partition: offset})
 
     def saved_recovery_point(self, partition: TopicPartition) -> int:
         """What the checkpoint promises: after a crash, all that ends before it is taken as it is."""
-        return self._recovery_points.get(partition, 0)
+        return self._recovery_points.get(partition) or 0
 
     def cleaner_offset(self, partition: TopicPartition) -> int | None:
         """Up to where the log is clean; None if it never has been cleaned."""
         return self._cleaner_offsets.get(partition)
 
-    def save_cleaner_offset(self, partition: TopicPartition, offset: int) -> None:
-        self._write_cleaner_offsets({**self._cleaner_offsets, partition: offset})
-
-    def _forget_cleaner_offsets(self, *partitions: TopicPartition) -> None:
-        """Before the partitions go: one of the same name that is made later is not clean because of it."""
-        if not self._cleaner_offsets.keys().isdisjoint(partitions):
-            self._write_cleaner_offsets(_without(partitions, self._cleaner_offsets))
-
-    def _write_cleaner_offsets(self, offsets: dict[TopicPartition, int]) -> None:
-        write_offsets(self._disk, self._file(names.CLEANER_OFFSETS), offsets)
-        self._cleaner_offsets = offsets
+    def save_cleaner_offset(
+        self, partition: TopicPartition, offset: int, still: Callable[[], bool] = lambda: True
+    ) -> None:
+        """`still` is asked, when nobody else can write, whether that is so: the log may be cut meanwhile, or gone."""
+        self._cleaner_offsets.change(lambda saved: {**saved, partition: offset} if still() else saved)
 
     def flush(self) -> None:
         """Makes every partition durable and says so in the recovery points."""
@@ -341,12 +325,10 @@ class LogDirectory:
 
         Its checkpoints stay as they were, and the next start recovers it from them. Its files stay open until the end.
         """
-        log = self.logs.pop(partition, None)
+        log = self.logs.get(partition)
         if log is not None:
             self._distrusted[partition] = log
-
-    def _of_distrusted(self, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        return {partition: offsets[partition] for partition in self._distrusted if partition in offsets}
+            del self.logs[partition]
 
     def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """A clean stop: every log closed, the checkpoints written, and last the marker that says so.
@@ -375,10 +357,6 @@ class LogDirectory:
         self._distrusted.clear()
         self.futures.logs.clear()
         self._lock.release()
-
-
-def _without(partitions: Collection[TopicPartition], offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-    return {partition: offset for partition, offset in offsets.items() if partition not in partitions}
 
 
 def _broker_epoch(content: bytes) -> int:

@@ -80,7 +80,8 @@ class PartitionLog(ReadableLog):
         self._retired = RetiredFiles(disk)
         # How many times names in the directory have changed, and how many of those changes are durable.
         self._names_changed, self._names_synced = 1, 0
-        self._truncations = 0
+        self.cuts: tuple[int, ...] = ()
+        """Where the log has been cut since it was opened, in that order. Who copies it cuts the copy there too."""
         self._replacement: Replacement | None = None
         self._unfinished: Callable[[PartitionLog], object] | None = None
         self._state_as_closed = self._state if loaded.is_as_closed else None
@@ -412,15 +413,16 @@ class PartitionLog(ReadableLog):
         assert self.active not in old, "the active segment is never cleaned"
         new = self._new_segment(base_offsets[0], names.CLEANED)
         new.rename(names.SWAP)
-        self._replacement = Replacement(old, new, lambda: self._disk.sync_dir(self.directory), self._truncations)
+        self._replacement = Replacement(old, new, lambda: self._disk.sync_dir(self.directory), len(self.cuts))
         return self._replacement
 
     def finish_replacement(self, replacement: Replacement) -> bool:
         """Puts the new segment where the old ones are, unless something has happened to those; says whether it did."""
         self._replacement = None
-        if replacement.truncations != self._truncations:
-            return False  # The new one is gone.
         old, new = replacement.old, replacement.new
+        if replacement.truncations != len(self.cuts):
+            new.delete()  # Which the cut may have left half done.
+            return False
         slot = slot_of(self.segments, old[0].base_offset)
         if self.segments[slot : slot + len(old)] != old:
             new.delete()
@@ -468,11 +470,7 @@ class PartitionLog(ReadableLog):
         finally:
             self.log_end_offset = self.active.next_offset()
             self.high_watermark = min(self.high_watermark, self.log_end_offset)
-        if max(self.recovery_point, self.log_start_offset) > self.log_end_offset:
-            # There were offsets that are nobody's before the cut.
-            self._before_truncation(self.log_end_offset)
-            self.recovery_point = min(self.recovery_point, self.log_end_offset)
-            self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        self._lower_to(self.log_end_offset)  # There may be offsets that are nobody's before the cut.
         self.epochs.truncate_from_end(self.log_end_offset)
         self._rebuild_producers()
 
@@ -523,14 +521,29 @@ class PartitionLog(ReadableLog):
         return self._unfinished is PartitionLog._sync_cut
 
     def _prepare_truncation(self, offset: int) -> None:
-        """What the checkpoints say of offsets that are about to go must not be there when they are gone."""
-        if offset < max(self.recovery_point, self.log_start_offset):
-            self._before_truncation(offset)
-            self.recovery_point = min(self.recovery_point, offset)
-        self._truncations += 1
+        """From here on what is at `offset` and after it is as good as gone, for whoever works beside this thread."""
+        self.cuts = (*self.cuts, offset)
         if self._replacement is not None:
             self._replacement.new.delete()  # A crash would swap it in, with what is cut away now.
             self._replacement = None
+        self._lower_to(offset)
+
+    def _lower_to(self, offset: int) -> None:
+        """What the checkpoints say of offsets that are about to go must not be there when they are gone.
+
+        The log's own offsets are lowered first: another thread may write them down at any moment. If the disk fails,
+        the recovery point stays where it then is, which only costs a longer recovery.
+        """
+        if offset >= max(self.recovery_point, self.log_start_offset):
+            return
+        log_start_offset = self.log_start_offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.log_start_offset = min(log_start_offset, offset)
+        try:
+            self._before_truncation(offset)
+        except OSError:
+            self.log_start_offset = log_start_offset
+            raise
 
     def _rebuild_producers(self) -> None:
         silent_since_ms = self._clock.now_ms() - self._producer_expiration_ms
@@ -571,7 +584,7 @@ class PartitionLog(ReadableLog):
             epochs=self.epochs,
             sync_names=self._sync_names,
             names_changed=self._names_changed if self._names_changed != self._names_synced else 0,
-            truncations=self._truncations,
+            truncations=len(self.cuts),
         )
 
     def _sync_names(self) -> None:
@@ -589,7 +602,7 @@ class PartitionLog(ReadableLog):
         """
         flush.end()
         self._names_synced = flush.names_changed or self._names_synced
-        if flush.truncations != self._truncations:
+        if flush.truncations != len(self.cuts):
             return self.recovery_point  # What was synced may be gone, and other records in its place.
         if self.has_unsynced_cut and flush.active is not None:
             self._unfinished = None
@@ -613,7 +626,7 @@ class PartitionLog(ReadableLog):
     @property
     def _state(self) -> tuple[int, int, int]:
         """What is another when anything has been appended, deleted, replaced or truncated since."""
-        return self.log_end_offset, self._names_changed, self._truncations
+        return self.log_end_offset, self._names_changed, len(self.cuts)
 
     @property
     def has_changed(self) -> bool:

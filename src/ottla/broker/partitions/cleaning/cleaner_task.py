@@ -64,6 +64,7 @@ class CleaningTask:
         self._seed = seed
         self._on_ended = on_ended
         self._job: CleaningJob | None = None
+        self._cuts = 0
         self._to_swap: deque[CleanedSegment] = deque()
         self._is_swapping = False
         self._has_ended = False
@@ -122,6 +123,7 @@ class CleaningTask:
             self._end(Outcome.GIVEN_UP, "there is nothing left to clean")
             return
         self._job = plan_cleaning(log, part, self._limits, now_ms, self._seed)
+        self._cuts = len(log.cuts)
         self.runner.run(self._job, self._on_step)
 
     def _on_step(self, step: CleaningStep) -> None:
@@ -213,16 +215,18 @@ class CleaningTask:
             self.give_up_if_gone()
             return
         self._partitions.world.workers.run(
-            partial(self._save_offset, directory, done.clean_offset),
+            partial(self._save_offset, directory, done.clean_offset, self._cuts),
             lambda _: self._end(Outcome.CLEANED, ""),
             partial(self._on_problem, "its checkpoint"),
             key=LOG_DIRS,
         )
 
-    def _save_offset(self, directory: LogDirectory, clean_offset: int) -> None:
-        """On a disk thread, where nothing else makes or deletes logs: the partition may be gone by now."""
-        if directory.logs.get(self.partition.name) is self.partition.log:
-            directory.save_cleaner_offset(self.partition.name, clean_offset)
+    def _save_offset(self, directory: LogDirectory, clean_offset: int, cuts: int) -> None:
+        """On a disk thread, where nothing else makes or deletes logs: the partition may be gone by now, or cut."""
+        name, log = self.partition.name, self.partition.log
+        directory.save_cleaner_offset(
+            name, clean_offset, still=lambda: directory.logs.get(name) is log and len(log.cuts) == cuts
+        )
 
     # The end
 
