@@ -93,6 +93,7 @@ class Broker:
         self.partitions.on_flushed = self.fetchers.on_flushed
         self.partitions.propose_isr = self.isr_changes.on_fetched
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
+        self.partitions.on_cut = self.replica_moves.on_cut
 
     def start(self) -> None:
         """Takes up the partitions that the metadata gives to this node. The logs have been opened."""

@@ -2,23 +2,28 @@
 
 A future log is a log like any other, in `<topic>-<partition>.<32 hex>-future`. It is given the batches of the current
 one as they are, as a follower is given its leader's, until it has them all; then it takes the current one's place.
-Until then nobody reads it. It may be behind, and after a power cut even ahead: `common_end` says how far they agree.
+Until then nobody reads it. When the current log is cut, so is the future one (`PartitionLog.cuts`). After a stop it may
+be behind, or ahead, or have records that were cut away in the current log: `common_end` says how far they agree.
 
 In the directory's checkpoints it goes by the partition's name, which is free: the current log is elsewhere.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
 from ottla.log import names
 from ottla.log.checkpoint import format_partition_metadata
+from ottla.log.errors import CorruptFile
 from ottla.log.files import write_file
+from ottla.log.leader_epochs import UNDEFINED_EPOCH
 from ottla.log.marked_dirs import MarkedDirs
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import slot_of
-from ottla.records.batch import CorruptBatch, checksum_matches, complete_batches
+from ottla.log.scan import scan_headers
+from ottla.records.batch import BatchHeader, CorruptBatch, checksum_matches, complete_batches
 
 OpenLog = Callable[[TopicPartition, str, int | None], PartitionLog]
 """Opens the log of a partition in a directory, which begins at an offset, or where the checkpoint says."""
@@ -80,7 +85,9 @@ def start_of_copy(current: PartitionLog) -> int:
 
 
 def is_part_of(future: PartitionLog, current: PartitionLog) -> bool:
-    """Whether the copy can go on: what it lacks is still in the current log, and what it has is not cut away there."""
+    """Whether the copy can go on: what it lacks is still in the current log. It has been cut wherever that has been."""
+    if future.log_start_offset > current.log_start_offset:
+        return False  # The current log was emptied, and begins earlier than it did.
     if future.log_end_offset < current.log_start_offset and future.log_end_offset < start_of_copy(current):
         return False
     return future.log_end_offset <= current.log_end_offset
@@ -138,6 +145,15 @@ def take_over(future: PartitionLog, current: PartitionLog) -> None:
     follow_offsets(future, current)
 
 
+def contradiction(future: PartitionLog, current: PartitionLog) -> str:
+    """Where the copy has a batch of another leader epoch than the current log has there; "" if it has none."""
+    for epoch, offset in future.epochs.entries:
+        wanted = current.epochs.epoch_at(offset) if offset >= current.log_start_offset else UNDEFINED_EPOCH
+        if wanted not in (epoch, UNDEFINED_EPOCH):
+            return f"at offset {offset} the copy is of leader epoch {epoch}, and the log of {wanted}"
+    return ""
+
+
 def common_end(future: PartitionLog, current: PartitionLog) -> int:
     """The offset up to which both have the same batches: one offset in one epoch was written once (KIP-101)."""
     start_offset = max(future.log_start_offset, current.log_start_offset)
@@ -145,5 +161,22 @@ def common_end(future: PartitionLog, current: PartitionLog) -> int:
     begun = (offset for log in (future, current) for _, offset in log.epochs.entries)
     for offset in sorted({start_offset, *begun}):
         if start_offset <= offset < end_offset and future.epochs.epoch_at(offset) != current.epochs.epoch_at(offset):
-            return offset
+            return _end_of_same_batches(future, current, offset, end_offset)
     return end_offset
+
+
+def _end_of_same_batches(future: PartitionLog, current: PartitionLog, offset: int, end_offset: int) -> int:
+    """From `offset` on batch by batch: of an epoch that one log alone knows, compaction may have left no batch."""
+    with suppress(CorruptBatch, CorruptFile):
+        for copied, original in zip(_headers_from(future, offset), _headers_from(current, offset), strict=False):
+            if copied != original:
+                return max(min(copied.base_offset, original.base_offset), offset)
+        return end_offset
+    return offset  # What cannot be read is not known to be the same.
+
+
+def _headers_from(log: PartitionLog, offset: int) -> Iterator[BatchHeader]:
+    for segment in log.segments[slot_of(log.segments, offset) :]:
+        if found := segment.find(offset):
+            for _, header in scan_headers(segment.file, found.position, segment.size):
+                yield header

@@ -67,6 +67,8 @@ class Partitions(dict[tuple[str, int], Partition]):
         """For what asks the controller to change the ISR: a follower out of it has fetched."""
         self.on_flushed: Callable[[Partition], None] = _nobody_is_told
         """For fetchers, which tell a leader of no record that still has to be flushed."""
+        self.on_cut: Callable[[Partition], None] = _nobody_is_told
+        """For moves, whose copy of the log is to be cut too."""
         self.when_directory_fails: Callable[[str], None] = _nobody_is_told
         """For moves to and from the directory."""
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told

@@ -113,6 +113,7 @@ class FollowedPartition:
             )
             return -1
         log.truncate_fully(header.base_offset)
+        self._partitions.on_cut(self.partition)
         return position
 
     def _follow_offsets(self, high_watermark: int, log_start_offset: int) -> None:
@@ -160,6 +161,7 @@ class FollowedPartition:
             return False
         partition.awaits_flush = False
         partitions.has_news_for_checkpoints = True
+        partitions.on_cut(partition)
         if log.has_unsynced_cut:
             flush(partitions, partition)
         return True

@@ -8,7 +8,8 @@ that become durable in any order. So:
   that the first has not, something else has happened, and it is set aside for a person to look at;
 - a future log, and the metadata names its directory: it is the partition's if it has at least what the current log has.
   If it has less, the crash came before the swap, and what was appended last is in the current log alone: the move goes
-  on;
+  on. So it does if the current log was cut, and has other records there since, of later leader epochs. If the future
+  log has those, the swap had happened, and a power cut has undone its renames;
 - a future log, and the metadata names another directory: the move goes on;
 - a future log alone: it is the partition's if the metadata names its directory, or has never named one. If not, it
   waits as long as a directory is offline, where the partition's log may be. With all directories there, nobody knows
@@ -43,7 +44,7 @@ def settle_interrupted_moves(
     for directory in list(partitions.logs.online.values()):
         for name, future in list(directory.futures.logs.items()):
             try:
-                if _settle_future(partitions, name, future, directory):
+                if _settle_future(partitions, discarded_logs, name, future, directory):
                     to_go_on.append((name, directory))
             except OSError as problem:
                 partitions.on_disk_error(directory.path, problem)
@@ -79,7 +80,13 @@ def _drop_old(
     _retire(partitions, name, old, home)
 
 
-def _settle_future(partitions: "Partitions", name: TopicPartition, future: PartitionLog, target: LogDirectory) -> bool:
+def _settle_future(
+    partitions: "Partitions",
+    discarded_logs: "DiscardedLogs",
+    name: TopicPartition,
+    future: PartitionLog,
+    target: LogDirectory,
+) -> bool:
     """Returns whether the move is to go on."""
     topic = partitions.metadata.image.topics.by_name.get(name.topic)
     image = topic.partitions.get(name.partition) if topic else None
@@ -98,21 +105,32 @@ def _settle_future(partitions: "Partitions", name: TopicPartition, future: Parti
     if is_lost:
         _log.warning("%s belongs to no log of this node; it is now %s", future.directory, _set_aside(target, name))
         return False
-    if source is None or (home is target and future.log_end_offset >= source.logs[name].log_end_offset):
-        _log.warning("%s was moving to %s, and is there now", name, target.path)
-        if source is not None:
-            follow_offsets(future, source.logs[name])
-        target.promote(name)
-        partitions.world.disk.sync_dir(target.path)
-        if source is not None:
-            _retire(partitions, name, source, target)
-        return False
-    end_offset = common_end(future, source.logs[name])
-    if end_offset < future.log_end_offset:
-        future.truncate_to(end_offset)
+    if source is not None and not (home is target and _is_the_newer(future, source.logs[name])):
+        _cut_to(future, common_end(future, source.logs[name]))
+        _log.info("%s goes on moving to %s", name, target.path)
+        return True
+    if source is not None and source.was_clean and target.was_clean:
+        # Nothing was lost: what the copy has beyond the log was cut away there, and the move was not told in time.
+        _cut_to(future, source.logs[name].log_end_offset)
+    _log.warning("%s was moving to %s, and is there now", name, target.path)
+    target.promote(name)
+    partitions.world.disk.sync_dir(target.path)
+    if source is not None:
+        _drop_old(partitions, discarded_logs, name, source, target)
+    return False
+
+
+def _is_the_newer(future: PartitionLog, current: PartitionLog) -> bool:
+    """Whether the future log is what the partition was last served from, or might as well have been."""
+    agreed = common_end(future, current)
+    has_parted = agreed < min(future.log_end_offset, current.log_end_offset)
+    return agreed == current.log_end_offset or (has_parted and future.epochs.latest > current.epochs.latest)
+
+
+def _cut_to(future: PartitionLog, offset: int) -> None:
+    if offset < future.log_end_offset:
+        future.truncate_to(offset)
         future.remove_deleted(at_once=True)  # Nobody reads what was cut away.
-    _log.info("%s goes on moving to %s", name, target.path)
-    return True
 
 
 def _retire(partitions: "Partitions", name: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:

@@ -2,6 +2,10 @@
 
 What is copied in between belongs to one thread at a time: to a disk thread while `copy` runs, and to the loop's
 otherwise. Problems of the log that is read are told from those of the copy by their class, `CannotRead`.
+
+The log may be cut at any time, also while a part of it is copied: a follower must agree with its leader. Then what was
+copied of the part is anything. All of the copy is right again when it has been cut where the log was: what is written
+after a cut has offsets from there on.
 """
 
 from collections.abc import Callable
@@ -9,7 +13,8 @@ from typing import NamedTuple
 
 from ottla.base.errors import OttlaError, ProtocolError, StorageError
 from ottla.broker.partitions.partition import Partition
-from ottla.log.future_logs import bytes_left, copy_batches, follow_offsets, is_part_of, reach_end
+from ottla.log.errors import CorruptFile
+from ottla.log.future_logs import bytes_left, contradiction, copy_batches, follow_offsets, is_part_of, reach_end
 from ottla.log.outcomes import FileSlice
 from ottla.log.partition_log import PartitionLog
 
@@ -40,14 +45,36 @@ class Copied(NamedTuple):
 
 
 class ReplicaCopy:
-    """`future` is the copy of `partition`'s log; `thread_s` tells how long the calling thread has been busy."""
+    """`future` is the copy of `partition`'s log; `thread_s` tells how long the calling thread has been busy.
 
-    def __init__(self, partition: Partition, future: PartitionLog, thread_s: Callable[[], float]) -> None:
+    `followed_cuts`: so many cuts of the log were before the copy was begun.
+    """
+
+    def __init__(
+        self, partition: Partition, future: PartitionLog, thread_s: Callable[[], float], followed_cuts: int
+    ) -> None:
         self.future = future
         self._thread_s = thread_s
         self._partition = partition
         self._part_bytes = _LEAST_PART_BYTES
         self._unsynced_bytes = 0
+        self._followed_cuts = followed_cuts
+
+    @property
+    def must_be_cut(self) -> bool:
+        """The log has been cut, and the copy has not."""
+        return len(self._partition.log.cuts) != self._followed_cuts
+
+    def cutting(self) -> Callable[[], None]:
+        """What a disk thread has to do for the copy to be cut as the log is now."""
+        cuts, future = self._partition.log.cuts, self.future
+        offset, self._followed_cuts = min(cuts[self._followed_cuts :]), len(cuts)
+
+        def cut() -> None:
+            future.truncate_to(offset)
+            future.remove_deleted(at_once=True)  # Nobody reads what was cut away.
+
+        return cut
 
     @property
     def is_as_durable(self) -> bool:
@@ -112,4 +139,6 @@ class ReplicaCopy:
         if self.bytes_left():
             return False
         reach_end(self.future, self._partition.log)
+        if problem := contradiction(self.future, self._partition.log):
+            raise CorruptFile(problem)
         return True

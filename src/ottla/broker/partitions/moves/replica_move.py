@@ -2,7 +2,7 @@
 
 1. A future log is begun in the target directory.
 2. The current log's batches are copied into it, a bounded part at a time, on a disk thread. The current log serves as
-   before; what is appended meanwhile is copied too.
+   before; what is appended meanwhile is copied too. When it is cut, the copy is cut before anything else is done.
 3. When the copy has everything, it is made durable, and the controller is asked to write down the new directory.
 4. Once that is committed, the copy catches up a last time, and the two change places: the future directory gets the
    partition's name, the other one a name with -delete, and the partition goes on with the new log. That is one step of
@@ -22,6 +22,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from ottla.base.errors import ProtocolError, StorageError
 from ottla.broker.partitions.flushing import flush_what_waits
 from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.moves.replica_copy import LAST_PART_BYTES, PROBLEMS, CannotRead, Copied, ReplicaCopy
@@ -64,7 +65,7 @@ class ReplicaMove:
         self.may_copy = False
         self._partitions = partitions
         self._moves = moves
-        self._copy = ReplicaCopy(partition, future, partitions.clock.thread_s) if future is not None else None
+        self._copy = self._copy_in(future, len(partition.log.cuts)) if future is not None else None
         self._is_begun = future is not None
         self._is_busy = False
         self._let_go: Callable[[], None] | None = None
@@ -84,10 +85,18 @@ class ReplicaMove:
         except PROBLEMS as problem:
             self._on_problem(CannotRead(problem))
             return
-        self._run(lambda: self.target.begin_future(name, topic_id, start_offset), self._on_begun, key=LOG_DIRS)
+        cuts = len(self.partition.log.cuts)
+        self._run(
+            lambda: self.target.begin_future(name, topic_id, start_offset),
+            lambda future: self._on_begun(self._copy_in(future, cuts)),
+            key=LOG_DIRS,
+        )
 
-    def _on_begun(self, future: PartitionLog) -> None:
-        self._copy = ReplicaCopy(self.partition, future, self._partitions.clock.thread_s)
+    def _copy_in(self, future: PartitionLog, cuts: int) -> ReplicaCopy:
+        return ReplicaCopy(self.partition, future, self._partitions.clock.thread_s, cuts)
+
+    def _on_begun(self, copy: ReplicaCopy) -> None:
+        self._copy = copy
         if self.may_copy:
             self._go_on()
 
@@ -113,15 +122,19 @@ class ReplicaMove:
         self._partitions.world.timers.after(delay_s, self._step)
 
     def _step(self) -> None:
-        if self._is_busy or self.stage is Stage.ENDED or self._moves.is_stopped:
+        if not self._is_at_rest:
             return
-        assert self._copy is not None
+        copy = self._copy
+        assert copy is not None
+        if copy.must_be_cut:
+            self._cut(copy, self._step)
+            return
         try:
-            left = self._copy.bytes_left()
+            left = copy.bytes_left()
             if left is None:
                 self._begin_anew()
             elif left > LAST_PART_BYTES:
-                self._copy_part(self._copy, self._on_copied)
+                self._copy_part(copy, self._on_copied)
             elif self.stage is Stage.COPYING:
                 self.stage = Stage.ASKING
                 self._sync(self._save_cleaner_offset)
@@ -130,12 +143,35 @@ class ReplicaMove:
         except CannotRead as problem:
             self._on_problem(problem)
 
+    @property
+    def _is_at_rest(self) -> bool:
+        """Nothing of the move is under way, nor waits for the partition to be idle."""
+        is_waiting = self._is_busy or self.partition.is_changing_log
+        return not (is_waiting or self.stage is Stage.ENDED or self._moves.is_stopped)
+
     def _copy_part(self, copy: ReplicaCopy, then: Callable[[Copied], None]) -> None:
         part = copy.next_part(self._moves.part_bytes)
         file = part.file
         assert file is not None, "there is something left to copy"
         file.pin()  # Retention may take the segment out of the log meanwhile.
-        self._run(lambda: copy.copy(part), then, over=file.unpin)
+
+        def on_failed(problem: Exception) -> None:
+            cause = problem.problem if isinstance(problem, CannotRead) else problem
+            if copy.must_be_cut and isinstance(cause, (StorageError, ProtocolError)):
+                then(Copied(0, 0))  # It was cut, and written anew, while it was read.
+            else:
+                self._on_problem(problem)
+
+        self._run(lambda: copy.copy(part), then, on_failed, over=file.unpin)
+
+    def on_cut(self) -> None:
+        """The current log has been cut. So is the copy, at once or after what works on it or waits to."""
+        copy = self._copy
+        if copy is not None and self._is_at_rest:
+            self._cut(copy, lambda: self._step() if self.may_copy else None)
+
+    def _cut(self, copy: ReplicaCopy, then: Callable[[], None]) -> None:
+        self._run(copy.cutting(), lambda _: then())
 
     def _on_copied(self, copied: Copied) -> None:
         assert self._copy is not None
@@ -164,6 +200,8 @@ class ReplicaMove:
             self._on_accepted()
         else:
             self._moves.directory_assignments.assign(self.partition, directory_id, self._on_accepted)
+            if self.stage is Stage.ASKING:
+                self._step()  # The current log may have been cut while a disk thread was at work.
 
     def _on_accepted(self) -> None:
         if self.stage is Stage.ASKING:
@@ -186,7 +224,9 @@ class ReplicaMove:
         copy = self._copy
         assert copy is not None
         try:
-            if copy.bytes_left() is None:
+            if copy.must_be_cut:
+                self._cut(copy, lambda: self.partition.when_idle(self._finish))
+            elif copy.bytes_left() is None:
                 self._begin_anew()
             elif not copy.copy_last_part():
                 self._copy_part(copy, lambda _: self.partition.when_idle(self._finish))
@@ -292,6 +332,7 @@ class ReplicaMove:
         self,
         work: Callable[[], ResultT],
         then: Callable[[ResultT], None],
+        failed: Callable[[Exception], None] | None = None,
         *,
         over: Callable[[], None] = lambda: None,
         key: str | None = None,
@@ -314,7 +355,7 @@ class ReplicaMove:
 
         def on_failed(problem: Exception) -> None:
             if on_over():
-                self._on_problem(problem)
+                (failed or self._on_problem)(problem)
 
         self._partitions.world.workers.run(work, on_done, on_failed, key=key)
 

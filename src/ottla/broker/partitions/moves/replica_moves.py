@@ -89,6 +89,11 @@ class ReplicaMoves:
         if move := self._moves.get(name):
             move.cancel(keep_directory=False)
 
+    def on_cut(self, partition: Partition) -> None:
+        """The replica's log has been cut, to agree with its leader's."""
+        if move := self._moves.get(partition.name):
+            move.on_cut()
+
     def on_directory_failed(self, path: str) -> None:
         for move in list(self._moves.values()):
             if move.target.path == path:
