@@ -110,6 +110,9 @@ class Replicas:
             for index in topic.partitions:
                 self._drop(TopicPartition(topic.name, index), topic.id)
             partitions.traffic.forget(topic.name)
+        # Before the roles: a smaller ISR is held against the `min.insync.replicas` that the controller went by when
+        # it decided which replicas stay eligible to lead (KIP-966).
+        self._on_settings(delta)
         wanted: list[tuple[TopicPartition, Uuid, PartitionImage]] = []
         for change in delta.partition_changes(partitions.metadata.image):
             name = TopicPartition(change.topic.name, change.partition_id)
@@ -120,7 +123,6 @@ class Replicas:
             else:
                 wanted.append((name, change.topic.id, change.after))
         self._make(wanted)
-        self._on_settings(delta)
 
     def _on_settings(self, delta: MetadataDelta) -> None:
         partitions = self._partitions

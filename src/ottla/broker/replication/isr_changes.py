@@ -154,7 +154,7 @@ class IsrChanges:
         if answer.leader_epoch == state.leader_epoch:
             self.expansions += len(answer.isr) > len(state.isr)
             self.shrinks += len(answer.isr) < len(state.isr)
-            has_moved = state.on_proposal_taken(proposal, tuple(answer.isr), answer.partition_epoch)
+            has_moved = state.on_proposal_taken(proposal, answer.partition_epoch)
             self._on_moved(partition, has_moved=has_moved)
         return False
 

@@ -230,12 +230,15 @@ class LeaderState:
         self.proposal = IsrProposal(isr, epochs, self.leader_epoch, self.partition_epoch)
         return self.proposal
 
-    def on_proposal_taken(self, proposal: IsrProposal, isr: tuple[int, ...], partition_epoch: int) -> bool:
-        """The controller's answer, which may come before or after the metadata that say the same."""
-        if proposal is not self.proposal:
+    def on_proposal_taken(self, proposal: IsrProposal, partition_epoch: int) -> bool:
+        """The controller's answer, which may come before or after the metadata that say the same.
+
+        One that comes before changes nothing yet: the metadata may also raise `min.insync.replicas`, and the replicas
+        that have left are eligible to lead by that number. To count on the new ISR with the old number would
+        acknowledge what such a leader does not have.
+        """
+        if proposal is not self.proposal or partition_epoch > self.partition_epoch:
             return False
-        if partition_epoch > self.partition_epoch:
-            return self.on_image(self.replicas, isr, partition_epoch)
         self.proposal = None  # All was so already.
         return self._advance()
 

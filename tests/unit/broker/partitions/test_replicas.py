@@ -11,6 +11,7 @@ from brokers import TestNode, batch, fetch_request, only, produce_request, produ
 from ottla.broker.partitions.replicas import LOGS_A_JOB
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import AlterPartitionResponse, ConfigRecord, PartitionChangeRecord
 
 FILE_DELETE_DELAY_MS = 60_000
 
@@ -56,6 +57,40 @@ def test_settings_count_at_once(node):
     assert (partition.log.config.segment_bytes, partition.settings.min_insync_replicas) == (1_048_576, 3)
     node.configure_topic(segment_bytes=None)
     assert node.partition().log.config.segment_bytes == 1 << 30
+
+
+@pytest.mark.parametrize("resource", [(2, "orders"), (4, "")], ids=["topic", "cluster"])
+def test_a_smaller_isr_is_held_against_the_min_insync_replicas_that_come_with_it(node, resource):
+    """The replica that leaves stays eligible to lead by the new number (KIP-966), and does not have the record."""
+    node.register_broker(2, "b", 9092)
+    node.create_topic("orders", replicas=(1, 2))
+    reply = node.ask(produce_request(batch()), 9)
+    node.commit(
+        ConfigRecord(resource_type=resource[0], resource_name=resource[1], name="min.insync.replicas", value="2"),
+        PartitionChangeRecord(topic_id=topic_id_of("orders"), partition_id=0, isr=[1], eligible_leader_replicas=[2]),
+    )
+    assert (node.partition().log.high_watermark, reply.is_here) == (0, False)
+
+
+def test_an_isr_that_the_controller_answered_counts_when_the_metadata_has_it(node):
+    """Before the answer the metadata may have raised min.insync.replicas, of which this node has not heard yet."""
+    node.register_broker(2, "b", 9092)
+    node.broker.identity.broker_epoch = 0
+    node.create_topic("orders", replicas=(1, 2))
+    node.produce(batch(), acks=1)
+    answered = AlterPartitionResponse.PartitionData(partition_index=0, leader_id=1, isr=[1], partition_epoch=1)
+    topic = AlterPartitionResponse.TopicData(topic_id=topic_id_of("orders"), partitions=[answered])
+    node.controller.replies = [AlterPartitionResponse(topics=[topic])]
+    node.clock.advance(60_000)
+    node.broker.isr_changes.shrink()
+    node.timers.advance(1)
+    assert [type(asked).__name__ for asked in node.controller.asked] == ["AlterPartitionRequest"]
+    assert node.partition().log.high_watermark == 0
+    node.commit(
+        ConfigRecord(resource_type=2, resource_name="orders", name="min.insync.replicas", value="2"),
+        PartitionChangeRecord(topic_id=topic_id_of("orders"), partition_id=0, isr=[1], eligible_leader_replicas=[2]),
+    )
+    assert node.partition().log.high_watermark == 0
 
 
 def test_settings_of_the_broker_are_behind_those_of_its_topics(node):

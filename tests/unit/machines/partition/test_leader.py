@@ -182,7 +182,10 @@ def test_a_follower_that_lags_for_too_long_is_proposed_to_leave():
     assert proposal == IsrProposal((1, 2), (-1, 72), leader_epoch=3, partition_epoch=5)
     assert state.high_watermark == 8, "until it is known to have left"
     assert state.propose_to_shrink(NOW_MS + 2 * MAX_LAG_MS) is None, "one proposal at a time"
-    assert state.on_proposal_taken(proposal, (1, 2), 6)
+    assert not state.on_proposal_taken(proposal, 6)
+    assert state.high_watermark == 8, "until the metadata say so, which may raise min.insync.replicas too"
+    assert state.propose_to_shrink(NOW_MS + 2 * MAX_LAG_MS) is None, "it still stands"
+    assert state.on_image((1, 2, 3), (1, 2), 6)
     assert (state.high_watermark, state.isr) == (10, (1, 2))
 
 
@@ -200,7 +203,8 @@ def test_a_follower_that_has_everything_is_proposed_and_counts_from_then_on():
     assert state.maximal_isr == (1, 2)
     assert not state.on_local_end(12)
     assert state.high_watermark == 10, "the controller may have taken it by now"
-    assert not state.on_proposal_taken(proposal, (1, 2), 6)
+    assert not state.on_proposal_taken(proposal, 6)
+    assert not state.on_image((1, 2), (1, 2), 6)
     assert fetch(state, 2, 12, epoch=72)
     assert state.high_watermark == 12
 
@@ -268,7 +272,7 @@ def test_a_proposal_that_the_metadata_overtakes_is_over():
     assert proposal is not None
     state.on_image((1, 2), (1,), 6)
     assert state.maximal_isr == (1,)
-    assert not state.on_proposal_taken(proposal, (1, 2), 6)
+    assert not state.on_proposal_taken(proposal, 6)
     assert state.isr == (1,)
     assert not state.on_proposal_refused(proposal, ErrorCode.INVALID_UPDATE_VERSION)
 
