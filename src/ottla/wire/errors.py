@@ -21,6 +21,11 @@ class ErrorCode(IntEnum):
         member.invalid_metadata = REFRESH in traits
         return member
 
+    @classmethod
+    def _missing_(cls, value: object) -> "ErrorCode | None":
+        """A code that this version does not know, of a newer node, is an error all the same, as for Apache Kafka."""
+        return cls.UNKNOWN_SERVER_ERROR if isinstance(value, int) else None
+
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
