@@ -135,6 +135,27 @@ cdef class Delivery:
         return self.batch.describe(self.index)
 
 
+def put(RecordWriter batch not None, int64_t timestamp_ms, key, value, headers, on_delivery):
+    """Appends a record to a batch. See `_slow_append`.
+
+    From the end of `append` to that of this function no Python code runs: the record is the batch's last.
+    """
+    cdef Delivery delivery
+    cdef int32_t key_size = -1 if key is None else len(key), value_size = -1 if value is None else len(value)
+    delivery = Delivery.__new__(Delivery)
+    callback = None if on_delivery is None else (delivery, on_delivery)
+    if not batch.append(timestamp_ms, key, value, headers):
+        return None
+    delivery.batch = batch
+    delivery.index = <int32_t>batch.record_count - 1
+    delivery.timestamp_ms = timestamp_ms
+    delivery.key_size = key_size
+    delivery.value_size = value_size
+    if callback is not None:
+        (<list>(<object>batch).callbacks).append(callback)
+    return delivery
+
+
 @cython.final
 cdef class OpenBatches:
     """One topic's: the batch of each partition that takes records, and where records without a key go now."""

@@ -111,6 +111,28 @@ class Delivery:
         return self._batch.describe(self.index)
 
 
+def put(
+    batch: "ProducerBatch",
+    timestamp_ms: int,
+    key: Buffer | None,
+    value: Buffer | None,
+    headers: Sequence[tuple[str, Buffer | None]],
+    on_delivery: OnDelivery | None,
+) -> Delivery | None:
+    """Appends a record to a batch, and returns what will become of it; None if the batch has no room for it.
+
+    Raises what is wrong with the record, and has done nothing then. Others may append to the same batch without a lock,
+    where that is compiled: so which record of the batch it is, is told by the same step that writes it.
+    """
+    if not batch.append(timestamp_ms, key, value, headers):
+        return None
+    key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
+    delivery = Delivery(batch, batch.record_count - 1, timestamp_ms, key_size, value_size)
+    if on_delivery is not None:
+        batch.callbacks.append((delivery, on_delivery))
+    return delivery
+
+
 class OpenBatches:
     """One topic's: the batch of each partition that takes records, and where records without a key go now.
 
@@ -212,12 +234,7 @@ class Appender:
         if timestamp_ms is None:
             timestamp_ms = self._now_ns() // 1_000_000
         before = batch.size
-        if not batch.append(timestamp_ms, key, value):
-            return None
-        if sticks:
+        delivery = put(batch, timestamp_ms, key, value, (), on_delivery)
+        if delivery is not None and sticks:
             open_batches.count_sticky(batch.size - before)
-        key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
-        delivery = Delivery(batch, batch.record_count - 1, timestamp_ms, key_size, value_size)
-        if on_delivery is not None:
-            batch.callbacks.append((delivery, on_delivery))
         return delivery

@@ -13,7 +13,7 @@ from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer, Timer
 from ottla.client.cluster.view import NO_NODE, ClusterView
 from ottla.client.errors import DeliveryTimedOut, MessageTooLarge
-from ottla.client.producer.append import Appender, Delivery, OnDelivery, OpenBatches
+from ottla.client.producer.append import Appender, Delivery, OnDelivery, OpenBatches, put
 from ottla.client.producer.batch import ProducerBatch, Waiting
 from ottla.client.producer.partition_queue import PartitionQueue
 from ottla.client.producer.producer_settings import ProducerSettings
@@ -147,20 +147,18 @@ class Accumulator:
     ) -> Delivery | None:
         """Appends a record, to a new batch if need be. None if there is no memory for one."""
         batch = topic.open.get(partition)
-        if batch is not None and not batch.append(timestamp_ms, key, value, headers):
-            is_grown = self._grow(batch) and batch.append(timestamp_ms, key, value, headers)
-            batch = batch if is_grown else None
+        if batch is not None:
+            delivery = put(batch, timestamp_ms, key, value, headers, on_delivery)
+            if delivery is None and self._grow(batch):
+                delivery = put(batch, timestamp_ms, key, value, headers, on_delivery)
+            if delivery is not None:
+                return delivery
+        batch = self._next_batch(topic, partition, _most_bytes(key, value, headers))
         if batch is None:
-            batch = self._open(topic, partition, _most_bytes(key, value, headers))
-            if batch is None:
-                return None
-            batch.append(timestamp_ms, key, value, headers)
-            if self._settings.batch_size == 0 or batch.size >= self._settings.batch_size:
-                self.close(batch)
-        key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
-        delivery = Delivery(batch, batch.record_count - 1, timestamp_ms, key_size, value_size)
-        if on_delivery is not None:
-            batch.callbacks.append((delivery, on_delivery))
+            return None
+        delivery = put(batch, timestamp_ms, key, value, headers, on_delivery)
+        assert delivery is not None, "the first record of a batch always fits"
+        self._open(topic, batch)
         return delivery
 
     def _grow(self, batch: ProducerBatch) -> bool:
@@ -177,29 +175,39 @@ class Accumulator:
         self.make_ready(batch.queue)
         return True
 
-    def _open(self, topic: TopicQueues, partition: int, record_bytes: int) -> ProducerBatch | None:
-        before = topic.open.get(partition)
-        if before is not None:
-            self.close(before)
+    def _next_batch(self, topic: TopicQueues, partition: int, record_bytes: int) -> ProducerBatch | None:
         limit = self._settings.batch_size
         if self._settings.codec != Compression.NONE:
             limit = int(limit / min(topic.ratio * _RATIO_MARGIN, 1.0))
         limit = max(min(limit, self._settings.max_request_size), HEADER_SIZE + 1)
-        batch = self.new_batch(topic.queues[partition], limit, max(limit, HEADER_SIZE + record_bytes))
-        if batch is not None:
-            topic.open.put(partition, batch)
-        return batch
+        return self.new_batch(topic.queues[partition], limit, max(limit, HEADER_SIZE + record_bytes))
+
+    def _open(self, topic: TopicQueues, batch: ProducerBatch) -> None:
+        """Lines a batch up that has its first record, and lets others append to it.
+
+        Not before it has the record: an `Appender` takes no lock, and could fill the batch until there is no room for
+        the record that it was made for.
+        """
+        before = topic.open.get(batch.partition)
+        if before is not None:
+            self.close(before)
+        self.line_up(batch)
+        if self._settings.batch_size == 0 or batch.size >= self._settings.batch_size:
+            self.close(batch)
+        else:
+            topic.open.put(batch.partition, batch)
 
     def new_batch(self, queue: PartitionQueue, limit: int, held_bytes: int) -> ProducerBatch | None:
-        """An empty batch at the end of a queue; None if there is no memory for it."""
+        """An empty batch, which `line_up` takes once it has records; None if there is no memory for it.
+
+        It is in no queue yet: a caller who cannot fill it, because a record is refused, leaves nothing behind.
+        """
         largest = min(self._settings.max_request_size, self._settings.buffer_memory)
         if held_bytes > max(largest, limit):
             raise MessageTooLarge(f"a record of {held_bytes - HEADER_SIZE} bytes is beyond max.request.size={largest}")
         if not self.has_room(held_bytes):
             return None
-        batch = ProducerBatch(queue, limit, held_bytes, self.now_s(), self.waiting)
-        self.line_up(batch)
-        return batch
+        return ProducerBatch(queue, limit, held_bytes, self.now_s(), self.waiting)
 
     def has_room(self, held_bytes: int) -> bool:
         """A batch that is larger than all of the memory has room alone."""
@@ -207,6 +215,7 @@ class Accumulator:
 
     def line_up(self, batch: ProducerBatch) -> None:
         """Puts a new batch at the end of its queue. It takes its memory from now on."""
+        assert batch.record_count, "a batch without a record could neither be sent nor expire"
         queue = batch.queue
         self.free_bytes -= batch.held_bytes
         self.opened += 1
@@ -221,6 +230,15 @@ class Accumulator:
                 self._linger_timer = self._world.timers.after(self._linger_s, self._on_linger)
             if len(queue.waiting) > 1:
                 self.make_ready(queue)
+
+    def line_up_closed(self, topic: TopicQueues, batch: ProducerBatch) -> None:
+        """Lines a batch up that takes no more records. What was sent before is closed too, so that order is kept."""
+        before = topic.open.get(batch.partition)
+        if before is not None:
+            self.close(before)
+        batch.is_closed = True
+        self.line_up(batch)
+        self.make_ready(batch.queue)
 
     def fit(self, batch: ProducerBatch) -> None:
         """A batch holds no more memory than it needs: nothing will be added to it."""
@@ -316,7 +334,7 @@ class Accumulator:
             # As the timer counts: subtracted from now, the rounding could say that a batch which is due is not.
             if batch.created_s + timeout_s > now_s:
                 break
-            if not batch.is_done and batch.record_count:
+            if not batch.is_done:
                 late.append(batch)
         for batch in late:
             self.withdraw(batch)

@@ -17,6 +17,7 @@ if TYPE_CHECKING or not IS_COMPILED:
         murmur2,
         partition_for_key,
         partitions_for_column,
+        put,
     )
 else:
     from ottla.client.producer._fast_append import (
@@ -26,6 +27,7 @@ else:
         murmur2,
         partition_for_key,
         partitions_for_column,
+        put,
     )
 
     OnDelivery = object
@@ -39,4 +41,5 @@ __all__ = [
     "murmur2",
     "partition_for_key",
     "partitions_for_column",
+    "put",
 ]

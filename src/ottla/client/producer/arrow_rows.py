@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from ottla.client.producer.accumulator import Accumulator, TopicQueues
 from ottla.client.producer.append import partitions_for_column
 from ottla.client.producer.batch import ProducerBatch
-from ottla.client.producer.partition_queue import PartitionQueue
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.topic_partition import RecordMetadata
 from ottla.records.arrow import RowColumns, row_columns, rows_by_partition
@@ -43,32 +42,20 @@ class ArrowRows:
         limit = max(min(settings.max_request_size, max(settings.batch_size, HEADER_SIZE + 1)), HEADER_SIZE + 1)
         while self._parts:
             partition, columns = self._parts[0]
-            batch = self._batch(accumulator, topic, topic.queues[partition], limit)
+            batch = accumulator.new_batch(topic.queues[partition], limit, limit)
             if batch is None:
                 return False
             end = columns.row_count
             self._begin = batch.extend_columns(
                 columns.timestamps, columns.key, columns.value, columns.headers, self._begin, end
             )
+            accumulator.line_up_closed(topic, batch)
             self.batches.append(batch)
             accumulator.fit(batch)
             if self._begin == end:
                 self._begin = 0
                 self._parts.pop(0)
         return True
-
-    def _batch(
-        self, accumulator: Accumulator, topic: TopicQueues, queue: PartitionQueue, limit: int
-    ) -> ProducerBatch | None:
-        """A batch that is closed to others: what was sent before is closed too, so that order is kept."""
-        opened = topic.open.get(queue.partition)
-        if opened is not None:
-            accumulator.close(opened)
-        batch = accumulator.new_batch(queue, limit, limit)
-        if batch is not None:
-            batch.is_closed = True
-            accumulator.make_ready(queue)
-        return batch
 
 
 class WrittenRows(NamedTuple):

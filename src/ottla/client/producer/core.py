@@ -22,7 +22,7 @@ from ottla.client.errors import (
 )
 from ottla.client.producer.accumulator import Accumulator, Headers, TopicQueues
 from ottla.client.producer.append import Appender, Delivery, OnDelivery, partition_for_key
-from ottla.client.producer.batch import Waiting
+from ottla.client.producer.batch import ProducerBatch, Waiting
 from ottla.client.producer.partition_queue import Identity
 from ottla.client.producer.partitioning import StickyPartitioner, partition_by
 from ottla.client.producer.producer_settings import producer_settings
@@ -173,18 +173,18 @@ class ProducerCore:
         if key is not None and not self.settings.ignores_keys:
             return partition_for_key(bytes(key), len(topic.queues))
         open_batches = topic.open
+        sticky = open_batches.sticky  # once: other threads append without the lock, and may spend it meanwhile
         # Another partition is drawn where a batch ends, so that none is left half full (KIP-794).
-        is_boundary = open_batches.sticky >= 0 and open_batches.get(open_batches.sticky) is None
         is_spent = open_batches.sticky_bytes >= self.settings.batch_size // 2
-        if open_batches.sticky < 0 or ((is_boundary or self._is_full(topic, key, value)) and is_spent):
-            open_batches.sticky = self._sticky.choose(topic.queues)
+        if sticky < 0 or (is_spent and self._is_at_a_boundary(open_batches.get(sticky), key, value)):
+            sticky = self._sticky.choose(topic.queues)
+            open_batches.sticky = sticky
             open_batches.sticky_bytes = 0
-        return open_batches.sticky
+        return sticky
 
-    def _is_full(self, topic: TopicQueues, key: Buffer | None, value: Buffer | None) -> bool:
-        batch = topic.open.get(topic.open.sticky)
+    def _is_at_a_boundary(self, batch: ProducerBatch | None, key: Buffer | None, value: Buffer | None) -> bool:
         size = (0 if key is None else len(key)) + (0 if value is None else len(value))
-        return batch is not None and batch.size + size + 8 > self.settings.batch_size
+        return batch is None or batch.size + size + 8 > self.settings.batch_size
 
     # --- topics ---
 

@@ -53,11 +53,7 @@ def put_forwarded(
     """The batch at the end of its partition's queue, behind all that was sent before; None if there is no memory."""
     if not accumulator.has_room(len(encoded)):
         return None
-    opened = topic.open.get(partition)
-    if opened is not None:
-        accumulator.close(opened)
     queue = topic.queues[partition]
     batch = ForwardedBatch(queue, header, encoded, accumulator.now_s(), accumulator.waiting)
-    accumulator.line_up(batch)
-    accumulator.make_ready(queue)
+    accumulator.line_up_closed(topic, batch)
     return batch

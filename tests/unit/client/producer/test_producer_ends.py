@@ -159,3 +159,30 @@ def test_an_error_that_lasts_does_not_grow() -> None:
             producing.core.send("clicks", b"v", None, None, None, None, None)
         lengths.append(len(refused.traceback))
     assert lengths[-1] == lengths[0]
+
+
+@pytest.mark.parametrize(
+    "refused", [{"timestamp_ms": -5}, {"headers": [("h", 5)]}, {"headers": [(3, b"x")]}], ids=["time", "header", "name"]
+)
+def test_a_send_that_raises_leaves_nothing_behind(refused: dict[str, Any]) -> None:
+    producing, logs = begun(linger_ms=200)
+    producing.send(b"first")
+    producing.flush()
+    with pytest.raises((ValueError, TypeError)):
+        producing.send(b"x", **refused)
+    assert producing.core.accumulator.unfinished() == []
+    assert producing.core.metrics()["buffer-available-bytes"] == producing.core.metrics()["buffer-total-bytes"]
+    assert producing.core.flush().is_done
+    producing.send(b"next")
+    producing.flush()
+    assert logs.values["clicks", 0] == [b"first", b"next"]
+
+
+def test_a_send_that_raises_leaves_the_open_batch_as_it_is() -> None:
+    producing, logs = begun(linger_ms=200)
+    producing.send(b"first")
+    with pytest.raises(ValueError, match="timestamp"):
+        producing.send(b"x", timestamp_ms=-5)
+    producing.send(b"next")
+    producing.flush()
+    assert logs.values["clicks", 0] == [b"first", b"next"]
