@@ -25,6 +25,7 @@ class ConsumerSettings(NamedTuple):
     check_crcs: bool
     client_rack: str
     request_timeout_ms: int
+    retry_backoff_ms: int
     api_timeout_ms: int
     metadata_max_age_ms: int
     excludes_internal_topics: bool
@@ -63,6 +64,7 @@ class ConsumerSettings(NamedTuple):
             check_crcs=settings.flag("check.crcs"),
             client_rack=settings.text("client.rack"),
             request_timeout_ms=settings.integer("request.timeout.ms"),
+            retry_backoff_ms=settings.integer("retry.backoff.ms"),
             api_timeout_ms=settings.integer("default.api.timeout.ms"),
             metadata_max_age_ms=settings.integer("metadata.max.age.ms"),
             excludes_internal_topics=settings.flag("exclude.internal.topics"),

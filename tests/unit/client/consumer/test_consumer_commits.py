@@ -10,7 +10,7 @@ from ottla.client.promise import Promise, spawn
 from ottla.client.topic_partition import OffsetAndMetadata
 from ottla.testing.scripted_brokers import ScriptedBrokers
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import OffsetCommitResponse, OffsetFetchResponse
+from ottla.wire.messages import FindCoordinatorResponse, OffsetCommitResponse, OffsetFetchResponse
 
 T0, T1 = TopicPartition("clicks", 0), TopicPartition("clicks", 1)
 
@@ -390,3 +390,130 @@ def test_without_a_group_there_is_nothing_to_commit_to(make_bench):
     bench.core.assign([T0])
     with pytest.raises(InvalidGroupId, match=r"set group\.id"):
         bench.call(bench.core.offsets.commit({T0: OffsetAndMetadata(7)}, 5000))
+
+
+def committed_offsets(bench, partition=T0):
+    return [
+        one.committed_offset
+        for request in bench.brokers.asked("OffsetCommit")
+        for topic in request.topics
+        for one in topic.partitions
+        if one.partition_index == partition.partition
+    ]
+
+
+def test_an_auto_commit_that_failed_is_made_again_of_the_positions_of_then(make_group):
+    bench = make_group(auto_commit_interval_ms=1000, retry_backoff_ms=100)
+    bench.logs.append(T0, b"a", b"b", b"c", b"d")
+    assigned(bench, T0)
+    assert bench.values(1) == [b"a"]
+    bench.brokers.advance(1000)
+    bench.coordinator.errors = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    assert bench.values(1) == [b"b"]  # commits 1, and is refused for now
+    bench.brokers.advance(5000)
+    assert committed_offsets(bench) == [1]  # nothing is sent again behind the application's back
+    bench.poll(1)
+    bench.brokers.run()
+    assert committed_offsets(bench) == [1, 2]
+
+
+def test_an_auto_commit_that_failed_never_sets_back_a_commit_that_has_returned(make_group):
+    bench = make_group(auto_commit_interval_ms=1000)
+    bench.logs.append(T0, b"a", b"b", b"c", b"d")
+    assigned(bench, T0)
+    bench.values(3)
+    bench.brokers.advance(1000)
+    bench.coordinator.errors = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    bench.poll(1)
+    bench.call(bench.core.offsets.commit({T0: OffsetAndMetadata(1)}, 5000))
+    bench.brokers.advance(900)
+    assert bench.coordinator.committed[T0].committed_offset == 1
+
+
+def test_a_commit_is_not_tried_again_for_a_generation_that_is_over(make_group):
+    """The partition may be another member's, who has committed more: this member's next generation is no excuse."""
+    bench = make_group(enable_auto_commit=False)
+    assigned(bench, T0)
+    bench.coordinator.errors = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    committing = spawn(bench.core.offsets.commit({T0: OffsetAndMetadata(7)}, 5000))
+    bench.brokers.run()
+    bench.member.identity = Identity(4, "member-1")
+    bench.brokers.advance(5000)
+    with pytest.raises(CommitFailed, match="moved on"):
+        committing.value()
+    assert len(bench.brokers.asked("OffsetCommit")) == 1
+
+
+@pytest.mark.parametrize("comes_back", [False, True], ids=["gone", "gone and back"])
+def test_a_commit_is_not_tried_again_for_a_partition_that_was_given_up(make_group, comes_back):
+    """With the new protocol a member keeps its id while partitions go, and perhaps come back."""
+    bench = make_group(enable_auto_commit=False, group_protocol="consumer")
+    assigned(bench, T0)
+    bench.coordinator.errors = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    committing = spawn(bench.core.offsets.commit({T0: OffsetAndMetadata(7)}, 5000))
+    bench.brokers.run()
+    bench.member.bond.on_revoked((T0,))
+    bench.core.poll(1)
+    if comes_back:
+        bench.member.bond.on_assigned((T0,))
+    bench.member.identity = Identity(4, "member-1")
+    bench.brokers.advance(5000)
+    with pytest.raises(CommitFailed, match="moved on"):
+        committing.value()
+    assert len(bench.brokers.asked("OffsetCommit")) == 1
+
+
+def test_a_stale_epoch_is_committed_again_when_the_newer_one_comes_later(make_group):
+    """KIP-848: the coordinator has given the member an epoch, and the heartbeat that tells it is on its way."""
+    bench = make_group(enable_auto_commit=False, group_protocol="consumer")
+    assigned(bench, T0)
+    bench.coordinator.errors = [ErrorCode.STALE_MEMBER_EPOCH] * 3
+    committing = spawn(bench.core.offsets.commit({T0: OffsetAndMetadata(7)}, 5000))
+    bench.brokers.run()
+    assert not committing.is_done
+    assert bench.member.refused == [(ErrorCode.STALE_MEMBER_EPOCH, Identity(3, "member-1"))]  # so it asks at once
+    bench.member.identity = Identity(4, "member-1")
+    bench.brokers.advance(4000)
+    assert committing.value() is None
+    assert bench.brokers.asked("OffsetCommit")[-1].generation_id_or_member_epoch == 4
+
+
+def test_a_stale_epoch_that_stays_is_a_failed_commit(make_group):
+    bench = make_group(enable_auto_commit=False, group_protocol="consumer")
+    assigned(bench, T0)
+    bench.coordinator.errors = [ErrorCode.STALE_MEMBER_EPOCH] * 100
+    committing = spawn(bench.core.offsets.commit({T0: OffsetAndMetadata(7)}, 5000))
+    bench.brokers.advance(6000)
+    with pytest.raises(CommitFailed, match="moved on"):
+        committing.value()
+
+
+@pytest.mark.parametrize("code", [ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID])
+def test_the_committed_offset_is_asked_for_again_with_the_newer_epoch(make_group, code):
+    bench = make_group(enable_auto_commit=False, group_protocol="consumer")
+    bench.logs.append(T0, b"a", b"b")
+    bench.coordinator.errors = [code, code]
+    assigned(bench, T0)
+    assert bench.poll() == []
+    assert bench.member.refused[0] == (code, Identity(3, "member-1"))
+    bench.member.identity = Identity(4, "member-1")
+    bench.brokers.advance(1000)
+    assert bench.values() == [b"a", b"b"]
+    assert bench.brokers.asked("OffsetFetch")[-1].groups[0].member_epoch == 4
+
+
+def test_an_auto_commit_that_was_overtaken_while_the_coordinator_was_looked_for_is_not_sent(make_group):
+    bench = make_group(auto_commit_interval_ms=1000)
+    bench.logs.append(T0, b"a", b"b", b"c", b"d")
+    assigned(bench, T0)
+    bench.values(3)
+    bench.brokers.advance(1000)
+    bench.core.coordinators.forget(0, "g")
+    not_yet = FindCoordinatorResponse(
+        coordinators=[FindCoordinatorResponse.Coordinator(key="g", error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    )
+    bench.brokers.answer("FindCoordinator", [not_yet, coordinator_is(1), coordinator_is(1)])
+    bench.poll(1)  # commits 3, as soon as the coordinator is found
+    bench.call(bench.core.offsets.commit({T0: OffsetAndMetadata(1)}, 5000))
+    bench.brokers.advance(5000)
+    assert committed_offsets(bench) == [1]

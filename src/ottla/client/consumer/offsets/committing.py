@@ -1,8 +1,9 @@
 """Offsets to and from the group's coordinator (OffsetCommit, OffsetFetch).
 
 What passes is tried again until the deadline: a coordinator that loads or has moved, a transaction that still holds an
-offset (KIP-447). A refusal because of the member's generation is final, as the partitions may be another's already;
-with the new protocol the member may merely have been given a newer epoch meanwhile, and then it commits with that one.
+offset (KIP-447). A refusal because of the member's generation is final, as the partitions may be another's already.
+With the new protocol (KIP-848) a refusal may merely mean that the coordinator has given the member a newer epoch, whose
+heartbeat is on its way: as long as the member is one, it is tried again, with the epoch of then.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,6 +31,10 @@ _FIRST_WITH_MEMBER: Final = 9
 _MOVED: Final = frozenset((ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT))
 _NO_MEMBER: Final = frozenset((ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID))
 
+_OLD_EPOCH: Final = frozenset((ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID))
+"""What the coordinator says to a member whose newer epoch, or whose end, is on its way to it (KIP-848)."""
+_MOVED_ON: Final = "the group {!r} has moved on without this member: other members may have its partitions"
+
 
 class Committer:
     """`identity` tells who commits now; `on_refused` is told that the coordinator does not know that one."""
@@ -52,32 +57,53 @@ class Committer:
         self._is_new_protocol = is_new_protocol
         self._identity = identity
         self._on_refused = on_refused
+        self._begun = 0
+        """How many commits have begun: a commit's number."""
+        self._sent: dict[TopicPartition, int] = {}
+        """The number of the last commit that was sent for each partition."""
 
     async def commit(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], deadline_s: float, *, retries: bool = True
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        deadline_s: float,
+        *,
+        may_retry: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Done when the coordinator has them. Raises `CommitFailed`, `RebalanceInProgress`, or what else it says."""
+        """Done when the coordinator has them. Raises `CommitFailed`, `RebalanceInProgress`, or what else it says.
+
+        `may_retry` is asked before every attempt but the first: by then these offsets may be of the past.
+        """
         if not offsets:
             return
         world = self._cluster.world
+        first = self._identity()
+        self._begun += 1
+        number = self._begun
         failures = 0
         while True:
             began_s, identity = world.now_s(), self._identity()
             try:
-                await self._commit_once(offsets, identity, deadline_s)
+                await self._commit_once(offsets, identity, deadline_s, number)
                 self._metrics.on_committed(began_s, world.now_s())
                 return
             except KafkaError as problem:
-                may_pass = problem.retriable or (
-                    problem.code == ErrorCode.STALE_MEMBER_EPOCH and self._identity() != identity
-                )
-                if not may_pass and problem.code == ErrorCode.STALE_MEMBER_EPOCH:
-                    raise CommitFailed(f"the group {self._group_id!r} has moved on without this member") from problem
+                is_stale = problem.code == ErrorCode.STALE_MEMBER_EPOCH
                 left_ms = (deadline_s - world.now_s()) * 1000
-                if not retries or not may_pass or left_ms <= 0:
+                if left_ms <= 0 or not (problem.retriable or is_stale) or not may_retry():
+                    if is_stale:
+                        raise CommitFailed(_MOVED_ON.format(self._group_id)) from problem
                     raise
             await world.sleep(min(self._cluster.backoff.after(failures, world.entropy), left_ms))
+            if not may_retry() or not self._is_same_member(first):
+                raise CommitFailed(_MOVED_ON.format(self._group_id))
             failures += 1
+
+    def _is_same_member(self, first: Identity) -> bool:
+        """A classic member has its partitions for one generation; one of the new protocol keeps them over epochs."""
+        now = self._identity()
+        if self._is_new_protocol:
+            return now.member_id == first.member_id
+        return now == first
 
     async def fetch(
         self, partitions: Iterable[TopicPartition], deadline_s: float
@@ -91,7 +117,7 @@ class Committer:
             try:
                 return await self._fetch_once(wanted, identity, deadline_s)
             except KafkaError as problem:
-                may_pass = problem.retriable or (self._is_new_protocol and self._identity() != identity)
+                may_pass = problem.retriable or (self._is_new_protocol and problem.code in _OLD_EPOCH)
                 left_ms = (deadline_s - world.now_s()) * 1000
                 if not may_pass or left_ms <= 0:
                     raise
@@ -101,9 +127,12 @@ class Committer:
     # --- one attempt ---
 
     async def _commit_once(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], identity: Identity, deadline_s: float
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], identity: Identity, deadline_s: float, number: int
     ) -> None:
         def request(version: int) -> OffsetCommitRequest:
+            """Called when it is sent: the coordinator may have been looked for until then."""
+            self._overtake(offsets, number)
+
             def of_partition(partition: TopicPartition) -> OffsetCommitRequest.OffsetCommitRequestPartition:
                 offset = offsets[partition]
                 one = OffsetCommitRequest.OffsetCommitRequestPartition(
@@ -137,6 +166,12 @@ class Committer:
         }
         for partition, code in codes.items():
             self._raise_refusal(partition, code, identity)
+
+    def _overtake(self, partitions: Iterable[TopicPartition], number: int) -> None:
+        """Raises `CommitFailed` if a commit that began later was sent earlier, and would be set back."""
+        if any(self._sent.get(partition, 0) > number for partition in partitions):
+            raise CommitFailed("a later commit of this consumer has overtaken this one")
+        self._sent.update(dict.fromkeys(partitions, number))
 
     def _raise_refusal(self, partition: TopicPartition, code: int, identity: Identity) -> None:
         if code in _MOVED:
@@ -184,6 +219,8 @@ class Committer:
         if answer.error_code:
             if answer.error_code in _MOVED:
                 self._coordinators.forget(CoordinatorKind.GROUP, self._group_id)
+            if answer.error_code in _OLD_EPOCH:
+                self._on_refused(ErrorCode(answer.error_code), identity)
             raise error_for(answer.error_code, f"the offsets of group {self._group_id!r} could not be fetched")
         committed: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
         for topic in answer.topics:

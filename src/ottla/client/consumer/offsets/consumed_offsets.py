@@ -1,7 +1,13 @@
-"""What a consumer has consumed, and committing it: by hand, by the way, and before partitions are given up."""
+"""What a consumer has consumed, and committing it: by hand, by the way, and before partitions are given up.
+
+Theory of operation. Offsets are positions at one moment. A commit that is sent again later could set back what was
+committed meanwhile: by this consumer, or, once partitions have moved, by another member. So what is committed by the
+way has one attempt, and the next one is made of the positions of then. A commit that somebody waits for is tried again,
+but only as long as each of its partitions that this consumer had is its own without interruption.
+"""
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ottla.base.ids import TopicPartition
 from ottla.client.consumer.consumer_settings import ConsumerSettings
@@ -49,7 +55,14 @@ class ConsumedOffsets:
     async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, timeout_ms: float) -> None:
         """Done when the coordinator has them."""
         deadline_s = self._world.now_s() + timeout_ms / 1000
-        await self._committing().commit(self.consumed() if offsets is None else offsets, deadline_s)
+        wanted = self.consumed() if offsets is None else offsets
+        await self._committing().commit(wanted, deadline_s, may_retry=self._while_held(wanted))
+
+    def _while_held(self, partitions: Iterable[TopicPartition]) -> Callable[[], bool]:
+        """Tells whether this consumer has all of these that it has now, and had them all the time."""
+        held = self._subscription.partitions
+        states = {one: held[one] for one in partitions if one in held}
+        return lambda: all(held.get(one) is state for one, state in states.items())
 
     def commit_later(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, on_committed: OnCommitted | None
@@ -57,8 +70,7 @@ class ConsumedOffsets:
         """One attempt. The callback runs in a later call of the application's."""
         wanted = self.consumed() if offsets is None else dict(offsets)
         deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
-        committing = spawn(self._committing().commit(wanted, deadline_s, retries=False))
-
+        committing = spawn(self._committing().commit(wanted, deadline_s))
         self._under_way[committing] = None
 
         def tell(done: Promise[None]) -> None:
@@ -84,17 +96,31 @@ class ConsumedOffsets:
         """What was handed out before counts as processed: it is committed when it is time."""
         if self._settings.auto_commits and now_s >= self._auto_commit_at_s and not self._is_auto_committing:
             self._is_auto_committing = True
-            self._world.start(self.commit_quietly())
+            self._world.start(self._auto_commit())
+
+    async def _auto_commit(self) -> None:
+        """One attempt. After one that failed for a moment the next poll commits, with the positions of then."""
+        pause_ms: float = self._settings.auto_commit_interval_ms
+        try:
+            deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
+            await self._committing().commit(self.consumed(), deadline_s)
+        except KafkaError as problem:
+            if problem.retriable:
+                pause_ms = min(pause_ms, self._settings.retry_backoff_ms)
+            self._report(problem)
+        self._is_auto_committing = False
+        self._auto_commit_at_s = self._world.now_s() + pause_ms / 1000
 
     async def commit_quietly(self) -> None:
-        """What fails is tried again at the next interval."""
+        """Before the consumer ends: nobody is told what fails."""
         try:
             await self.commit(None, self._settings.request_timeout_ms)
         except KafkaError as problem:
-            if not problem.retriable and not isinstance(problem, ClientClosed | CommitFailed):
-                self._world.report(problem)
-        self._is_auto_committing = False
-        self._auto_commit_at_s = self._world.now_s() + self._settings.auto_commit_interval_ms / 1000
+            self._report(problem)
+
+    def _report(self, problem: KafkaError) -> None:
+        if not problem.retriable and not isinstance(problem, ClientClosed | CommitFailed):
+            self._world.report(problem)
 
     def commit_partitions(self, partitions: Partitions) -> Promise[None]:
         """Before these are given up."""
