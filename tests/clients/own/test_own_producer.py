@@ -353,3 +353,38 @@ def test_asyncio_waits_for_memory(bootstrap: str, topic: str) -> None:
             assert producer.metrics()["record-error-total"] == 0
 
     asyncio.run(main())
+
+
+def test_closing_a_producer_aborts_its_open_transaction(bootstrap: str, topic: str) -> None:
+    """Else a consumer of committed records would wait for `transaction.timeout.ms` behind it."""
+    producer = ottla.Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-id")
+    producer.begin()
+    producer.send(topic, b"half").result(TIMEOUT_S)
+    producer.close()
+    with ottla.Producer(bootstrap_servers=bootstrap) as other:
+        other.send(topic, b"of another").result(TIMEOUT_S)
+    assert committed(bootstrap, topic) == [b"of another"]
+
+
+def test_asyncio_aborts_the_open_transaction_of_a_producer_that_is_closed(bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        producer = ottla.aio.Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-id")
+        await producer.begin()
+        await (await producer.send(topic, b"half"))
+        await producer.close()
+        async with ottla.aio.Producer(bootstrap_servers=bootstrap) as other:
+            await other.send_and_wait(topic, b"of another")
+
+    asyncio.run(main())
+    assert committed(bootstrap, topic) == [b"of another"]
+
+
+def test_closing_a_producer_at_once_leaves_its_transaction_to_another_process(bootstrap: str, topic: str) -> None:
+    with ottla.Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-id") as successor:
+        producer = ottla.Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-id")
+        producer.begin()
+        producer.send(topic, b"half").result(TIMEOUT_S)
+        producer.close(0)
+        with ottla.Admin(bootstrap_servers=bootstrap) as admin:
+            assert admin.describe_transactions([f"{topic}-id"])[f"{topic}-id"].state.value == "Ongoing"
+        successor.init_transactions()

@@ -1,8 +1,9 @@
 """The producer for asyncio: everything happens in the loop that runs when it is made, without threads."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
@@ -130,10 +131,17 @@ class Producer:
         """Sends a record and waits until it is delivered: returns where it is."""
         return await (await self.send(topic, value, key, **options))
 
-    async def flush(self) -> None:
-        """Waits until every record that was sent before is delivered or has failed, and its callback has run."""
+    async def flush(self, timeout: float | None = None) -> None:
+        """Waits until every record that was sent before is delivered or has failed, and its callback has run.
+
+        Raises `TimeoutError` after `timeout` seconds.
+        """
         self._io.check()
-        await self._io.future(self._core.flush())
+        try:
+            async with asyncio.timeout(timeout):
+                await self._io.future(self._core.flush())
+        except TimeoutError:
+            raise TimeoutError(f"not everything was delivered within {timeout} s") from None
 
     async def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
         """The partitions of a topic, which is looked up if need be."""
@@ -222,18 +230,32 @@ class Producer:
     async def close(self, timeout: float | None = None) -> None:
         """Waits up to `timeout` seconds for what was sent, then ends connections.
 
-        What is not delivered by then fails with `ClientClosed`. An open transaction is left to time out.
+        What is not delivered by then fails with `ClientClosed`. An open transaction is aborted, unless `timeout` is 0:
+        then it is left to time out.
         """
         if self._core.is_closed:
             return
         try:
             async with asyncio.timeout(timeout):
-                await self.flush()
+                if timeout is None or timeout > 0:
+                    await self._end_transaction()
+                    await self.flush()
         except (TimeoutError, ClientClosed):
             pass  # what is left fails below
         finally:
             self._core.close()
             self._io.close()
+            await asyncio.sleep(0)  # callbacks of what has failed now
+
+    async def _end_transaction(self) -> None:
+        """Of a producer that is being closed: aborts what it has begun, and waits for what it is about to end."""
+        ending = self._core.end_transaction()
+        if ending is not None:
+            try:
+                async with asyncio.timeout(self._max_block_s):
+                    await self._io.future(ending)
+            except KafkaError as problem:
+                log_problem(problem)
 
     async def __aenter__(self) -> "Producer":
         return self
@@ -243,8 +265,11 @@ class Producer:
 
 
 class _Waiting:
+    lock = nullcontext()
+
     def __init__(self, io: AsyncioWorld) -> None:
         self._io = io
+        self._due: deque[tuple[Callable[[Any], None], Any]] = deque()
 
     def wait(self, promise: Promise[Any], timeout_s: float | None) -> None:
         raise InvalidState("the record is not delivered yet: await the delivery")
@@ -253,7 +278,25 @@ class _Waiting:
         await self._io.future(promise)
 
     def call_back(self, callback: Callable[[Any], None], argument: Any) -> None:
+        """Not within the call that settles the delivery: what the callback raises must not keep others from it."""
+        if not self._due:
+            self._io.loop.call_soon(self._run_callbacks)
+        self._due.append((callback, argument))
+
+    def _run_callbacks(self) -> None:
+        """Raises `KeyboardInterrupt` and `SystemExit`, which end the event loop; the others run if it goes on."""
         try:
-            callback(argument)
-        except Exception as problem:
-            log_problem(problem)
+            while self._due:
+                callback, argument = self._due.popleft()
+                try:
+                    callback(argument)
+                except (KeyboardInterrupt, SystemExit):
+                    raise
+                except BaseException as problem:  # `CancelledError` of a future that it looked at, for instance
+                    log_problem(problem)
+        finally:
+            if self._due:
+                self._io.loop.call_soon(self._run_callbacks)
+
+    def nudge(self) -> None:
+        """The event loop comes to callbacks by itself."""

@@ -5,8 +5,8 @@ compiled it takes no lock for it. The thread that completes a batch also sends i
 (`LoopThread.drive`): Python gives a busy thread's processor away only every 5 ms, and the producer's own thread would
 wait that long for each of its turns. That thread does the rest: linger, retries, and answers while no one sends.
 
-Callbacks run without the lock, one at a time and in the order of the answers: on the producer's thread, or on one that
-waits for a delivery. Never within `send`, because a user may hold a lock around it that the callback wants, too.
+Callbacks run on the producer's own thread, without the lock, one at a time and in the order of the answers. Never on a
+caller's, because it may hold a lock that the callback wants, too, and may have a time limit.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from ottla.base.ids import TopicPartition
 from ottla.client.blocking.callbacks import Callbacks
 from ottla.client.errors import ClientClosed, KafkaError, RequestTimedOut
+from ottla.client.io.client_lock import ClientLock
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.io.real_ports import log_problem
 from ottla.client.producer.append import IS_COMPILED, Appender, Delivery, OnDelivery
@@ -67,7 +68,7 @@ class Producer:
         self._serializes = self._serialize.is_needed
         self._loop = LoopThread("ottla-producer", settings)
         self._lock = self._loop.lock
-        self._callbacks = Callbacks(self._lock)
+        self._callbacks = Callbacks(self._loop.nudge)
         self._loop.run_callbacks = self._callbacks.run
         self._loop.has_callbacks = self._callbacks.are_due
         try:
@@ -174,8 +175,10 @@ class Producer:
         Raises `TimeoutError` after `timeout` seconds.
         """
         self._callbacks.check_may_wait()
+        deadline_s = None if timeout is None else monotonic() + timeout
         self._loop.ask(self._core.flush, timeout)
-        self._callbacks.run(waits=True)
+        if not self._callbacks.all_run(_left_s(deadline_s)):
+            raise TimeoutError(f"callbacks of deliveries still run after {timeout} s")
 
     def partitions_for(self, topic: str, timeout: float | None = None) -> tuple[PartitionInfo, ...]:
         """The partitions of a topic, which is looked up if need be: for `timeout` seconds, or `max.block.ms`."""
@@ -185,6 +188,7 @@ class Producer:
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's `producer-metrics`."""
+        self._loop.check_not_forked()
         with self._lock:
             return self._core.metrics()
 
@@ -241,6 +245,7 @@ class Producer:
 
     def transaction_identity(self) -> "TransactionIdentity":
         """Under which the coordinator knows the transaction of now: who has it can end it, from anywhere."""
+        self._loop.check()
         with self._lock:
             return self._core.the_transactions().identity()
 
@@ -263,22 +268,41 @@ class Producer:
     # --- the end ---
 
     def close(self, timeout: float | None = None) -> None:
-        """Waits up to `timeout` seconds for what was sent, then ends connections and thread.
+        """Waits up to `timeout` seconds for what was sent and for callbacks, then ends connections and thread.
 
-        What is not delivered by then fails with `ClientClosed`. An open transaction is left to time out.
+        What is not delivered by then fails with `ClientClosed`. An open transaction is aborted, unless `timeout` is 0:
+        then it is left to time out. So it is by a callback, which cannot wait.
         """
         if self._core.is_closed or self._loop.is_forked:
             return
+        if self._callbacks.is_running_here:
+            timeout = 0.0
+        deadline_s = None if timeout is None else monotonic() + timeout
         try:
             if timeout is None or timeout > 0:
-                self.flush(timeout)
+                self._end_transaction(deadline_s)
+                self.flush(_left_s(deadline_s))
         except (TimeoutError, ClientClosed):
             pass  # what is left fails below
         finally:
             with self._lock:
                 self._core.close()
-            self._callbacks.run(waits=True)
-            self._loop.stop()
+            try:
+                if not self._callbacks.is_running_here:
+                    self._callbacks.all_run(_left_s(deadline_s))
+            finally:
+                self._loop.stop(*[] if self._callbacks.are_idle else [_left_s(deadline_s) or 0.0])
+
+    def _end_transaction(self, deadline_s: float | None) -> None:
+        """Of a producer that is being closed: aborts what it has begun, and waits for what it is about to end."""
+        with self._lock:
+            ending = self._core.end_transaction()
+        if ending is None:
+            return
+        left_s = _left_s(deadline_s)
+        self._loop.wait(ending, self._max_block_s if left_s is None else left_s)
+        if ending.error is not None:
+            log_problem(ending.error)
 
     def __enter__(self) -> "Producer":
         return self
@@ -287,11 +311,22 @@ class Producer:
         self.close()
 
 
+def _left_s(deadline_s: float | None) -> float | None:
+    return None if deadline_s is None else max(deadline_s - monotonic(), 0.0)
+
+
 class _Waiting:
     def __init__(self, loop: LoopThread, callbacks: Callbacks) -> None:
         self._loop = loop
         self.call_back = callbacks.add
+        self.nudge = loop.nudge
         self._callbacks = callbacks
+
+    @property
+    def lock(self) -> ClientLock:
+        """Not in a fork, where nobody may be left to release it."""
+        self._loop.check_not_forked()
+        return self._loop.lock
 
     def wait(self, promise: Promise[Any], timeout_s: float | None) -> None:
         self._callbacks.check_may_wait()

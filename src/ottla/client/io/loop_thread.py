@@ -72,8 +72,8 @@ class LoopThread:
         self.world = ClientWorld(RealClock(), self.loop, RealEntropy(), dialer, log_problem, self.loop.aside)
         self.is_forked = False
         self.run_callbacks: Callable[[], None] | None = None
-        """Is called without the lock by the loop's thread, and by a caller who waits, but not by one who drives: a
-        user's callback may want what the user holds around a call that does not wait. Interrupts may be held."""
+        """Is called without the lock, by the loop's thread alone: a user's callback may want what the user holds around
+        a call, and may take longer than a caller who waits wants to."""
         self.has_callbacks: Callable[[], bool] = lambda: False
         """Whether `run_callbacks` has something to run."""
         self.on_forked: Callable[[], None] | None = None
@@ -121,10 +121,13 @@ class LoopThread:
 
     def check(self) -> None:
         """Raises where this client cannot be used: in a fork, or once it is stopped."""
-        if self.is_forked:
-            raise ForkedClient("this client was made before the process forked")
+        self.check_not_forked()
         if self._is_stopped:
             raise ClientClosed("the client was closed")
+
+    def check_not_forked(self) -> None:
+        if self.is_forked:
+            raise ForkedClient("this client was made before the process forked")
 
     def ask(self, begin: Callable[[], Promise[T]], timeout_s: float | None = None) -> T:
         """Calls a core, and waits for what it promises. Raises `TimeoutError`, or the promise's error."""
@@ -188,8 +191,8 @@ class LoopThread:
                     if other._is_wanted or other._is_stopped:
                         other._leave_wheel()
                         other = None
-                if self.run_callbacks is not None:
-                    self.run_callbacks()
+                if self.has_callbacks():
+                    self._end_parking()
         finally:
             if other is not None:
                 other._leave_wheel()
@@ -258,25 +261,44 @@ class LoopThread:
     def _wait_for_others(self, promise: Promise[Any], timeout_s: float) -> None:
         """Another caller drives: it, or the loop's thread after it, settles the promise."""
         done = Event()
-        with self.lock:
-            promise.on_done(lambda _: done.set())
+
+        def tell(_: Promise[Any]) -> None:
+            done.set()
+
         self.lock.hold_interrupts()
-        self._waiting += 1
         try:
-            self.lock.interruptible(lambda: done.wait(min(timeout_s, 1.0)))
+            with self.lock:
+                promise.on_done(tell)
+                self._waiting += 1
+            try:
+                self.lock.interruptible(lambda: done.wait(min(timeout_s, 1.0)))
+            finally:
+                with self.lock:
+                    promise.forget(tell)
+                    self._waiting -= 1
         finally:
-            self._waiting -= 1
             self.lock.release_interrupts()
 
     # --- the loop's own thread ---
 
     def _run(self) -> None:
+        try:
+            self._take_turns_of_its_own()
+        finally:
+            self._run_callbacks()
+            if self._is_stopped:
+                self._release()
+
+    def _run_callbacks(self) -> None:
+        if self.run_callbacks is not None:
+            try:
+                self.run_callbacks()
+            except BaseException as problem:  # A user's sys.exit() would end this thread, and the client with it.
+                log_problem(problem)
+
+    def _take_turns_of_its_own(self) -> None:
         while not self._is_stopped:
-            if self.run_callbacks is not None:
-                try:
-                    self.run_callbacks()
-                except BaseException as problem:  # A user's sys.exit() would end this thread, and the client with it.
-                    log_problem(problem)
+            self._run_callbacks()
             if self._finish is not None and self._is_finished(self._finish):
                 return
             rest_s = self._last_driven_s + _GRACE_S - monotonic()
@@ -296,8 +318,7 @@ class LoopThread:
         with self.lock:
             if finish() is False:
                 return False
-        if self.run_callbacks is not None:
-            self.run_callbacks()
+        self._run_callbacks()
         self.stop()
         return True
 
@@ -305,8 +326,16 @@ class LoopThread:
         with suppress(RuntimeError):  # It is ended already.
             self._unpark.release()
 
-    def stop(self) -> None:
-        """Ends the thread. What the cores promised and did not settle stays so: they are closed before."""
+    def nudge(self) -> None:
+        """Has the loop's thread look for callbacks soon, wherever it is. From any thread."""
+        self._end_parking()
+        self.loop.wake()
+
+    def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> None:
+        """Ends the thread. What the cores promised and did not settle stays so: they are closed before.
+
+        It is waited for at most so long: it may be in a user's callback, and ends after it.
+        """
         if self._is_stopped or self.is_forked:
             return
         self._is_stopped = True
@@ -314,19 +343,16 @@ class LoopThread:
             self._finalizer.detach()
         with self.lock:
             self.loop.close()
-        self._end_parking()
-        self.loop.wake()
-        is_its_end = current_thread() is self._thread
-        if not is_its_end:
-            self._thread.join(_STOP_TIMEOUT_S)
-        self.lock.hold_interrupts()
-        try:
-            if (is_its_end or not self._thread.is_alive()) and self._driving.acquire(timeout=_STOP_TIMEOUT_S):
-                self.loop.release()
-                self._driving.release()
-            _alive.discard(self)
-        finally:
-            self.lock.release_interrupts()
+        self.nudge()
+        _alive.discard(self)
+        if current_thread() is not self._thread:
+            self._thread.join(timeout_s)
+
+    def _release(self) -> None:
+        """The last act of the thread: no other takes a turn any more, or it ends its turn soon."""
+        if self._driving.acquire(timeout=_STOP_TIMEOUT_S):
+            self.loop.release()
+            self._driving.release()
 
 
 def _stop_all() -> None:

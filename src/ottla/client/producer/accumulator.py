@@ -308,13 +308,29 @@ class Accumulator:
 
     # --- the end of batches ---
 
-    def release(self, batch: ProducerBatch) -> None:
-        """A batch is settled: its memory is free again."""
-        self.free_bytes += batch.held_bytes
-        batch.held_bytes = 0
+    def release(self, batch: ProducerBatch, *, has_callbacks: bool) -> None:
+        """A batch is settled: its memory is free again, once its callbacks have run.
+
+        They hold what they are told of. Were it free at once, callbacks that are slower than the broker would pile up.
+        """
         unfinished = self._unfinished
         while unfinished and unfinished[0].is_done:
             unfinished.popleft()
+        if has_callbacks:
+            self.waiting.call_back(self._free_after_callbacks, batch)
+        else:
+            self._free(batch)
+
+    def _free_after_callbacks(self, batch: ProducerBatch) -> None:
+        with self.waiting.lock:
+            is_waited_for = self._room is not None
+            self._free(batch)
+        if is_waited_for:
+            self.waiting.nudge()
+
+    def _free(self, batch: ProducerBatch) -> None:
+        self.free_bytes += batch.held_bytes
+        batch.held_bytes = 0
         room, self._room = self._room, None
         if room is not None:
             room.resolve(None)
@@ -341,11 +357,14 @@ class Accumulator:
         return late
 
     def withdraw(self, batch: ProducerBatch) -> None:
-        """Takes a batch out of its queue, if it is in it."""
+        """Takes a batch out of its queue, if it is in it. Those behind it may have waited for it alone."""
+        queue = batch.queue
         if not batch.is_closed:
             self.close(batch)
-        if batch in batch.queue.waiting:
-            batch.queue.waiting.remove(batch)
+        if batch in queue.waiting:
+            queue.waiting.remove(batch)
+        if queue.has_complete:
+            self.make_ready(queue)
 
     def oldest_s(self) -> float | None:
         """When the oldest batch that is not settled was made."""

@@ -10,6 +10,7 @@ A batch that a broker finds too large is split: its parts are batches of their o
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.client.errors import InvalidRecord
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 class Waiting(Protocol):
     """How a caller waits for a promise: with threads, or in asyncio."""
 
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        """To be held by a caller who looks whether a batch is settled, and does something about it."""
+        ...
+
     def wait(self, promise: Promise[Any], timeout_s: float | None) -> None:
         """Returns when it is settled; raises `TimeoutError`."""
         ...
@@ -45,7 +51,11 @@ class Waiting(Protocol):
     async def awaited(self, promise: Promise[Any]) -> None: ...
 
     def call_back(self, callback: Callable[[Any], None], argument: Any) -> None:
-        """Runs a user's callback. What it raises is logged and goes no further."""
+        """Runs a user's callback, in order, later and without the lock. What it raises goes no further."""
+        ...
+
+    def nudge(self) -> None:
+        """Something was settled other than by an answer: who waits for that, or for callbacks, is to look."""
         ...
 
 
@@ -252,7 +262,9 @@ class ProducerBatch(RecordWriter):
     # --- what deliveries ask ---
 
     def wait(self, timeout_s: float | None) -> None:
-        self.waiting.wait(self.when_settled(), timeout_s)
+        with self.waiting.lock:  # another thread may settle it just now
+            settled = self.when_settled()
+        self.waiting.wait(settled, timeout_s)
 
     async def awaited(self, delivery: Delivery) -> RecordMetadata:
         if not self.is_done:
@@ -260,10 +272,12 @@ class ProducerBatch(RecordWriter):
         return self.outcome(delivery)
 
     def call_when_done(self, delivery: Delivery, callback: Callable[[Delivery], None]) -> None:
-        if self.is_done:
-            self.waiting.call_back(callback, delivery)
-        else:
-            self.callbacks.append((delivery, callback))
+        with self.waiting.lock:
+            if not self.is_done:
+                self.callbacks.append((delivery, callback))
+                return
+        self.waiting.call_back(callback, delivery)
+        self.waiting.nudge()
 
     def outcome(self, delivery: Delivery) -> RecordMetadata:
         """Where a record is; raises why it is not."""

@@ -337,6 +337,10 @@ class ProducerCore:
             return Promise.resolved(None)
         return transactions.send_offsets(places, GroupOnly(group) if isinstance(group, str) else group)
 
+    def end_transaction(self) -> Promise[None] | None:
+        """Before the producer is closed; None if it has no transaction to end."""
+        return None if self.transactions is None else self.transactions.end()
+
     # --- the end ---
 
     def flush(self) -> Promise[None]:

@@ -307,8 +307,9 @@ class Sender:
         if self._sequences is not None:
             self._sequences.on_acked(batch, base_offset)
         batch.queue.last_problem = None
-        self._accumulator.release(batch)
+        has_callbacks = bool(batch.callbacks)
         batch.complete(base_offset, log_append_time_ms)
+        self._accumulator.release(batch, has_callbacks=has_callbacks)
 
     def _on_error(
         self, batch: ProducerBatch, error: KafkaError, log_start_offset: int, refused: dict[int, str | None]
@@ -381,8 +382,9 @@ class Sender:
                 self._sequences.leave_unresolved(batch)
             self._sequences.on_failed(batch, error.code, was_refused=was_refused)
         self.metrics.on_failed(batch)
-        self._accumulator.release(batch)
+        has_callbacks = bool(batch.callbacks)
         batch.fail(error, refused)
+        self._accumulator.release(batch, has_callbacks=has_callbacks)
 
     def give_up(self, error: KafkaError, batches: list[ProducerBatch] | None = None) -> None:
         """Fails these, or everything that is not settled: the producer ends, or its transaction is aborted."""

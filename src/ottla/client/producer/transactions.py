@@ -129,6 +129,14 @@ class Transactions:
         self._sender.give_up_unsent(TransactionAborted())
         return self._end(commits=False)
 
+    def end(self) -> Promise[None] | None:
+        """The producer is being closed: aborts what is open, or goes on with what ends; None if there is nothing."""
+        if self._ending is not None:
+            return self._ending[1]
+        if self.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
+            return self.abort()
+        return None
+
     def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMember) -> Promise[None]:
         """Commits what was consumed with the transaction."""
         self.check_may_send()

@@ -113,19 +113,20 @@ SCENES = {
     take_wheel(client)
     every_step(lambda: client.wait(Promise(), 0.003), client, another_drives=True)
     """,
-    "callbacks of a user": """
+    "a caller who waits for callbacks of a user": """
     from ottla.client.blocking.callbacks import Callbacks
 
     client = LoopThread("one")
-    callbacks = Callbacks(client.lock)
+    callbacks = Callbacks(client.nudge)
+    client.run_callbacks, client.has_callbacks = callbacks.run, callbacks.are_due
+    told = []
 
     def work():
-        callbacks.add(lambda _: None, None)
-        callbacks.run()
-        callbacks.run(waits=True)
+        callbacks.add(told.append, None)
+        callbacks.all_run(60)
 
     every_step(work, client)
-    assert callbacks._runner is None and not callbacks._running.locked()
+    assert callbacks.are_idle and told
     """,
     "what a user deserializes": """
     client = LoopThread("one")
@@ -144,10 +145,10 @@ def test_an_interrupt_at_any_step_leaves_a_client_that_others_can_drive_and_clos
     run(STEPS + SCENES[scene])
 
 
-def test_an_interrupt_ends_a_long_wait_at_once_and_strikes_in_callbacks() -> None:
+def test_an_interrupt_ends_a_long_wait_at_once() -> None:
     run(
         """if True:
-    import os, signal, threading, time
+    import os, signal, threading
     from ottla.client.io.loop_thread import LoopThread
     from ottla.client.promise import Promise
 
@@ -158,21 +159,6 @@ def test_an_interrupt_ends_a_long_wait_at_once_and_strikes_in_callbacks() -> Non
         client.wait(Promise(), 3600)
     except KeyboardInterrupt:
         pass
-
-    steps = []
-    def callback():
-        if not steps and threading.current_thread() is threading.main_thread():
-            steps.append("struck")
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(3600)
-    client.run_callbacks = lambda: client.lock.interruptible(callback)
-    client.loop.wake()
-    try:
-        client.wait(Promise(), 3600)
-    except KeyboardInterrupt:
-        steps.append("out")
-    assert steps == ["struck", "out"], steps
-    client.run_callbacks = None
     client.stop()
     """
     )

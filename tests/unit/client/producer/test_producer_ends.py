@@ -186,3 +186,23 @@ def test_a_send_that_raises_leaves_the_open_batch_as_it_is() -> None:
     producing.send(b"next")
     producing.flush()
     assert logs.values["clicks", 0] == [b"first", b"next"]
+
+
+def test_batches_behind_one_that_grew_too_old_are_sent_at_once() -> None:
+    """They do not wait for the pause after which the first one would have been tried again."""
+    producing, logs = begun(
+        batch_size=0, delivery_timeout_ms=20_000, request_timeout_ms=5_000, retry_backoff_ms=60_000,
+        retry_backoff_max_ms=60_000, enable_idempotence=False, max_in_flight_requests_per_connection=1,
+    )  # fmt: skip
+    producing.send(b"warm")
+    producing.flush()
+    producing.brokers.answer("Produce", [refusing(logs, ErrorCode.NOT_LEADER_OR_FOLLOWER), logs.produce])
+    first = producing.send(b"first")
+    producing.brokers.advance(10_000)
+    second = producing.send(b"second")
+    while not first.done():
+        producing.brokers.advance(100)
+    producing.brokers.run()
+    assert error_of(first) is DeliveryTimedOut
+    assert second.done()
+    assert second.exception() is None

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from ottla.client.errors import KafkaError
@@ -108,6 +109,10 @@ class TestWaiting:
     """Deliveries are looked at when the scripted brokers have come to rest."""
 
     __test__ = False
+    lock = nullcontext()
+
+    def nudge(self) -> None:
+        """Callbacks run at once."""
 
     def wait(self, promise: Promise[Any], timeout_s: float | None) -> None:
         raise AssertionError("nothing waits in a transcript")

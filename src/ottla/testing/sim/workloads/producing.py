@@ -1,6 +1,7 @@
 """A producer's core in a simulation, as a program uses it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from ottla.client.errors import KafkaError
@@ -16,6 +17,8 @@ from ottla.testing.sim.workloads.history import Fate, History, SentRecord
 class _Waiting:
     """Nothing waits in a simulation: deliveries are told by callbacks."""
 
+    lock = nullcontext()
+
     def wait(self, promise: Promise[Any], timeout_s: float | None) -> None:
         raise AssertionError("nothing waits in a simulation")
 
@@ -24,6 +27,9 @@ class _Waiting:
 
     def call_back(self, callback: Callable[[Any], None], argument: Any) -> None:
         callback(argument)
+
+    def nudge(self) -> None:
+        """Callbacks run at once."""
 
 
 class SimulatedProducer:
