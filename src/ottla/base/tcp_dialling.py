@@ -26,6 +26,30 @@ class Poller(Protocol):
         ...
 
 
+class SilentAddresses:
+    """Those that did not answer in time: they are tried after the others of their host.
+
+    A refusal comes at once, and the next address is tried at once. A firewall that swallows packets says nothing until
+    whoever dials gives up: the next time another address has its turn (`client.dns.lookup=use_all_dns_ips`).
+    """
+
+    def __init__(self) -> None:
+        self._silent: dict[Any, None] = {}
+
+    def in_order(self, addresses: Sequence[AddressInfo]) -> list[AddressInfo]:
+        """Those that were silent last come last, the one that was so longest ago first."""
+        given = list(addresses)
+        silent = list(self._silent)
+        return sorted(given, key=lambda one: silent.index(one[4]) if one[4] in self._silent else -1)
+
+    def on_silence(self, address: Any) -> None:
+        self._silent.pop(address, None)
+        self._silent[address] = None
+
+    def on_answer(self, address: Any) -> None:
+        self._silent.pop(address, None)
+
+
 class TcpDialling:
     """One connection in the making: the addresses of its host are tried one after the other.
 
@@ -42,9 +66,13 @@ class TcpDialling:
         send_buffer_bytes: int,
         then: Callable[[socket.socket, str], None],
         failed: Callable[[OSError], None],
+        silent: SilentAddresses | None = None,
     ) -> None:
         self._poller = poller
         self._host = host
+        self._silent = SilentAddresses() if silent is None else silent
+        self._address: Any = None
+        """The one that is being tried."""
         self._buffers = ((socket.SO_RCVBUF, receive_buffer_bytes), (socket.SO_SNDBUF, send_buffer_bytes))
         self._then = then
         self._failed = failed
@@ -54,6 +82,8 @@ class TcpDialling:
         poller.resolve(host, port, self._on_addresses, self._on_unresolved)
 
     def cancel(self) -> None:
+        if not self._is_over and self._socket is not None:
+            self._silent.on_silence(self._address)
         self._is_over = True
         self._drop()
 
@@ -64,12 +94,13 @@ class TcpDialling:
 
     def _on_addresses(self, addresses: Sequence[AddressInfo]) -> None:
         if not self._is_over:
-            self._left = list(addresses)
+            self._left = self._silent.in_order(addresses)
             self._try_next(OSError(errno.EADDRNOTAVAIL, "the host has no address"))
 
     def _try_next(self, problem: OSError) -> None:
         while self._left:
             family, kind, protocol, _, address = self._left.pop(0)
+            self._address = address
             try:
                 sock = self._socket = socket.socket(family, kind, protocol)
                 sock.setblocking(False)
@@ -112,6 +143,7 @@ class TcpDialling:
             return  # not yet: called without being ready
         self._socket = None
         self._is_over = True
+        self._silent.on_answer(self._address)
         self._poller.watch(sock.fileno(), None, reading=False, writing=False)
         self._then(sock, peer_host)
 

@@ -388,3 +388,18 @@ def test_closing_a_producer_at_once_leaves_its_transaction_to_another_process(bo
         with ottla.Admin(bootstrap_servers=bootstrap) as admin:
             assert admin.describe_transactions([f"{topic}-id"])[f"{topic}-id"].state.value == "Ongoing"
         successor.init_transactions()
+
+
+def test_a_partition_that_is_not_there_is_named(bootstrap: str, topic: str) -> None:
+    with ottla.Producer(bootstrap_servers=bootstrap, max_block_ms=300) as producer:
+        producer.send(topic, b"v").result(TIMEOUT_S)
+        with pytest.raises(UnknownTopicOrPartition, match="no partition 99 after 300 ms: the topic has 1"):
+            producer.send(topic, b"v", partition=99)
+
+    async def main() -> None:
+        async with ottla.aio.Producer(bootstrap_servers=bootstrap, max_block_ms=300) as producer:
+            await producer.send_and_wait(topic, b"v")
+            with pytest.raises(UnknownTopicOrPartition, match="no partition 99 after 300 ms: the topic has 1"):
+                await producer.send(topic, b"v", partition=99)
+
+    asyncio.run(main())

@@ -106,6 +106,7 @@ class Producer:
                 lambda: self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery),
                 topic,
                 self._io.loop.time() + self._max_block_s,
+                partition,
             )
         self._completed += 1
         if self._completed % _SENDS_PER_TURN == 0:
@@ -116,16 +117,18 @@ class Producer:
         """Sends the rows of a `pyarrow.RecordBatch` or `Table`: see `ottla.Producer.send_arrow`. May be awaited."""
         self._io.check()
         deadline_s = self._io.loop.time() + self._max_block_s
-        made = await self._until(lambda: self._core.begin_arrow(topic, rows, partition), topic, deadline_s)
+        made = await self._until(lambda: self._core.begin_arrow(topic, rows, partition), topic, deadline_s, partition)
         return await self._until(lambda: self._core.continue_arrow(topic, made), topic, deadline_s)
 
-    async def _until(self, attempt: Callable[[], T | Promise[None]], topic: str, deadline_s: float) -> T:
+    async def _until(
+        self, attempt: Callable[[], T | Promise[None]], topic: str, deadline_s: float, partition: int | None = None
+    ) -> T:
         """Tries until there is an outcome, waiting for what each attempt says it lacks."""
         while True:
             outcome = attempt()
             if not isinstance(outcome, Promise):
                 return outcome
-            await self._wait_until(outcome, deadline_s, lambda: self._core.too_late(topic))
+            await self._wait_until(outcome, deadline_s, lambda: self._core.too_late(topic, partition))
 
     async def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **options: Any) -> Any:
         """Sends a record and waits until it is delivered: returns where it is."""

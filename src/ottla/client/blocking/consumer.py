@@ -21,6 +21,7 @@ from ottla.client.consumer.face import (
     make_member,
     partitions_of,
 )
+from ottla.client.consumer.group_bond import UserTask
 from ottla.client.consumer.offsets.offset_reset import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from ottla.client.errors import ClientClosed, RequestTimedOut, Wakeup
 from ottla.client.io.loop_thread import LoopThread
@@ -303,17 +304,33 @@ class Consumer(ConsumerFace):
                     raise Wakeup
 
     def _run_tasks(self) -> None:
-        tasks = self._core.tasks
-        while tasks:
-            with self._lock:
-                task = tasks.popleft()
-            problem: Exception | None = None
-            try:
-                task.run()
-            except Exception as raised:
-                problem = raised
-            finally:  # an interrupt, too, must not leave the group waiting for this listener
+        """Ctrl-C strikes in the application's code alone: before it, the task stays where it is."""
+        tasks, lock = self._core.tasks, self._lock
+        lock.hold_interrupts()
+        try:
+            while tasks and not lock.is_interrupted:
+                self._run_task(tasks.popleft())
+        finally:
+            lock.release_interrupts()
+
+    def _run_task(self, task: UserTask) -> None:
+        """The caller holds interrupts."""
+        has_begun = False
+        problem: Exception | None = None
+
+        def run() -> None:
+            nonlocal has_begun
+            has_begun = True
+            task.run()
+
+        try:
+            self._lock.interruptible(run)
+        except Exception as raised:
+            problem = raised
+            raise
+        finally:
+            if has_begun:  # an interrupt, too, must not leave the group waiting for this listener
                 with self._lock:
                     task.done(problem)
-            if problem is not None:
-                raise problem
+            else:
+                self._core.tasks.appendleft(task)

@@ -140,6 +140,7 @@ class Producer:
                 lambda: self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery),
                 topic,
                 monotonic() + self._max_block_s,
+                partition,
             )
         # As long as the batch grows instead, fewer and larger ones are sent.
         self._loop.note_use(wants_answers=had_much_in_flight and accumulator.opened != opened)
@@ -152,12 +153,14 @@ class Producer:
         """
         self._loop.check()
         deadline_s = monotonic() + self._max_block_s
-        made = self._until(lambda: self._core.begin_arrow(topic, rows, partition), topic, deadline_s)
+        made = self._until(lambda: self._core.begin_arrow(topic, rows, partition), topic, deadline_s, partition)
         outcome = self._until(lambda: self._core.continue_arrow(topic, made), topic, deadline_s)
         self._loop.drive()
         return outcome
 
-    def _until(self, attempt: Callable[[], T | Promise[None]], topic: str, deadline_s: float) -> T:
+    def _until(
+        self, attempt: Callable[[], T | Promise[None]], topic: str, deadline_s: float, partition: int | None = None
+    ) -> T:
         """Tries until there is an outcome, waiting for what each attempt says it lacks."""
         while True:
             with self._lock:
@@ -166,7 +169,7 @@ class Producer:
                 return outcome
             self._callbacks.check_may_wait()
             if not self._loop.wait(outcome, max(deadline_s - monotonic(), 0.0)):
-                raise self._core.too_late(topic)
+                raise self._core.too_late(topic, partition)
             outcome.value()
 
     def flush(self, timeout: float | None = None) -> None:

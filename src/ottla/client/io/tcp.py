@@ -4,7 +4,7 @@ import socket
 from collections.abc import Callable, Sequence
 
 from ottla.base.ports import Buffer, ColdSend, File, Transport, Watcher
-from ottla.base.tcp_dialling import Poller, TcpDialling
+from ottla.base.tcp_dialling import Poller, SilentAddresses, TcpDialling
 
 _MORE = getattr(socket, "MSG_MORE", 0)
 
@@ -49,6 +49,7 @@ class TcpTransport:
 class TcpDialer:
     def __init__(self, poller: Poller) -> None:
         self._poller = poller
+        self._silent = SilentAddresses()
 
     def dial(
         self,
@@ -68,4 +69,5 @@ class TcpDialer:
             send_buffer_bytes=send_buffer_bytes,
             then=lambda sock, peer_host: then(TcpTransport(self._poller, sock, peer_host)),
             failed=failed,
+            silent=self._silent,
         )

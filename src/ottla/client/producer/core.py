@@ -224,10 +224,14 @@ class ProducerCore:
 
         return spawn(refresh())
 
-    def too_late(self, topic: str) -> KafkaError:
+    def too_late(self, topic: str, partition: int | None = None) -> KafkaError:
         """Why a `send` that waited for `max.block.ms` gives up."""
         limit_ms = self.settings.max_block_ms
-        if topic not in self.accumulator.topics:
+        known_here = self.accumulator.topics.get(topic)
+        if known_here is not None and partition is not None and partition >= len(known_here.queues):
+            there = f"the topic has {len(known_here.queues)}, numbered from 0"
+            return UnknownTopicOrPartition(f"{topic} has no partition {partition} after {limit_ms} ms: {there}")
+        if known_here is None:
             known = self.cluster.view.topics.get(topic)
             if known is not None and known.error:
                 return error_for(known.error, f"the topic {topic} is not there after {limit_ms} ms")

@@ -279,6 +279,20 @@ def test_the_closest_replica_is_read_until_it_fails_or_time_is_over(make_bench):
     assert [asked.node_id for asked in bench.brokers.transcript if asked.api == "Fetch"][-1] == 1
 
 
+def test_a_closest_replica_that_cannot_be_reached_is_forgotten(make_bench):
+    """KIP-392: metadata may name it for minutes, and the leader is there."""
+    bench = make_bench(nodes=(1, 2), client_rack="here")
+    bench.logs.errors[T0, 1] = {"preferred_read_replica": 2, "high_watermark": 0, "last_stable_offset": 0}
+    bench.logs.append(T0, MUCH)
+    bench.core.assign([T0])
+    bench.brokers.answer("Fetch", [bench.logs.fetch, DROP, bench.logs.fetch, KEEP, KEEP])
+    bench.poll()
+    del bench.logs.errors[T0, 1]
+    bench.brokers.advance(2000)
+    assert bench.values() == [MUCH]
+    assert [asked.node_id for asked in bench.brokers.transcript if asked.api == "Fetch"][:3] == [1, 2, 1]
+
+
 def test_an_offset_that_a_follower_does_not_have_is_asked_of_the_leader(make_bench):
     bench = make_bench(nodes=(1, 2), client_rack="here", auto_offset_reset="none")
     bench.core.assign([T0])

@@ -128,6 +128,29 @@ SCENES = {
     every_step(work, client)
     assert callbacks.are_idle and told
     """,
+    "a rebalance listener, which runs or stays to be run": """
+    from ottla import Consumer
+    from ottla.client.consumer.group_bond import UserTask
+
+    consumer = Consumer(bootstrap_servers="localhost:1")
+    tasks, ran, done = consumer._core.tasks, [], []
+
+    def work():
+        tasks.append(UserTask(lambda: ran.append(None), done.append))
+        consumer._run_tasks()
+
+    step = 1
+    while interrupted_at(step, work):
+        is_as_before(consumer._loop, False)
+        assert done == [None] and not tasks or not ran and not done and len(tasks) == 1, (step, ran, done, tasks)
+        consumer._run_tasks()
+        assert not tasks and len(done) == 1
+        ran.clear()
+        done.clear()
+        step += 1
+    assert step > 50, step
+    consumer.close(0)
+    """,
     "what a user deserializes": """
     client = LoopThread("one")
 

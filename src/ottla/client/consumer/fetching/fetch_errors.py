@@ -54,7 +54,9 @@ class FetchErrors:
         self._cluster.refresh().on_done(refreshed)
 
     def on_request_failed(self, problem: KafkaError, states: Sequence[PartitionState]) -> None:
-        """No answer came."""
+        """No answer came. A replica that the leader has named for our rack (KIP-392) is forgotten: it may be gone."""
+        for state in states:
+            state.preferred_replica = None
         if problem.retriable:
             self._pause(states)
         else:
