@@ -46,6 +46,16 @@ def test_what_it_stores_survives_restarts_and_kills() -> None:
         assert values(broker, "kept", 2) == ["before", "between"]
 
 
+def test_a_secured_one_comes_back_at_the_same_addresses() -> None:
+    with Broker(security="SSL", faults=False) as broker:
+        settings = broker.client_settings
+        broker.create_topic("kept")
+        broker.restart()
+        broker.restart(clean=False)
+        assert broker.client_settings == settings
+        broker.create_topic("after")
+
+
 def test_topics_are_refused_with_the_reason_and_deleted() -> None:
     with Broker() as broker:
         broker.create_topic("once")

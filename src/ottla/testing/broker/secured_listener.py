@@ -26,8 +26,8 @@ class SecuredListener:
             raise ValueError(f"security is {protocol!r}, and must be one of: {', '.join(PROTOCOLS)}")
         self.bootstrap = f"localhost:{free_port()}"
         self.broker: Mapping[str, str] = {
-            # The plain listener is for the broker itself, and for topics and faults.
-            "listeners": f"PLAINTEXT://127.0.0.1:0,{_NAME}://{self.bootstrap},CONTROLLER://127.0.0.1:0",
+            # The plain listener is for the broker itself, and for topics and faults. Its port stays, too.
+            "listeners": f"PLAINTEXT://127.0.0.1:{free_port()},{_NAME}://{self.bootstrap},CONTROLLER://127.0.0.1:0",
             "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,{_NAME}:{protocol}",
             "inter.broker.listener.name": "PLAINTEXT",
         }
