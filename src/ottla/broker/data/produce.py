@@ -249,7 +249,9 @@ class Produce(Operation):
                 return self._refuse(index, error)
         # What was checked may have waited since, and be a copy by now: the bytes are those that the request has today.
         appended = append(self._partitions, partition, validated.to_append(_records(data)), header=validated.header)
-        return self._answer(partition, validated, appended, now_ms if settings.stamps_records else -1)
+        # The time of the check, which is the one in the batch, and not that of now.
+        append_time_ms = validated.header.max_timestamp if settings.stamps_records else -1
+        return self._answer(partition, validated, appended, append_time_ms)
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
         if self._transactional is None:

@@ -160,3 +160,12 @@ def test_without_acks_an_error_is_told_by_hanging_up_and_nothing_stays_held(node
     assert (reply.is_here, reply.message) == (True, None)
     assert len(node.line.problems) == 1
     assert not node.client.is_paused
+
+
+def test_log_append_time_is_that_of_the_check_in_the_log_and_in_the_reply(node):
+    node.configure_topic(message_timestamp_type="LogAppendTime")
+    reply = node.ask(produce_request(batch(LARGE, compression=Compression.LZ4)), 9)
+    node.clock.advance(40)  # while the worker is busy
+    node.workers.let_go()
+    ((_, header),) = complete_batches(node.fetch().records)
+    assert only(reply.message).log_append_time_ms == header.max_timestamp
