@@ -5,6 +5,7 @@ jumps is an ordinary test case.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from errno import EIO
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ottla.base.errors import OttlaError
@@ -122,6 +123,18 @@ class ColdRead(OttlaError):
         self.warm = warm
 
 
+class SyncFailed(OSError):
+    """A sync has failed: what it was to make durable is lost, or not, and nobody can say which part of it.
+
+    The system takes the pages that it could not write for written, so the next sync succeeds and means nothing. That is
+    so whatever the reason was; a disk that is full for a sync (a quota, a thin volume) is not one that is full for a
+    write, of which nothing was accepted. So its errno is EIO, always, and the reason is in the message.
+    """
+
+    def __init__(self, reason: OSError) -> None:
+        super().__init__(EIO, f"cannot sync: {reason}")
+
+
 class File(Protocol):
     """One open file. Positions are explicit, so one handle serves concurrent readers."""
 
@@ -151,7 +164,10 @@ class File(Protocol):
         ...
 
     def sync(self) -> None:
-        """Returns once the file's bytes and size would survive a power cut. Its name needs `Disk.sync_dir`."""
+        """Returns once the file's bytes and size would survive a power cut. Its name needs `Disk.sync_dir`.
+
+        Raises `SyncFailed` if the disk fails.
+        """
         ...
 
     def fileno(self) -> int:
@@ -222,7 +238,9 @@ class Disk(Protocol):
         """Removes an empty directory."""
         ...
 
-    def sync_dir(self, path: str) -> None: ...
+    def sync_dir(self, path: str) -> None:
+        """Raises `SyncFailed` as `File.sync` does; `sync_all` too."""
+        ...
 
     def sync_all(self, paths: Sequence[str]) -> None:
         """Syncs each of these, files as `File.sync` does and directories as `sync_dir`, in any order.

@@ -8,7 +8,7 @@ from functools import partial
 from threading import get_ident
 
 from ottla.base.lent import Seen
-from ottla.base.ports import ColdRead, Space
+from ottla.base.ports import ColdRead, Space, SyncFailed
 from ottla.log.block_reservation import reserve_blocks
 from ottla.log.file_system_sync import sync_file_system
 
@@ -110,7 +110,10 @@ class OsFile:
             return False
 
     def sync(self) -> None:
-        _sync_file(self._fd)
+        try:
+            _sync_file(self._fd)
+        except OSError as problem:
+            raise SyncFailed(problem) from problem
 
     def fileno(self) -> int:
         return self._fd
@@ -207,11 +210,7 @@ class OsDisk:
         os.rmdir(path)
 
     def sync_dir(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        _sync_path(path, os.O_DIRECTORY)
 
     def sync_all(self, paths: Sequence[str]) -> None:
         """Few are synced one by one: a sync of the file system also waits for what others have written there."""
@@ -220,11 +219,7 @@ class OsDisk:
             if all(map(sync_file_system, one_of_each.values())):
                 return
         for path in paths:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            _sync_path(path)
 
     def lock(self, path: str) -> OsLock:
         """A record lock, as Java's FileChannel takes, so that each system keeps the other out of its directory."""
@@ -242,6 +237,16 @@ class OsDisk:
         file = _identity(os.fstat(fd))
         _locked_here.add(file)
         return OsLock(fd, file)
+
+
+def _sync_path(path: str, flags: int = 0) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+    try:
+        os.fsync(fd)
+    except OSError as problem:
+        raise SyncFailed(problem) from problem
+    finally:
+        os.close(fd)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

@@ -8,6 +8,8 @@ network file system, or the layers of an overlay. Where that is not known, the c
 import os
 import sys
 
+from ottla.base.ports import SyncFailed
+
 _REPORTS_ERRORS = (5, 8)
 _TRUSTED = frozenset({"ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs"})
 _MOUNTS = "/proc/self/mountinfo"
@@ -29,7 +31,7 @@ def sync_file_system(path: str) -> bool:
     try:
         if syncfs(fd):
             error = ctypes.get_errno()
-            raise OSError(error, os.strerror(error), path)
+            raise SyncFailed(OSError(error, os.strerror(error), path))
     finally:
         os.close(fd)
     return True

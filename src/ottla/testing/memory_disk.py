@@ -25,7 +25,7 @@ import errno
 from collections.abc import Callable, Sequence
 from random import Random
 
-from ottla.base.ports import Clock, Space
+from ottla.base.ports import Clock, Space, SyncFailed
 from ottla.testing.crash_model import Content, Crashed, DeadDirectories, Directory, Faults
 from ottla.testing.memory_file import MemoryFile
 
@@ -170,7 +170,8 @@ class MemoryDisk:
         if crashes:
             self._crashed = True
             raise Crashed(f"at call {self.calls}, {operation}")
-        raise OSError(error, f"injected at call {self.calls}, {operation}")
+        problem = OSError(error, f"injected at call {self.calls}, {operation}")
+        raise SyncFailed(problem) if operation.startswith("sync") else problem
 
     def step_of_reading(self) -> None:
         self.reads += 1
