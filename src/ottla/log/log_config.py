@@ -40,13 +40,17 @@ class LogConfig:
     def roll_ms(self, partition: TopicPartition, base_offset: int) -> int:
         """`segment.ms` less this segment's share of `segment.jitter.ms`.
 
+        The active segment is never cleaned. So that of a compacted topic rolls after `max.compaction.lag.ms` if that is
+        shorter (KIP-354), with the first append that comes then, as in Kafka.
+
         The share spreads the rolls of many partitions. It comes from the segment's name and not from chance, so that a
         run can be repeated.
         """
-        jitter_ms = min(self.segment_jitter_ms, self.segment_ms)
+        longest_ms = min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
+        jitter_ms = min(self.segment_jitter_ms, longest_ms)
         if not jitter_ms:
-            return self.segment_ms
-        return self.segment_ms - crc32(f"{partition}/{base_offset}".encode()) % jitter_ms
+            return longest_ms
+        return longest_ms - crc32(f"{partition}/{base_offset}".encode()) % jitter_ms
 
     @classmethod
     def of_settings(cls, values: Mapping[str, Any]) -> "LogConfig":

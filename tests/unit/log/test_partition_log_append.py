@@ -237,6 +237,26 @@ class TestRolling:
         append(log, batch(timestamp=NOW_MS), batch(timestamp=NOW_MS + 1000), batch(timestamp=NOW_MS + 1001))
         assert base_offsets(log) == [0, 2]
 
+    @pytest.mark.parametrize(
+        ("policy", "segment_ms", "rolled"),
+        [(("compact",), 5000, [0, 1]), (("compact", "delete"), 5000, [0, 1]), (("delete",), 5000, [0])],
+    )
+    def test_a_compacted_log_by_the_age_at_which_records_must_be_cleaned(
+        self, policy: tuple[str, ...], segment_ms: int, rolled: list[int]
+    ) -> None:
+        """What is in the active segment is never cleaned (KIP-354)."""
+        log = open_log(config=replace(CONFIG, cleanup_policy=policy, segment_ms=segment_ms, max_compaction_lag_ms=1000))
+        append(log, batch(timestamp=NOW_MS), batch(timestamp=NOW_MS + 1001))
+        assert base_offsets(log) == rolled
+
+    def test_a_compacted_log_by_segment_ms_if_that_is_shorter(self) -> None:
+        config = replace(CONFIG, cleanup_policy=("compact",), segment_ms=1000, max_compaction_lag_ms=5000)
+        log = open_log(config=config)
+        append(log, batch(timestamp=NOW_MS), batch(timestamp=NOW_MS + 1000))
+        assert base_offsets(log) == [0]
+        append(log, batch(timestamp=NOW_MS + 1001))
+        assert base_offsets(log) == [0, 2]
+
     def test_by_age_with_jitter_at_the_same_moment_in_every_run(self) -> None:
         config = replace(CONFIG, segment_ms=1000, segment_jitter_ms=500)
         assert len({config.roll_ms(PARTITION, base) for base in range(50)}) > 10
