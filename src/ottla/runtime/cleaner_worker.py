@@ -1,13 +1,17 @@
 """The process that cleans: a job a line comes in, what is finished goes out, a line each. See `cleaner_process`.
 
 It reads segments that no longer change and writes files with the suffix .cleaned; it touches nothing else. It ends when
-its input does. If the node dies while it works, it ends by itself: another node may be about to open the directory.
+its input does, whatever it is at: then the node has died, also where it had no chance to say so, and another one may be
+about to open the directory. A thread reads the input for that reason: the other may wait for long, for the disk or for
+`log.cleaner.io.max.bytes.per.second`.
 """
 
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from queue import SimpleQueue
+from threading import Thread
 from time import monotonic, sleep
 
 from ottla.base.errors import OttlaError
@@ -17,30 +21,31 @@ from ottla.log.cleaning.throttle import Throttle
 from ottla.log.disk import OsDisk
 
 _NICENESS = 10
-_BYTES_BETWEEN_LOOKS = 1 << 20
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # A person's Ctrl-C is meant for the node, which then ends this one.
     os.nice(_NICENESS)
-    still_wanted = _parent_check()
-    for line in sys.stdin:
-        for step in steps(CleaningJob.of_json(line), still_wanted):
+    jobs: SimpleQueue[str] = SimpleQueue()
+    Thread(target=_read_jobs, args=(jobs,), daemon=True).start()
+    while True:
+        for step in steps(CleaningJob.of_json(jobs.get())):
             sys.stdout.write(step_to_json(step) + "\n")
             sys.stdout.flush()
 
 
-def steps(job: CleaningJob, on_bytes: Callable[[int], None]) -> Iterator[CleaningStep]:
+def _read_jobs(jobs: "SimpleQueue[str]") -> None:
+    for line in sys.stdin:
+        jobs.put(line)
+    os._exit(0)
+
+
+def steps(job: CleaningJob) -> Iterator[CleaningStep]:
     """What a job comes to, its failure included."""
     begun_s = monotonic()
     throttle = Throttle(job.bytes_per_s, monotonic, sleep)
-
-    def on_read_or_written(count: int) -> None:
-        on_bytes(count)
-        throttle.on_bytes(count)
-
     try:
-        for step in clean(OsDisk(), job, on_read_or_written):
+        for step in clean(OsDisk(), job, throttle.on_bytes):
             if isinstance(step, CleaningDone):
                 step.stats.elapsed_s = monotonic() - begun_s
             yield step
@@ -50,21 +55,6 @@ def steps(job: CleaningJob, on_bytes: Callable[[int], None]) -> Iterator[Cleanin
         yield CleaningFailed(str(problem))
     except Exception as problem:  # A bug must not look like a crash of the machine: it is told, and the log left alone.
         yield CleaningFailed(f"{type(problem).__name__}: {problem}")
-
-
-def _parent_check() -> Callable[[int], None]:
-    """Ends the process when its parent has gone. Looks now and then."""
-    parent, unseen = os.getppid(), 0
-
-    def on_bytes(count: int) -> None:
-        nonlocal unseen
-        unseen += count
-        if unseen >= _BYTES_BETWEEN_LOOKS:
-            unseen = 0
-            if os.getppid() != parent:
-                os._exit(1)
-
-    return on_bytes
 
 
 if __name__ == "__main__":

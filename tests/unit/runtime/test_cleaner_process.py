@@ -3,8 +3,11 @@
 import asyncio
 import errno
 import os
+import select
 import signal
 import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -159,3 +162,42 @@ def test_a_process_that_cannot_be_started_puts_the_job_off(error, job, monkeypat
     assert isinstance(first, CleaningFailed)
     assert first.is_put_off
     assert all(isinstance(step, CleanedSegment | CleaningDone) for step in others)
+
+
+NODE = """
+import asyncio, sys
+from ottla.log.cleaning.job import CleaningJob
+from ottla.runtime.cleaner_process import CleanerProcess
+
+async def main():
+    cleaner = CleanerProcess(asyncio.get_running_loop())
+    cleaner.run(CleaningJob.of_json(sys.stdin.readline()), print)
+    while cleaner._to_write:
+        await asyncio.sleep(0.01)
+    print(cleaner.process_id, flush=True)
+    await asyncio.sleep(3600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waiting for the process of another needs Linux")
+def test_a_cleaning_ends_with_a_node_that_is_killed(job):
+    """However slow it is: at a byte a second it waits for hours at a time."""
+    node = subprocess.Popen([sys.executable, "-c", NODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert node.stdin
+    assert node.stdout
+    node.stdin.write(replace(job, bytes_per_s=1.0).to_json() + "\n")
+    node.stdin.flush()
+    cleaner = os.pidfd_open(int(node.stdout.readline()))
+    try:
+        node.kill()
+        node.wait()
+        ended, _, _ = select.select([cleaner], [], [], TIMEOUT_S)
+        assert ended, "the cleaner goes on"
+    finally:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(cleaner, signal.SIGKILL)
+        os.close(cleaner)
+        node.stdin.close()
+        node.stdout.close()
