@@ -402,7 +402,8 @@ class PartitionLog(ReadableLog):
         """Begins to swap the cleaned segment, which begins with the first of these, in for all of them.
 
         Afterwards `run` of what is returned, on any thread, and `finish_replacement`. None if the log is no longer what
-        it was when it was cleaned; the files with .cleaned are then the caller's to remove.
+        it was when it was cleaned, or the cleaned segment is not there, or not all of it; files with .cleaned are then
+        the caller's to remove.
         """
         assert self._replacement is None, "one swap at a time"
         slot = slot_of(self.segments, base_offsets[0])
@@ -412,6 +413,8 @@ class PartitionLog(ReadableLog):
             return None
         assert self.active not in old, "the active segment is never cleaned"
         new = self._new_segment(base_offsets[0], names.CLEANED)
+        if not all(self._disk.exists(new.path(kind)) for kind in (names.LOG, names.INDEX, names.TIME_INDEX)):
+            return None
         new.rename(names.SWAP)
         self._replacement = Replacement(old, new, lambda: self._disk.sync_dir(self.directory), len(self.cuts))
         return self._replacement

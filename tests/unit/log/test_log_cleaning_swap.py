@@ -168,3 +168,13 @@ def test_a_disk_that_refuses_a_rename_says_so(log, disk):
     disk.fail_at(disk.calls + 1, errno.EIO)
     with pytest.raises(OSError, match="injected"):
         log.finish_replacement(replacement)
+
+
+@pytest.mark.parametrize("missing", [names.LOG, names.INDEX, names.TIME_INDEX])
+def test_nothing_is_swapped_for_a_segment_that_is_not_there(log, disk, missing):
+    replaced = cleaned(log, disk)
+    disk.remove(f"{log.directory}/{names.file_name(0, missing)}{names.CLEANED}")
+    before = contents(log)
+    assert log.start_replacement(replaced) is None
+    assert contents(log) == before
+    assert files_in(disk, names.SWAP) == files_in(disk, names.DELETED) == []

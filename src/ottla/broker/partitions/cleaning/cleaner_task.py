@@ -170,6 +170,10 @@ class CleaningTask:
         if self._directory() is None:
             self.give_up_if_gone()
             return
+        if len(self.partition.log.cuts) != self._cuts:
+            # It may have segments that begin at the same offsets again, with other records.
+            self._end(Outcome.GIVEN_UP, "its log has changed")
+            return
         try:
             replacement = self.partition.log.start_replacement(self._to_swap.popleft().base_offsets)
         except OSError as problem:
@@ -240,18 +244,26 @@ class CleaningTask:
     def _end(self, outcome: Outcome, reason: str) -> None:
         if self._has_ended:
             return
+        is_there = self._directory() is not None  # Else it is on its way out, or is not to be touched.
+        self._has_ended = True
         if outcome is not Outcome.CLEANED:
             self.runner.stop()
-            self._remove_unfinished()
-        self._has_ended = True
-        self._on_ended(self, outcome, reason)
+        if outcome is Outcome.CLEANED or not is_there:
+            self._on_ended(self, outcome, reason)
+        else:
+            self._remove_unfinished(lambda: self._on_ended(self, outcome, reason))
 
-    def _remove_unfinished(self) -> None:
-        if self._directory() is None:
-            return  # Its directory is on its way out, or is not to be touched.
+    def _remove_unfinished(self, then: Callable[[], None]) -> None:
+        """The task has ended when that is over: what the next one of the same partition writes has the same names."""
         self.partition.begin_job()
+
+        def on_over(_: object) -> None:  # If it failed, too: the next cleaning tries again.
+            self.partition.end_job()
+            then()
+
         self._partitions.world.workers.run(
             partial(remove_unfinished, self._partitions.world.disk, self.partition.log.directory),
-            lambda _: self.partition.end_job(),
-            lambda _: self.partition.end_job(),  # The next cleaning tries again.
+            on_over,
+            on_over,
+            key=LOG_DIRS,
         )

@@ -10,7 +10,7 @@ from ottla.broker.partitions.background import Background
 from ottla.log import names
 from ottla.log.checkpoint import read_offsets
 from ottla.log.cleaning.job import CleaningFailed
-from ottla.records.builder import BatchBuilder
+from ottla.records.builder import BatchBuilder, build_batch
 from ottla.testing.step_cleaner import StepRunner
 
 BACKOFF_MS = 15_000
@@ -324,3 +324,44 @@ def test_a_log_that_moves_to_another_directory_is_cleaned_when_it_is_there():
     assert len(node.jobs) == 2
     assert node.jobs[1].directory == node.partition().log.directory != node.jobs[0].directory
     assert node.offsets()[0] == [0, 3]
+
+
+def test_a_partition_is_not_cleaned_again_before_what_the_last_cleaning_left_is_gone(node):
+    """Both write files of the same names."""
+    node.is_held = True
+    compacted(node)
+    node.write((b"a", b"1"))
+    node.write((b"a", b"2"))
+    node.wait(BACKOFF_MS + 1000)
+    node.workers.hold()
+    node.runners[-1].fail(CleaningFailed("it ended", is_crash=True))
+    node.wait()
+    assert len(node.jobs) == 1
+    node.workers.let_go()
+    node.wait(100)
+    assert len(node.jobs) == 2
+    for runner in node.runners:
+        runner.is_held = False
+    node.runners[-1].step()
+    assert node.offsets()[0] == [0, 2]
+
+
+def test_what_was_cleaned_is_not_swapped_in_for_segments_that_were_cut_and_are_there_again(node):
+    node.is_held = True
+    compacted(node)
+    node.write((b"a", b"1"))
+    node.write((b"a", b"2"))
+    node.write((b"b", b"2"))
+    node.wait(BACKOFF_MS + 1000)
+    log = node.partition().log
+    log.truncate_to(1)
+    for key in (b"a", b"c"):
+        log.append_as_leader(build_batch(NOW_MS, [key], [b"3"]), 1)
+        log.roll()
+    log.advance_high_watermark(3)
+    log.flush()
+    assert node.offsets()[0] == [0, 1, 2, 3], "as when it was planned"
+    size = log.size
+    node.runners[0].step()
+    assert (node.offsets()[0], log.size) == ([0, 1, 2, 3], size)
+    assert node.files(names.CLEANED) == node.files(names.SWAP) == []
