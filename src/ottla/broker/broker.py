@@ -74,7 +74,7 @@ class Broker:
         self.client_quotas = ClientQuotas(world.timers, config, self.partitions.repeated_requests)
         questions = CoordinatorQuestions(self.metadata, self.peers, self.node_settings, world)
         self.verifications = Verifications(questions, self.node_settings)
-        self.producer_ids = ProducerIds(self.identity, controller)
+        self.producer_ids = ProducerIds(self.identity, controller, world.timers)
         self.coordinators = Coordinators(self.partitions, self.peers, self.producer_ids)
         discarded_logs = DiscardedLogs(self.partitions)
         self.directory_assignments = DirectoryAssignments(self.partitions, controller)

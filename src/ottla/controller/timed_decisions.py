@@ -6,7 +6,7 @@ unclean leader (`unclean.leader.election.enable`), which Kafka looks into every 
 somebody allows it; delegation tokens that have expired are removed (`delegation.token.expiry.check.interval.ms`);
 and the log gets a no-op record (`metadata.max.idle.interval.ms`, KIP-835), so that the replicas that follow an idle
 leader show that they keep up. A leader that nobody follows has nobody to show it, and does not wake its disk. On a node
-whose controller is not active nothing is decided.
+whose controller is not active nothing is decided. What raises is tried anew when its time comes again.
 
 These are the periodic tasks of Apache Kafka 4.3.1's controller, but for a line that it logs once a minute about its own
 events. A reassignment has no time at which it ends by itself, there or here: it goes on until its replicas are in sync,
@@ -20,6 +20,7 @@ from ottla.controller.controller_server import ControllerServer
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.controller.leadership import UNCLEAN_ELECTION
 from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.runtime.apart import ask_surely
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -92,4 +93,4 @@ class TimedDecisions:
         def failed(_error: ErrorCode) -> None:
             self._under_way.discard(name)
 
-        self._server.log.submit(decide, then, failed)
+        ask_surely(self._server.timers, lambda *heard: self._server.log.submit(decide, *heard), then, failed)

@@ -50,6 +50,7 @@ from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.channels import ControllerChannel
+from ottla.runtime.fault_log import FaultLog
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum.quorum_view import RaftQuorum
 from ottla.runtime.peers.node_connection import ConnectionSettings
@@ -96,6 +97,7 @@ class Node:
         self._workers = world.workers
         self._timers = world.timers
         self._requests = RequestMetrics(world.timers.now_s)
+        self._faults = FaultLog(_log, world.timers.now_s)
         self._cluster_id = ""
         self._broker_server: BrokerServer | None = None
         self._metadata_lock: Lock | None = None
@@ -119,7 +121,7 @@ class Node:
         storage = find_storage(self._world, config, may_format=self._may_format)
         self._cluster_id = storage.cluster_id
         if config.is_broker:
-            self._broker_server = BrokerServer(self._world, config, storage, failed=self._on_broker_failed)
+            self._broker_server = BrokerServer(self._world, config, storage, failed=self._on_broken)
         if not config.is_broker or config.metadata_log_dir not in config.log_dirs:
             self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
@@ -252,7 +254,7 @@ class Node:
             self._endpoints,
             world=self._world,
             connections=self._connections,
-            failed=self._on_metadata_failed,
+            failed=self._on_broken,
         )
 
     def _make_controller(self, metadata: MetadataLog[Controller]) -> ControllerServer:
@@ -320,13 +322,9 @@ class Node:
     def on_fault(self, what: str, problem: BaseException | None) -> None:
         """An exception that was no request's, no partition's and no coordinator's: it is told of, and that is all."""
         self._requests.on_fault("background")
-        _log.error("%s", what, exc_info=problem)
+        self._faults.error(what, problem)
 
-    def _on_metadata_failed(self, problem: MetadataLogFailed) -> None:
-        _log.critical("stopping: %s", problem)
-        self._failed()
-
-    def _on_broker_failed(self, problem: str) -> None:
+    def _on_broken(self, problem: MetadataLogFailed | str) -> None:
         _log.critical("stopping: %s", problem)
         self._failed()
 

@@ -22,6 +22,7 @@ The world
 
     world              everything that a node is given, as one
     attribution        which request the loop works for
+    apart              what goes on whatever its callbacks raise; fault_log what they have raised, told now and then
     timers, workers    time on the loop; threads that wait for the disk
     procedure          a start or a stop that waits, on any world
     host_names         the system's resolver

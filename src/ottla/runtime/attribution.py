@@ -36,7 +36,7 @@ def current() -> Attributed | None:
     return WORK.request
 
 
-def work_for(request: Attributed | None, callback: Callable[..., None], *arguments: Any) -> None:
+def work_for(request: Attributed | None, callback: Callable[..., object], *arguments: Any) -> None:
     """Calls back for `request`, which is failed if that raises; without one, the exception goes on."""
     before, WORK.request = WORK.request, request
     try:

@@ -66,11 +66,6 @@ class PeerChannel(Protocol):
         """See the module."""
 
 
-def ask_as_node(channel: ControllerChannel, request: Message, then: Then, failed: Failed) -> None:
-    """Asks the controller on the node's own behalf, in the newest version that this node knows."""
-    channel.ask(request, newest_version(request), THIS_NODE, then, failed)
-
-
 def newest_version(request: Message) -> int:
     """The newest version of a request's API that this node knows."""
     return api(request._schema.api_key).stable_versions[-1]

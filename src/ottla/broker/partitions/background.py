@@ -3,6 +3,7 @@
 Theory of operation. A timer for each; none of them waits. What can take long is cut up: retention looks at a few
 partitions at a time and goes on in the next turn of the loop, so that requests come in between. Files are synced,
 removed and checkpointed on disk threads. A round that is still under way when the next is due is not doubled.
+What raises over one partition is told of, and the others have their turn (`runtime.apart`).
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
 from ottla.log.directory import LogDirectory
 from ottla.log.errors import STORAGE_PROBLEMS
+from ottla.runtime.apart import apart
 
 _NEVER = (1 << 63) - 1
 _SLICE_S = 0.005
@@ -74,7 +76,7 @@ class Background:
             return  # Stopped.
         stop_s = self._elapsed_s() + _SLICE_S
         for partition in self._retention:
-            while self._retain(partition):
+            while self._may_have_more(partition):
                 if self._elapsed_s() >= stop_s:
                     self._retention = chain((partition,), self._retention)
                     break
@@ -83,23 +85,29 @@ class Background:
                 return
         self._retention = None
 
-    def _retain(self, partition: Partition) -> bool:
-        """Returns whether there may be more to take out of the partition's log."""
+    def _may_have_more(self, partition: Partition) -> bool:
+        """Takes some out of the partition's log, if it is time, and returns whether there may be more."""
+        if not apart(self._partitions.world.timers, self._retain, partition):
+            self._is_going_on = False
+        return self._is_going_on
+
+    def _retain(self, partition: Partition) -> None:
+        """`_is_going_on` then says whether there may be more."""
+        was_going_on, self._is_going_on = self._is_going_on, False
         partitions = self._partitions
         if not partitions.holds(partition) or partition.is_removing:
-            return False
+            return
         try:
             count = partition.log.apply_retention(_SEGMENTS_AT_ONCE)
         except STORAGE_PROBLEMS as problem:
             partitions.on_storage_problem(partition, problem)
-            return False
+            return
         if count:
             partitions.has_news_for_checkpoints = True
-        is_going_on, self._is_going_on = self._is_going_on, count == _SEGMENTS_AT_ONCE
-        if (count or is_going_on) and not self._is_going_on:
+        self._is_going_on = count == _SEGMENTS_AT_ONCE
+        if (count or was_going_on) and not self._is_going_on:
             remove_later(partitions, partition)
             flush_rolled(partitions, partition)
-        return self._is_going_on
 
     # Flushing
 
@@ -110,7 +118,7 @@ class Background:
             log = partition.log
             is_due = now_ms - partition.flushed_ms >= partition.settings.flush_ms
             if is_due and log.recovery_point < log.log_end_offset:
-                flush(self._partitions, partition)
+                apart(self._partitions.world.timers, flush, self._partitions, partition)
 
     # Checkpoints
 
@@ -147,7 +155,7 @@ class Background:
         )
         for partition in self._partitions.values():
             if len(partition.log.producers):
-                partition.log.producers.expire(silent_since_ms)
+                apart(self._partitions.world.timers, partition.log.producers.expire, silent_since_ms)
 
 
 def _checkpoint(directories: list[LogDirectory]) -> dict[str, OSError]:

@@ -2,9 +2,9 @@
 
 Theory of operation. A reply's partitions are dealt with one after the other (`followed`), and the next request leaves:
 asking for the end of a follower's log tells the leader that all before is there, so what waits for it is answered.
-A partition with an error is left out of the requests for a while. So is one whose records have to be on the disk
-first (`flush.messages`), or whose log was cut, until that is so. A leader that cannot be reached is asked again after
-pauses that grow up to `replica.fetch.backoff.ms`; when the metadata name another one, its partitions leave.
+A partition with an error, here or there, is left out of the requests for a while. So is one whose records have to be
+on the disk first (`flush.messages`), or whose log was cut, until that is so. A leader that cannot be reached is asked
+again after pauses that grow up to `replica.fetch.backoff.ms`; when the metadata name another one, its partitions leave.
 """
 
 import logging
@@ -16,7 +16,8 @@ from ottla.broker.replication.followed import FollowedPartition
 from ottla.broker.replication.follower_session import SESSION_ERRORS, FollowerSession, Key
 from ottla.broker.replication.leader_lines import LeaderLines
 from ottla.machines.partition.following import Pauses, Step, step_after
-from ottla.runtime.channels import newest_version
+from ottla.runtime.apart import apart, ask_surely, later
+from ottla.runtime.channels import Failed, Then, newest_version
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 
@@ -87,14 +88,14 @@ class Fetcher:
         if self._is_followed(followed):
             self._session.leave_out(followed.key)
             pause_s = followed.pauses.next_ms() / 1000
-            self._partitions.world.timers.after(pause_s, lambda: self._go_on(followed))
+            later(self._partitions.world.timers, pause_s, lambda: self._go_on(followed))
 
     # Asking
 
     def _ask_in(self, delay_s: float) -> None:
         if not self._is_due and not self.is_asking:
             self._is_due = True
-            self._partitions.world.timers.after(delay_s, self._on_due)
+            later(self._partitions.world.timers, delay_s, self._on_due)
 
     def _on_due(self) -> None:
         self._is_due = False
@@ -104,6 +105,9 @@ class Fetcher:
         if self.is_asking or self._is_stopped or not self._session.wanted:
             return
         self.is_asking = True
+        ask_surely(self._partitions.world.timers, self._send, self._on_reply, self._on_no_reply)
+
+    def _send(self, then: Then, failed: Failed) -> None:
         identity = self._partitions.identity
         request = FetchRequest(
             replica_state=FetchRequest.ReplicaState(replica_id=identity.node_id, replica_epoch=identity.broker_epoch),
@@ -117,8 +121,8 @@ class Fetcher:
             self.number,
             request,
             newest_version(request),
-            self._on_reply,
-            self._on_no_reply,
+            then,
+            failed,
             self._integer("replica.socket.timeout.ms"),
         )
 
@@ -132,6 +136,7 @@ class Fetcher:
         self.is_asking = False
         if self._is_stopped:
             return
+        timers = self._partitions.world.timers
         error = ErrorCode(reply.error_code)
         self._session.on_reply(error, reply.session_id)
         if error:
@@ -142,9 +147,13 @@ class Fetcher:
         for topic in reply.responses:
             for data in topic.partitions:
                 followed = self.followed.get((topic.topic_id, data.partition_index))
-                if followed is not None and self._is_about_now(followed):
-                    self._take(followed, data)
+                if followed is not None and not apart(timers, self._take_if_asked, followed, data):
+                    self._hold(followed)
         self._ask()
+
+    def _take_if_asked(self, followed: FollowedPartition, data: FetchResponse.PartitionData) -> None:
+        if self._is_about_now(followed):
+            self._take(followed, data)
 
     def _is_about_now(self, followed: FollowedPartition) -> bool:
         """Whether it was asked for what is wanted: a partition may have left, and come back in another epoch."""
@@ -167,7 +176,7 @@ class Fetcher:
             wait_s = self._count_against_quota(followed, data)
             if wait_s:
                 self._session.leave_out(followed.key)
-                self._partitions.world.timers.after(wait_s, lambda: self._go_on(followed))
+                later(self._partitions.world.timers, wait_s, lambda: self._go_on(followed))
             else:
                 self._go_on_at_once(followed)
         else:
@@ -185,8 +194,10 @@ class Fetcher:
     def _go_on_at_once(self, followed: FollowedPartition) -> None:
         """In the request that follows the reply that is being dealt with."""
         self.is_asking = True
-        self._go_on(followed)
-        self.is_asking = False
+        try:
+            self._go_on(followed)
+        finally:
+            self.is_asking = False
 
     # A position that is not in the leader's log
 
@@ -214,6 +225,14 @@ class Fetcher:
             else:
                 then(answer.offset)
 
+        ask_surely(
+            self._partitions.world.timers,
+            lambda *heard: self._send_offset_question(followed, timestamp, *heard),
+            on_reply,
+            lambda _: self._hold(followed),
+        )
+
+    def _send_offset_question(self, followed: FollowedPartition, timestamp: int, then: Then, failed: Failed) -> None:
         topic, index = followed.partition.name
         asked = ListOffsetsRequest.ListOffsetsPartition(
             partition_index=index, current_leader_epoch=followed.leader_epoch, timestamp=timestamp
@@ -227,7 +246,7 @@ class Fetcher:
             self.number,
             request,
             newest_version(request),
-            on_reply,
-            lambda _: self._hold(followed),
+            then,
+            failed,
             self._integer("replica.socket.timeout.ms"),
         )

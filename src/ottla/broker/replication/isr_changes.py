@@ -2,7 +2,7 @@
 
 Who belongs into it is the partition machine's to say (`machines.partition.leader`). Proposals of all partitions that
 come while a request is under way share the next one. What the controller does not answer is asked again: it may have
-been carried out, which the partition epoch tells.
+been carried out, which the partition epoch tells. What goes wrong with one partition costs the others nothing.
 """
 
 import logging
@@ -13,7 +13,9 @@ from ottla.base.ports import Timer
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.image.partition_image import RECOVERED
 from ottla.machines.partition.isr_proposal import IsrProposal
-from ottla.runtime.channels import ControllerChannel, ask_as_node
+from ottla.machines.partition.leader import LeaderState
+from ottla.runtime.apart import apart, ask_surely, later
+from ottla.runtime.channels import THIS_NODE, ControllerChannel, Failed, Then, newest_version
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterPartitionRequest, AlterPartitionResponse
 
@@ -31,6 +33,7 @@ class IsrChanges:
 
     def __init__(self, partitions: "Partitions", controller: ControllerChannel) -> None:
         self._partitions = partitions
+        self._timers = partitions.world.timers
         self._controller = controller
         self._unsent: dict[Partition, IsrProposal] = {}
         self._is_asking = False
@@ -62,14 +65,16 @@ class IsrChanges:
         now_ms = self._partitions.clock.now_ms()
         for partition in list(self._partitions.values()):
             state = partition.state
-            if state is None or not state.followers:
-                continue
-            proposal = state.propose_to_shrink(now_ms)
-            if proposal is not None:
-                late = sorted(set(state.isr) - set(proposal.isr))
-                _log.info("%s: replicas %s lag, and leave the ISR %s", partition.name, late, list(state.isr))
-                self._propose(partition, proposal)
-            self._on_moved(partition, has_moved=state.on_time(now_ms))
+            if state is not None and state.followers:
+                apart(self._timers, self._shrink, partition, state, now_ms)
+
+    def _shrink(self, partition: Partition, state: LeaderState, now_ms: int) -> None:
+        proposal = state.propose_to_shrink(now_ms)
+        if proposal is not None:
+            late = sorted(set(state.isr) - set(proposal.isr))
+            _log.info("%s: replicas %s lag, and leave the ISR %s", partition.name, late, list(state.isr))
+            self._propose(partition, proposal)
+        self._on_moved(partition, has_moved=state.on_time(now_ms))
 
     def on_brokers_changed(self) -> None:
         """Brokers came or went, which may have been waited for."""
@@ -92,7 +97,7 @@ class IsrChanges:
     def _ask_in(self, delay_s: float) -> None:
         if not self._is_due and not self._is_asking and self._unsent:
             self._is_due = True
-            self._partitions.world.timers.after(delay_s, self._ask)
+            later(self._timers, delay_s, self._ask)
 
     def _ask(self) -> None:
         self._is_due = False
@@ -109,12 +114,16 @@ class IsrChanges:
             self._ask_again(asked)  # Not registered yet: the controller would not know us.
             return
         self._is_asking = True
-        ask_as_node(
-            self._controller,
-            _request(asked, identity.node_id, identity.broker_epoch),
+        ask_surely(
+            self._timers,
+            lambda *heard: self._send(asked, *heard),
             lambda reply: self._on_reply(asked, reply),
             lambda error: self._on_no_reply(asked, error),
         )
+
+    def _send(self, asked: _Asked, then: Then, failed: Failed) -> None:
+        request = _request(asked, self._partitions.identity.node_id, self._partitions.identity.broker_epoch)
+        self._controller.ask(request, newest_version(request), THIS_NODE, then, failed)
 
     def _on_no_reply(self, asked: _Asked, error: ErrorCode) -> None:
         _log.debug("the controller did not answer for the ISR of %s partitions: %s", len(asked), error.name)
@@ -135,12 +144,19 @@ class IsrChanges:
         for topic in reply.topics:
             for answer in topic.partitions:
                 key = topic.topic_id, answer.partition_index
-                if key in asked and self._is_to_be_repeated(*asked[key], answer):
-                    again[key] = asked[key]
+                if key in asked:
+                    apart(self._timers, self._take, key, asked, answer, again)
         if again:
             self._ask_again(again)
         else:
             self._ask_in(0)
+
+    def _take(
+        self, key: tuple[Uuid, int], asked: _Asked, answer: AlterPartitionResponse.PartitionData, again: _Asked
+    ) -> None:
+        again[key] = asked[key]  # Unless the answer says, in full, that it is not to be.
+        if not self._is_to_be_repeated(*asked[key], answer):
+            del again[key]
 
     def _is_to_be_repeated(
         self, partition: Partition, proposal: IsrProposal, answer: AlterPartitionResponse.PartitionData

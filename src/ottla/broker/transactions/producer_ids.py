@@ -7,8 +7,11 @@ when the node stops is lost, which is what ids of 64 bits are for. Requests that
 from collections import deque
 from collections.abc import Callable
 
+from ottla.base.ports import Timers
 from ottla.broker.cluster.node_identity import NodeIdentity
-from ottla.runtime.channels import ControllerChannel, ask_as_node
+from ottla.runtime.apart import apart, ask_as_node
+from ottla.runtime.attribution import attributed
+from ottla.runtime.channels import ControllerChannel
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
@@ -17,7 +20,8 @@ Taken = Callable[[ErrorCode, int], None]
 
 
 class ProducerIds:
-    def __init__(self, identity: NodeIdentity, controller: ControllerChannel) -> None:
+    def __init__(self, identity: NodeIdentity, controller: ControllerChannel, timers: Timers) -> None:
+        self._timers = timers
         self._identity = identity
         self._controller = controller
         self._next = 0
@@ -31,14 +35,14 @@ class ProducerIds:
             self._next += 1
             then(ErrorCode.NONE, self._next - 1)
             return
-        self._waiting.append(then)
+        self._waiting.append(attributed(then))
         if not self._is_asking:
             self._ask()
 
     def _ask(self) -> None:
         self._is_asking = True
         request = AllocateProducerIdsRequest(broker_id=self._identity.node_id, broker_epoch=self._identity.broker_epoch)
-        ask_as_node(self._controller, request, self._on_block, self._on_error)
+        ask_as_node(self._timers, self._controller, request, self._on_block, self._on_error)
 
     def _on_block(self, block: AllocateProducerIdsResponse) -> None:
         if block.error_code:
@@ -48,11 +52,11 @@ class ProducerIds:
         self._next, self._end = block.producer_id_start, block.producer_id_start + block.producer_id_len
         waiting, self._waiting = self._waiting, deque()
         for then in waiting:
-            self.take(then)
+            apart(self._timers, self.take, then)
 
     def _on_error(self, _error: ErrorCode) -> None:
         """Clients try again: the controller may be elsewhere by then."""
         self._is_asking = False
         waiting, self._waiting = self._waiting, deque()
         for then in waiting:
-            then(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+            apart(self._timers, then, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)

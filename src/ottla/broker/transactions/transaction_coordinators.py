@@ -12,6 +12,7 @@ from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.broker.transactions.transaction_markers import TransactionMarkers
 from ottla.machines.metadata.image.features import TRANSACTION_VERSION
 from ottla.machines.transaction.settings import TransactionSettings
+from ottla.runtime.attribution import attributed
 from ottla.runtime.channels import PeerChannel
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
@@ -67,7 +68,7 @@ class Transactions(TopicCoordinator["TransactionCoordinator"]):
         if self._needs_id(transactional_id):
             self._fill()
         if self._is_taking:
-            self._waiting_for_id.append(then)
+            self._waiting_for_id.append(attributed(then))
         else:
             then()
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from ottla.base.ids import TopicPartition
 from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
 from ottla.machines.metadata.image.partition_image import NO_LEADER
-from ottla.runtime.channels import PeerChannel
+from ottla.runtime.apart import apart, ask_surely, later
+from ottla.runtime.channels import Failed, PeerChannel, Then
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
@@ -94,7 +95,7 @@ class _Ending:
         self._markers = markers
         self._coordinator = coordinator
         self._remaining = set(end.partitions)
-        self._unanswered = 0
+        self._unanswered: set[int] = set()
         self.is_put_off = False
 
     @property
@@ -107,6 +108,10 @@ class _Ending:
     def write(self) -> None:
         """Goes on with what remains."""
         self.is_put_off = False
+        if not apart(self._markers.world.timers, self._write):
+            self._try_again()
+
+    def _write(self) -> None:
         if not self._markers.is_current(self):
             return
         if self._coordinator.state is State.CLOSED:
@@ -116,13 +121,18 @@ class _Ending:
         elif self._remaining:
             self._try_again()
         else:
-            end = self.end
-            self._coordinator.submit(
-                lambda machine, now_ms: machine.complete(end, now_ms),
+            ask_surely(
+                self._markers.world.timers,
+                self._complete,
                 lambda _: self._markers.forget(self),
                 lambda _error: self._try_again(),
-                end.transactional_id,
             )
+
+    def _complete(self, then: Then, failed: Failed) -> None:
+        end = self.end
+        self._coordinator.submit(
+            lambda machine, now_ms: machine.complete(end, now_ms), then, failed, end.transactional_id
+        )
 
     def _remaining_by_leader(self) -> dict[int, list[TopicPartition]]:
         """Which node to ask about which partitions. One without a leader waits; one that is gone is forgotten."""
@@ -136,11 +146,17 @@ class _Ending:
         return by_leader
 
     def _ask_leaders(self, by_leader: dict[int, list[TopicPartition]]) -> None:
-        self._unanswered = len(by_leader)
+        self._unanswered = set(by_leader)
         for leader, partitions in by_leader.items():
-            self._markers.peers.ask(
-                leader, self._request(partitions), _VERSION, self._on_reply, partial(self._on_no_reply, partitions)
+            ask_surely(
+                self._markers.world.timers,
+                partial(self._send, leader, partitions),
+                partial(self._on_reply, leader),
+                partial(self._on_no_reply, leader, partitions),
             )
+
+    def _send(self, leader: int, partitions: list[TopicPartition], then: Then, failed: Failed) -> None:
+        self._markers.peers.ask(leader, self._request(partitions), _VERSION, then, failed)
 
     def _request(self, partitions: list[TopicPartition]) -> WriteTxnMarkersRequest:
         end = self.end
@@ -160,22 +176,23 @@ class _Ending:
         )
         return WriteTxnMarkersRequest(markers=[marker])
 
-    def _on_reply(self, response: WriteTxnMarkersResponse) -> None:
+    def _on_reply(self, leader: int, response: WriteTxnMarkersResponse) -> None:
         self._on_written(
+            leader,
             {
                 TopicPartition(topic.name, one.partition_index): ErrorCode(one.error_code)
                 for marker in response.markers
                 for topic in marker.topics
                 for one in topic.partitions
-            }
+            },
         )
 
-    def _on_no_reply(self, partitions: list[TopicPartition], error: ErrorCode) -> None:
-        self._on_written(dict.fromkeys(partitions, error))
+    def _on_no_reply(self, leader: int, partitions: list[TopicPartition], error: ErrorCode) -> None:
+        self._on_written(leader, dict.fromkeys(partitions, error))
 
-    def _on_written(self, errors: dict[TopicPartition, ErrorCode]) -> None:
+    def _on_written(self, leader: int, errors: dict[TopicPartition, ErrorCode]) -> None:
         """A leader has answered. When the last of them has, the rest is tried again."""
-        self._unanswered -= 1
+        self._unanswered.discard(leader)
         if not self._markers.is_current(self):
             return
         for partition, error in errors.items():
@@ -194,4 +211,4 @@ class _Ending:
 
     def _try_again(self) -> None:
         self.is_put_off = True
-        self._markers.world.timers.after(_RETRY_S, self.write)
+        later(self._markers.world.timers, _RETRY_S, self.write)

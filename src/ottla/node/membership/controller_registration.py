@@ -18,7 +18,8 @@ from ottla.machines.metadata.image.brokers_image import ControllerRegistration a
 from ottla.machines.metadata.image.features import has_controller_registration
 from ottla.node.listeners import Endpoint
 from ottla.node.membership.self_description import features_as, listeners_as
-from ottla.runtime.channels import ControllerChannel, ask_as_node
+from ottla.runtime.apart import ask_as_node
+from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.world import World
 from ottla.wire import messages
@@ -69,7 +70,7 @@ class ControllerRegistration:
             listeners=listeners_as(messages.ControllerRegistrationRequest.Listener, self._endpoints),
             features=features_as(messages.ControllerRegistrationRequest.Feature),
         )
-        ask_as_node(self._channel, request, self._on_registered, self._on_failed)
+        ask_as_node(self._timers, self._channel, request, self._on_registered, self._on_failed)
 
     def _tell_of_other(self, other: Registered) -> None:
         theirs = [f"{endpoint.host}:{endpoint.port}" for endpoint in other.endpoints]

@@ -19,7 +19,7 @@ from ottla.node.listeners import Endpoint
 from ottla.node.membership.failed_directories import FailedDirectories
 from ottla.node.membership.registration_refusals import reason_of
 from ottla.node.membership.self_description import features_as, listeners_as
-from ottla.runtime.channels import ask_as_node
+from ottla.runtime.apart import ask_as_node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     BrokerHeartbeatRequest,
@@ -117,7 +117,7 @@ class Membership:
         def again() -> None:
             self._timers.after(_REGISTER_AGAIN_S, lambda: self._register(request, until_s, then, failed))
 
-        ask_as_node(self._broker.controller, request, on_reply, on_failed)
+        ask_as_node(self._timers, self._broker.controller, request, on_reply, on_failed)
 
     def _on_refused_for_now(self, error: ErrorCode) -> None:
         if error not in self._refusals:
@@ -213,7 +213,7 @@ class Membership:
             if failed is not None:
                 failed(error)
 
-        ask_as_node(self._broker.controller, request, on_reply, on_failed)
+        ask_as_node(self._timers, self._broker.controller, request, on_reply, on_failed)
 
     def _on_heartbeat_failed(self, error: ErrorCode) -> None:
         _log.warning("the controller did not take a heartbeat: %s", error.name)

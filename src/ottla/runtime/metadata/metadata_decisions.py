@@ -51,6 +51,9 @@ class DecidedLog(Protocol):
     def append(self, batch: bytearray, records: list[Message], control: list[KraftMessage]) -> None: ...
     def flush(self) -> None: ...
 
+    def apart(self, callback: Callable[..., object], *arguments: Any) -> bool:
+        """Calls back; what that raises is not the log's, nor of the others who are called (`runtime.apart`)."""
+
     def guarded(self, work: Callable[[], Any]) -> bool:
         """Does something that the node cannot go on without; False, and the end of this log, if that fails."""
 
@@ -152,13 +155,13 @@ class MetadataDecisions(Generic[ControllerT]):
         """The log is committed further, and everybody who listens has heard of it."""
         while self._parked and self._parked[0].offset <= self._log.committed_offset:
             parked = self._parked.popleft()
-            work_for(parked.request, parked.give)
+            self._log.apart(work_for, parked.request, parked.give)
 
     def refuse(self, error: ErrorCode) -> None:
         """To all that wait."""
         while self._parked:
             parked = self._parked.popleft()
-            work_for(parked.request, parked.failed, error)
+            self._log.apart(work_for, parked.request, parked.failed, error)
 
     # Controllers
 

@@ -38,6 +38,7 @@ from ottla.machines.raft.machine import Timeouts
 from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
+from ottla.runtime.apart import apart
 from ottla.runtime.metadata.gathering import Gathering
 from ottla.runtime.metadata.metadata_decisions import ControllerT, MetadataDecisions, ReplyT
 from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
@@ -96,6 +97,7 @@ class MetadataLog(Generic[ControllerT]):
         self._receiver = SnapshotReceiver(self, store, workers)
         self._workers = workers
         self._clock = clock
+        self._timers = timers
         self._failed = failed
         self._snapshotter = Snapshotter(self, store, snapshots or SnapshotConfig(), workers, clock)
         self._listeners: list[Callable[[MetadataDelta], None]] = []
@@ -352,14 +354,14 @@ class MetadataLog(Generic[ControllerT]):
             return
         if delta and not all(self.guarded(partial(listener, delta)) for listener in self._listeners):
             return
-        self._decisions.give_replies()
+        self.apart(self._decisions.give_replies)
         if self.controller is None and self.raft.is_leader and self.committed_offset > self._epoch_start >= 0:
-            self.guarded(lambda: self._decisions.activate(self._become_ready))
+            self.apart(self._decisions.activate, self._become_ready)
         if self.leader is not None:
-            self.leader.on_committed()
+            self.apart(self.leader.on_committed)
         if self.voter_changes is not None:
-            self.voter_changes.resign_if_removed()
-        self._snapshotter.take_if_due()
+            self.apart(self.voter_changes.resign_if_removed)
+        self.apart(self._snapshotter.take_if_due)
 
     def caught_up_to(self, high_watermark: int) -> None:
         """The leader has told its high watermark. The first time that this replica is as far, it is ready."""
@@ -404,6 +406,9 @@ class MetadataLog(Generic[ControllerT]):
             self._snapshotter.clean()
 
     # Failing
+
+    def apart(self, callback: Callable[..., object], *arguments: Any) -> bool:
+        return apart(self._timers, callback, *arguments)
 
     def guarded(self, work: Callable[[], Any]) -> bool:
         """Does something that the node cannot go on without; False, and the end of this log, if that fails."""

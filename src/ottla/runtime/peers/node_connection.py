@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.base.errors import LocalProtocolError, ProtocolError
 from ottla.base.lent import Lent, give_back, lend
-from ottla.base.ports import Buffer, Dialer, Dialling, Timer, Transport
+from ottla.base.ports import Buffer, Dialer, Dialling, Timer, Timers, Transport
+from ottla.runtime.apart import apart
 from ottla.runtime.attribution import Attributed, work_for
 from ottla.runtime.channels import Failed, Then
 from ottla.runtime.peers.served_versions import ServedVersions, VersionQuestion, version_for
@@ -75,13 +76,18 @@ class ConnectionSettings(NamedTuple):
 
 
 class Asked:
-    """A request until its one outcome, for the client's request that the loop was working for when it was asked."""
+    """A request until its one outcome, for the client's request that the loop was working for when it was asked.
 
-    __slots__ = ("_failed", "_then", "asked_s", "due_s", "is_over", "request", "version", "work")
+    What hearing the outcome raises is not the connection's, nor that of the other requests on it (`runtime.apart`).
+    """
+
+    __slots__ = ("_failed", "_then", "_timers", "asked_s", "due_s", "is_over", "request", "version", "work")
 
     def __init__(
-        self, request: Message, version: int, now_s: float, timeout_ms: float, then: Then, failed: Failed
+        self, request: Message, version: int, timers: Timers, timeout_ms: float, then: Then, failed: Failed
     ) -> None:
+        now_s = timers.now_s()
+        self._timers = timers
         self.request = request
         self.version = version
         self.asked_s = now_s
@@ -94,12 +100,12 @@ class Asked:
     def answer(self, reply: Any) -> None:
         if not self.is_over:
             self.is_over = True
-            work_for(self.work, self._then, reply)
+            apart(self._timers, work_for, self.work, self._then, reply)
 
     def fail(self, error: ErrorCode) -> None:
         if not self.is_over:
             self.is_over = True
-            work_for(self.work, self._failed, error)
+            apart(self._timers, work_for, self.work, self._failed, error)
 
 
 class NodeConnection:
@@ -333,7 +339,7 @@ class NodeConnection:
                 self.login_problem = str(problem)
             self.close(f"{self.address} broke the protocol: {problem}")
         except Exception:
-            # A bug in what a response set in motion. The frames behind it are lost, so nothing more can be read here.
+            # A bug in reading a response. The frames behind it are lost, so nothing more can be read here.
             self.close(f"a response of {self.address} could not be handled")
             raise
 

@@ -101,8 +101,8 @@ class NodeConnections:
         """
         if self._is_closed:
             return
-        now_s = self._world.timers.now_s()
-        asked = Asked(request, version, now_s, timeout_ms or self.settings.request_timeout_ms, then, failed)
+        timers = self._world.timers
+        asked = Asked(request, version, timers, timeout_ms or self.settings.request_timeout_ms, then, failed)
         asked.work = current()
         work_for(None, self._ask, line, address, asked)
 

@@ -11,10 +11,12 @@ fenced meanwhile.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ottla.base.errors import ProtocolError
 from ottla.base.ports import Timer
+from ottla.runtime.apart import apart, later
 from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.channels import THIS_NODE, Caller, ControllerChannel, Failed, Then
 from ottla.runtime.peers.envelopes import enveloped, opened
@@ -107,7 +109,9 @@ class RemoteController:
 
         # Without a controller in this process it is another node, with the same id: it will say so.
         if active.node_id == self._node_id and self._own is not None:
-            work_for(question.work, self._own.ask, question.request, question.version, question.caller, then, failed)
+            ask = partial(self._own.ask, question.request, question.version, question.caller, then, failed)
+            if not apart(self._timers, work_for, question.work, ask):
+                failed(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         is_own = question.caller == THIS_NODE
         if is_own:
@@ -139,7 +143,7 @@ class RemoteController:
             self._on_failed(question, ErrorCode.NOT_CONTROLLER)
         elif not question.is_over:
             question.is_over = True
-            work_for(question.work, question.then, reply)
+            apart(self._timers, work_for, question.work, question.then, reply)
 
     def _on_failed(self, question: _Question, error: ErrorCode) -> None:
         self._under_way.pop(question, None)
@@ -147,7 +151,7 @@ class RemoteController:
             self._wait(question)
         elif not question.is_over:
             question.is_over = True
-            work_for(question.work, question.failed, _reason(error))
+            apart(self._timers, work_for, question.work, question.failed, _reason(error))
 
     # Controllers that are gone
 
@@ -155,33 +159,29 @@ class RemoteController:
         self._under_way[question] = node_id
         if not self._looks:
             self._looks = True
-            work_for(None, self._look_later)
-
-    def _look_later(self) -> None:
-        self._timers.after(_LOOK_S, self._look)
+            later(self._timers, _LOOK_S, self._look)
 
     def _look(self) -> None:
         """Whether those that were asked still lead, as far as this node knows."""
+        apart(self._timers, self._ask_anew)
+        self._looks = bool(self._under_way)
+        if self._looks:
+            later(self._timers, _LOOK_S, self._look)
+
+    def _ask_anew(self) -> None:
         active = self._find()
         moved = [one for one, node_id in self._under_way.items() if active is not None and node_id != active.node_id]
         for question in moved:
             del self._under_way[question]
-            self._try(question)
-        self._looks = bool(self._under_way)
-        if self._looks:
-            self._look_later()
+            self._try_or_wait(question)
 
     # Waiting for a controller
 
     def _wait(self, question: _Question) -> None:
         self._waiting[question] = None
         if self._timer is None:
-            work_for(None, self._set_timer)
-
-    def _set_timer(self) -> None:
-        now_s = self._timers.now_s()
-        next_s = min(min(question.due_s for question in self._waiting) - now_s, self._retry_s)
-        self._timer = self._timers.after(max(next_s, 0.001), self._try_again)
+            first_s = min(question.due_s for question in self._waiting) - self._timers.now_s()
+            self._timer = later(self._timers, max(min(first_s, self._retry_s), 0.001), self._try_again)
 
     def _try_again(self) -> None:
         self._timer = None
@@ -190,9 +190,14 @@ class RemoteController:
         for question in waiting:
             if question.due_s <= now_s:
                 question.is_over = True
-                work_for(question.work, question.failed, ErrorCode.REQUEST_TIMED_OUT)
+                apart(self._timers, work_for, question.work, question.failed, ErrorCode.REQUEST_TIMED_OUT)
             else:
-                self._try(question)
+                self._try_or_wait(question)
+
+    def _try_or_wait(self, question: _Question) -> None:
+        """One that cannot be asked keeps no other from it."""
+        if not apart(self._timers, self._try, question):
+            self._wait(question)
 
 
 def _reason(error: ErrorCode) -> ErrorCode:

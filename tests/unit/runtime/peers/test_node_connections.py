@@ -1,5 +1,6 @@
 """Connections between nodes: order, versions, time, broken connections, and the end."""
 
+from raising_once import Fault, faults_in
 from two_nodes import ADDRESS, TwoNodes
 
 from ottla.runtime.peers.node_connection import NodeAddress
@@ -140,3 +141,31 @@ def test_many_requests_are_taken_through_a_narrow_pipe_whole() -> None:
     nodes.connections.ask(LINE, ADDRESS, MetadataRequest(topics=names), 12, then=nodes.then, failed=nodes.failed)
     nodes.run()
     assert len(nodes.waiting[0][1].topics) == 1000
+
+
+def test_a_reply_that_raises_costs_neither_the_connection_nor_those_behind_it() -> None:
+    nodes = TwoNodes()
+
+    def broken(_reply: object) -> None:
+        raise Fault
+
+    nodes.connections.ask(LINE, ADDRESS, MetadataRequest(), 12, then=broken, failed=nodes.failed)
+    ask(nodes)
+    for _ in range(2):
+        nodes.answer(MetadataResponse())
+    assert [type(reply) for reply in nodes.told] == [MetadataResponse]
+    assert nodes.connections.is_open(LINE)
+    assert faults_in(lambda: nodes.advance(0)) == 1, "it reaches the loop"
+
+
+def test_a_failure_that_raises_keeps_no_other_from_being_heard() -> None:
+    nodes = TwoNodes()
+
+    def broken(_error: ErrorCode) -> None:
+        raise Fault
+
+    nodes.connections.ask(LINE, ADDRESS, MetadataRequest(), 12, then=nodes.then, failed=broken)
+    ask(nodes)
+    nodes.stop_other()
+    assert nodes.told == [ErrorCode.NETWORK_EXCEPTION]
+    assert faults_in(lambda: nodes.advance(0)) == 1

@@ -23,6 +23,7 @@ from ottla.log.cleaning.planning import CleanerLimits
 from ottla.log.cleaning.runner import Runner
 from ottla.log.errors import CorruptFile
 from ottla.records.header import CorruptBatch
+from ottla.runtime.apart import apart
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -118,7 +119,7 @@ class LogCleaner:
             return  # Stopped.
         stop_s = self._elapsed_s() + _SLICE_S
         for partition in self._round:
-            self._consider(partition)
+            apart(self._partitions.world.timers, self._consider, partition)
             if self._elapsed_s() >= stop_s:
                 self._partitions.world.timers.after(0, self._go_on)
                 return

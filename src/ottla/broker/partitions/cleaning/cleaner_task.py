@@ -16,7 +16,7 @@ from collections.abc import Callable
 from enum import Enum
 from errno import ENOENT
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.held_partitions import LOG_DIRS
@@ -28,6 +28,7 @@ from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
 from ottla.log.cleaning.replacement import Replacement, remove_unfinished
 from ottla.log.cleaning.runner import Runner
 from ottla.log.directory import LogDirectory
+from ottla.runtime.apart import apart
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -70,7 +71,12 @@ class CleaningTask:
         self._has_ended = False
 
     def start(self) -> None:
-        self._make_durable()
+        self._step(self._make_durable)
+
+    def _step(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Every step of a task. One that raises ends it, or it would keep its place among those that clean for good."""
+        if not apart(self._partitions.world.timers, step, *arguments):
+            self._end(Outcome.CRASHED, "a fault of this node's own")
 
     def stop(self) -> None:
         """Ends without telling. A swap that is being made durable is still finished."""
@@ -102,10 +108,13 @@ class CleaningTask:
         wanted = cleanable(log, directory.cleaner_offset(name), self._partitions.clock.now_ms()).end_offset
         if log.recovery_point < wanted:
             flush(self._partitions, self.partition)
-            self._partitions.world.timers.after(_WAIT_S, self._make_durable)
+            self._partitions.world.timers.after(_WAIT_S, partial(self._step, self._make_durable))
         elif directory.saved_recovery_point(name) < wanted:
             self._partitions.world.workers.run(
-                directory.checkpoint, lambda _: self._begin(), partial(self._on_problem, "its checkpoint"), key=LOG_DIRS
+                directory.checkpoint,
+                lambda _: self._step(self._begin),
+                partial(self._step, self._on_problem, "its checkpoint"),
+                key=LOG_DIRS,
             )
         else:
             self._begin()
@@ -124,7 +133,7 @@ class CleaningTask:
             return
         self._job = plan_cleaning(log, part, self._limits, now_ms, self._seed)
         self._cuts = len(log.cuts)
-        self.runner.run(self._job, self._on_step)
+        self.runner.run(self._job, partial(self._step, self._on_step))
 
     def _on_step(self, step: CleaningStep) -> None:
         if self._directory() is None:
@@ -165,7 +174,7 @@ class CleaningTask:
                 self._save(self.done)
             return
         if self.partition.is_removing:
-            self._partitions.world.timers.after(_WAIT_S, self._swap_next)
+            self._partitions.world.timers.after(_WAIT_S, partial(self._step, self._swap_next))
             return
         if self._directory() is None:
             self.give_up_if_gone()
@@ -185,7 +194,9 @@ class CleaningTask:
         self._is_swapping = True
         self.partition.begin_job()
         self._partitions.world.workers.run(
-            replacement.run, lambda _: self._on_durable(replacement), partial(self._on_swap_failed, replacement)
+            replacement.run,
+            lambda _: self._step(self._on_durable, replacement),
+            partial(self._step, self._on_swap_failed, replacement),
         )
 
     def _on_durable(self, replacement: Replacement) -> None:
@@ -196,10 +207,14 @@ class CleaningTask:
             if partitions.holds(partition):  # Else its files go, or are not to be touched.
                 was_swapped = partition.log.finish_replacement(replacement)
         except OSError as problem:
-            partition.end_job()
             self._on_problem("a swap", problem)
             return
-        partition.end_job()
+        except Exception as problem:
+            partitions.on_broken(partition, problem)  # Neither as it was nor as it was to be.
+            self.give_up_if_gone()
+            return
+        finally:
+            partition.end_job()
         if was_swapped:
             remove_later(partitions, partition)
             self._swap_next()
@@ -221,7 +236,7 @@ class CleaningTask:
         self._partitions.world.workers.run(
             partial(self._save_offset, directory, done.clean_offset, self._cuts),
             lambda _: self._end(Outcome.CLEANED, ""),
-            partial(self._on_problem, "its checkpoint"),
+            partial(self._step, self._on_problem, "its checkpoint"),
             key=LOG_DIRS,
         )
 

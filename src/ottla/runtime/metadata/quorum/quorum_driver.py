@@ -10,7 +10,7 @@ What concerns the log itself is the owner's (`LogOwner`): appending, committing,
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ottla.base.ports import Entropy, Timer, Timers, Workers
 from ottla.machines.raft.events import (
@@ -33,9 +33,13 @@ from ottla.machines.raft.events import (
 )
 from ottla.machines.raft.events import Timer as TimerKind
 from ottla.machines.raft.machine import Raft, Role
+from ottla.runtime.apart import apart, ask_surely
 from ottla.runtime.attribution import work_for
+from ottla.runtime.channels import Failed, Then
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.wire.errors import ErrorCode
+
+_OF_THE_LOG: Final = (SaveQuorumState, BeginEpoch, AdvanceHighWatermark, StopLeading)
 
 
 class LogOwner(Protocol):
@@ -100,10 +104,23 @@ class QuorumDriver:
         self._is_performing = True
         try:
             while self._effects and not self.is_saving and not self._is_stopped:
-                # What comes of it is the quorum's work, and not that of the request that is being handled.
-                work_for(None, self._perform, self._effects.popleft())
+                self._perform_apart(self._effects.popleft())
         finally:
             self._is_performing = False
+
+    def _perform_apart(self, effect: Effect) -> None:
+        """It is the quorum's work, and not that of the request that is being handled.
+
+        What raises leaves the others to be done: a timer that is not set would end elections here for good. But what
+        concerns the log is what the others rest on.
+        """
+        if not isinstance(effect, _OF_THE_LOG):
+            apart(self._timers, self._perform, effect)
+            return
+        try:
+            work_for(None, self._perform, effect)
+        except Exception as problem:
+            self._owner.fail(problem)
 
     def stop(self) -> None:
         """Nothing more is done, but for what is being saved."""
@@ -186,7 +203,8 @@ class QuorumDriver:
             elif self._is_electing(ask):
                 self._later(lambda: self._ask_for_vote(ask))
 
-        network.ask_for_vote(ask, self.raft.voters, then, failed)
+        assert self._timers is not None
+        ask_surely(self._timers, lambda *heard: network.ask_for_vote(ask, self.raft.voters, *heard), then, failed)
 
     def _tell(self, tell: TellOfEpoch | TellOfEnd) -> None:
         network = self._network
@@ -202,10 +220,14 @@ class QuorumDriver:
         def failed(_error: ErrorCode) -> None:
             """A leader tells again after a while, and an end is found out."""
 
-        if isinstance(tell, TellOfEpoch):
-            network.tell_of_epoch(tell, self.raft.voters, then, failed)
-        else:
-            network.tell_of_end(tell, self.raft.voters, then, failed)
+        def send(then: Then, failed: Failed) -> None:
+            if isinstance(tell, TellOfEpoch):
+                network.tell_of_epoch(tell, self.raft.voters, then, failed)
+            else:
+                network.tell_of_end(tell, self.raft.voters, then, failed)
+
+        assert self._timers is not None
+        ask_surely(self._timers, send, then, failed)
 
     def _later(self, callback: Callable[[], None]) -> None:
         assert self._timers is not None and self._network is not None

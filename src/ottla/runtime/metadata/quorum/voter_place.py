@@ -20,6 +20,8 @@ from ottla.base.ids import uuid_text
 from ottla.base.ports import Timers
 from ottla.machines.raft.machine import Raft, Role
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter
+from ottla.runtime.apart import ask_surely
+from ottla.runtime.channels import Failed, Then
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
@@ -80,8 +82,11 @@ class VoterPlace:
         def failed(_error: ErrorCode) -> None:
             self._is_asking = False
 
-        if not self._network.ask_leader(raft.leader_id, raft.voters, request, answered, failed):
-            self._is_asking = False
+        def send(then: Then, failed: Failed) -> None:
+            if not self._network.ask_leader(raft.leader_id, raft.voters, request, then, failed):
+                failed(ErrorCode.NETWORK_EXCEPTION)
+
+        ask_surely(self._timers, send, answered, failed)
 
     def _on_updated(self, epoch: int) -> Callable[[Any], None]:
         def then(response: Any) -> None:

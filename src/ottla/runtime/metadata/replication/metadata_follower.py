@@ -5,7 +5,8 @@ offset says that everything before it is on this replica's disk, so a voter flus
 more. An answer has one of four things in it: records; where the two logs part, and then this one is cut there; the id
 of a snapshot, because the leader has no such old records any more (KIP-630); or who leads instead.
 
-Fetches are numbered. An answer to one that was overtaken, by an election or by another leader, changes nothing.
+Fetches are numbered. An answer to one that was overtaken, by an election or by another leader, changes nothing. After
+any other the next fetch follows, whatever came of it: nobody else would ask for one within an epoch.
 """
 
 import logging
@@ -18,6 +19,8 @@ from ottla.log.errors import CorruptFile
 from ottla.machines.raft.events import NOBODY, EpochBegan, LeaderAnswered, LeaderLost
 from ottla.machines.raft.machine import Raft, Role
 from ottla.records.batch import complete_batches
+from ottla.runtime.apart import apart, ask_surely, later
+from ottla.runtime.channels import Failed, Then
 from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.storage.snapshots import SnapshotId
@@ -27,6 +30,10 @@ from ottla.wire.errors import ErrorCode
 _log = logging.getLogger(__name__)
 _LOST_AFTER: Final = 2
 """A leader that cannot be reached so many times in a row is taken for gone."""
+
+
+_Send = Callable[[tuple[int, NodeAddress], Then, Failed], None]
+"""Sends a question to the leader."""
 
 
 class FollowedLog(Protocol):
@@ -76,11 +83,15 @@ class MetadataFollower:
     def follow(self, leader_id: int, epoch: int) -> None:
         self._number += 1
         self._failures = 0
-        self._fetch(self._number)
+        self._go_on(self._number)
+
+    def _go_on(self, number: int) -> None:
+        if not apart(self._timers, self._fetch, number):
+            self._again(number)
 
     def _fetch(self, number: int) -> None:
         if self._is_current(number):
-            self._log.when_durable(lambda: self._send(number))
+            self._log.when_durable(lambda: self._ask(number, self._send, self._on_response))
 
     def _is_current(self, number: int) -> bool:
         return number == self._number and self._log.raft.role is Role.FOLLOWER and not self._is_stopped
@@ -90,25 +101,28 @@ class MetadataFollower:
         address = self._network.address_of(raft.leader_id, raft.voters)
         return (raft.leader_id, address) if address is not None else None
 
-    def _send(self, number: int) -> None:
+    def _ask(self, number: int, send: _Send, then: Callable[[int, Any], None]) -> None:
+        """Asks the leader, if it is known. `then` hears the answer, with the number; a failure is a reason to fetch."""
         if not self._is_current(number):
             return
-        raft, leader = self._log.raft, self._leader()
+        leader = self._leader()
         if leader is None:
             self.find_leader()
             self._again(number)
             return
-        self._network.fetch(
-            leader,
-            raft.epoch,
-            raft.log_end,
-            raft.high_watermark,
-            lambda response: self._on_response(number, response),
+        ask_surely(
+            self._timers,
+            lambda *heard: send(leader, *heard),
+            lambda response: then(number, response),
             lambda error: self._on_failed(number, error),
         )
 
+    def _send(self, leader: tuple[int, NodeAddress], then: Then, failed: Failed) -> None:
+        raft = self._log.raft
+        self._network.fetch(leader, raft.epoch, raft.log_end, raft.high_watermark, then, failed)
+
     def _again(self, number: int) -> None:
-        self._timers.after(self._network.config.retry_ms / 1000, lambda: self._fetch(number))
+        later(self._timers, self._network.config.retry_ms / 1000, lambda: self._go_on(number))
 
     def _on_failed(self, number: int, error: ErrorCode) -> None:
         if not self._is_current(number):
@@ -154,7 +168,7 @@ class MetadataFollower:
         else:
             self._log.quorum.step(LeaderAnswered(epoch, partition.high_watermark))
             self._log.caught_up_to(partition.high_watermark)
-        self._fetch(number)
+        self._go_on(number)
 
     def _partition_of(self, response: Any) -> Any:
         if response.error_code or not response.responses or not response.responses[0].partitions:
@@ -184,17 +198,10 @@ class MetadataFollower:
     # Snapshots
 
     def _fetch_snapshot(self, number: int, snapshot: SnapshotId, position: int) -> None:
-        leader = self._leader()
-        if not self._is_current(number) or leader is None:
-            return
-        self._network.fetch_snapshot(
-            leader,
-            self._log.raft.epoch,
-            snapshot,
-            position,
-            lambda response: self._on_part(number, snapshot, position, response),
-            lambda error: self._on_failed(number, error),
-        )
+        def send(leader: tuple[int, NodeAddress], then: Then, failed: Failed) -> None:
+            self._network.fetch_snapshot(leader, self._log.raft.epoch, snapshot, position, then, failed)
+
+        self._ask(number, send, lambda number, response: self._on_part(number, snapshot, position, response))
 
     def _on_part(self, number: int, snapshot: SnapshotId, position: int, response: Any) -> None:
         if not self._is_current(number):
@@ -212,7 +219,7 @@ class MetadataFollower:
 
         def kept(is_whole: bool) -> None:
             if is_whole:
-                self._fetch(number)
+                self._go_on(number)
             else:
                 self._fetch_snapshot(number, snapshot, position + len(data))
 
@@ -244,9 +251,9 @@ class MetadataFollower:
         def failed(_error: ErrorCode) -> None:
             self._is_looking = False
             if raft.leader_id == NOBODY and not raft.is_voter and not self._is_stopped:
-                self._timers.after(self._network.config.retry_ms / 1000, self.find_leader)
+                later(self._timers, self._network.config.retry_ms / 1000, self.find_leader)
 
-        self._network.fetch(known, raft.epoch, raft.log_end, raft.high_watermark, then, failed)
+        ask_surely(self._timers, lambda *heard: self._send(known, *heard), then, failed)
 
     def _on_foreign(self) -> None:
         """A controller of another cluster has answered. A node that starts and knows only such will never be ready."""

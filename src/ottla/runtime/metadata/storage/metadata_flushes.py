@@ -21,6 +21,9 @@ class FlushedLog(Protocol):
     def flush(self) -> None:
         """Starts the next flush, if it is time for one."""
 
+    def apart(self, callback: Callable[..., object]) -> bool:
+        """Calls back; what that raises is no reason to do nothing more here."""
+
     def on_idle(self) -> None:
         """A worker has come back."""
 
@@ -70,14 +73,18 @@ class MetadataFlushes:
 
     def _on_flushed(self, flush: Flush) -> None:
         self.is_under_way = False
-        self.durable_offset = min(self._store.finish_flush(flush), self._store.log.log_end_offset)
+        try:
+            self.durable_offset = min(self._store.finish_flush(flush), self._store.log.log_end_offset)
+        except Exception as problem:
+            self._owner.fail(problem)
+            return
         self._owner.on_flushed(self.durable_offset)
         self._owner.flush()
         waiting, self._waiting = self._waiting, []
         is_cut = self._store.log.has_unsynced_cut
         for offset, then in waiting:
             if offset <= self.durable_offset and not is_cut:
-                then()
+                self._owner.apart(then)
             else:
                 self._waiting.append((offset, then))
         self._owner.on_idle()

@@ -1,0 +1,52 @@
+"""Faults of a node's own in its log: each kind with its traceback when it first comes, and then once a minute.
+
+What is done again and again may raise again and again, as often as it is done (`apart`). One line a minute says so,
+with how many there were; the metrics have the count.
+"""
+
+import logging
+from collections.abc import Callable
+from traceback import walk_tb
+from typing import Final
+
+_AGAIN_S: Final = 60.0
+_MOST_KINDS: Final = 100
+
+_Kind = tuple[object, ...]
+
+
+class _Told:
+    __slots__ = ("count", "since_s")
+
+    def __init__(self, since_s: float) -> None:
+        self.since_s = since_s
+        self.count = 0
+
+
+class FaultLog:
+    """Faults are of one kind if they have the same type and were raised by the same line."""
+
+    def __init__(self, log: logging.Logger, now_s: Callable[[], float]) -> None:
+        self._log = log
+        self._now_s = now_s
+        self._told: dict[_Kind, _Told] = {}
+
+    def error(self, what: str, problem: BaseException | None) -> None:
+        kind, now_s = _kind_of(what, problem), self._now_s()
+        told = self._told.get(kind)
+        if told is not None and now_s - told.since_s < _AGAIN_S:
+            told.count += 1
+            return
+        more = f" ({told.count} more like it in the last {now_s - told.since_s:.0f} s)" if told and told.count else ""
+        self._told.pop(kind, None)
+        while len(self._told) >= _MOST_KINDS:
+            del self._told[next(iter(self._told))]
+        self._told[kind] = _Told(now_s)
+        self._log.error("%s%s", what, more, exc_info=problem)
+
+
+def _kind_of(what: str, problem: BaseException | None) -> _Kind:
+    if problem is None:
+        return (what,)
+    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(problem.__traceback__)]
+    return (type(problem), *places[-1:])
