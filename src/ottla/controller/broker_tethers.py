@@ -9,6 +9,9 @@ a broker that lives is unfenced with its next heartbeat.
     HELD       the process is there                 BROKEN when the connection ends
     BROKEN     dials at once, and keeps dialling    HELD when it connects; fences each time it is refused
 
+A broker that takes connections and ends them at once, as one does that has no more places for them, is dialled after
+pauses that grow: a connection that did not last is no reason to hurry.
+
 Only a connection that was held and is refused afterwards counts: a firewall that refuses controllers, an address that
 leads elsewhere and a broker that is not up yet fence nobody. A host that is gone without a word is left to the session.
 Controllers that are not active hold their connections too: the active one may die together with a broker, and what its
@@ -22,11 +25,15 @@ from typing import Final
 from ottla.base.ports import Dialer, Dialling, Timer, Transport
 from ottla.controller.controller_server import ControllerServer
 from ottla.machines.metadata.image.brokers_image import BrokerRegistration, Endpoint
+from ottla.runtime.apart import apart, ask_surely
+from ottla.runtime.channels import Failed, Then
 from ottla.wire.errors import ErrorCode
 
 _LOOK_S: Final = 0.5
 _AGAIN_S: Final = 0.1
 _UNREACHED_AGAIN_S: Final = 5.0
+_LASTED_S: Final = 5.0
+"""A connection that was held for as long says that the next will be too."""
 _SCRATCH_BYTES: Final = 64
 _TLS: Final = (1, 3)
 """The numbers of SSL and SASL_SSL."""
@@ -85,6 +92,8 @@ class _Tether:
         self._server = server
         self._endpoint = endpoint
         self._was_held = False
+        self._held_since_s = 0.0
+        self._pause_s = 0.0
         self._is_closed = False
         self._dialling: Dialling | None = None
         self._transport: Transport | None = None
@@ -100,8 +109,16 @@ class _Tether:
         if self._timer is not None:
             self._timer.cancel()
 
+    def _dial_in(self, delay_s: float) -> None:
+        if not self._is_closed:
+            self._timer = self._server.timers.after(delay_s, self._dial)
+
     def _dial(self) -> None:
         self._timer = None
+        if not apart(self._server.timers, self._start_dialling):
+            self._dial_in(_UNREACHED_AGAIN_S)
+
+    def _start_dialling(self) -> None:
         self._dialling = self._dialer.dial(
             self._endpoint.host,
             self._endpoint.port,
@@ -114,19 +131,21 @@ class _Tether:
     def _on_connected(self, transport: Transport) -> None:
         self._dialling, self._transport = None, transport
         self._was_held = True
+        self._held_since_s = self._server.timers.now_s()
         transport.watch(self, reading=True, writing=False)
 
     def _on_failed(self, problem: OSError) -> None:
         self._dialling = None
         if self._is_closed:
             return
+        self._dial_in(_AGAIN_S if self._was_held else _UNREACHED_AGAIN_S)
         if self._was_held and problem.errno == ECONNREFUSED:
-            self._server.log.submit(
-                lambda controller, _now_ms: controller.fence_lost_broker(self._broker_id, self.epoch),
-                lambda _is_fenced: None,
-                _is_not_active,
-            )
-        self._timer = self._server.timers.after(_AGAIN_S if self._was_held else _UNREACHED_AGAIN_S, self._dial)
+            ask_surely(self._server.timers, self._fence, lambda _is_fenced: None, _is_not_active)
+
+    def _fence(self, then: Then, failed: Failed) -> None:
+        self._server.log.submit(
+            lambda controller, _now_ms: controller.fence_lost_broker(self._broker_id, self.epoch), then, failed
+        )
 
     def on_readable(self) -> None:
         """A broker says nothing to one who says nothing: so this is the end of the connection."""
@@ -141,8 +160,15 @@ class _Tether:
         if not has_more:
             self._transport.close()
             self._transport = None
-            if not self._is_closed:
-                self._dial()
+            self._on_broken()
+
+    def _on_broken(self) -> None:
+        has_lasted = self._server.timers.now_s() - self._held_since_s >= _LASTED_S
+        self._pause_s = 0.0 if has_lasted else min(max(2 * self._pause_s, _AGAIN_S), _UNREACHED_AGAIN_S)
+        if self._pause_s:
+            self._dial_in(self._pause_s)
+        elif not self._is_closed:
+            self._dial()
 
     def on_writable(self) -> None:
         """Nothing is ever written."""

@@ -2,8 +2,10 @@
 
 The controller places a replica on a broker; a broker with several directories picks one. The controller has to know
 which: when the broker reports a directory as failed, the partitions in it need new leaders. What is to be told collects
-for a moment and goes out in one request; what the controller does not take is told again. A replica that moves to
-another directory is told of before it is there (KIP-858), and its move waits until that is committed.
+for a moment and goes out in one request; what the controller does not take is told again. One request is under way at a
+time, for as long as it takes: it may be asked anew of the next controller, and a later one would overtake it. So the
+last word about a replica is the last that the controller hears. A replica that moves to another directory is told of
+before it is there (KIP-858), and its move waits until that is committed.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +15,8 @@ from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.image.partition_image import PartitionImage
-from ottla.runtime.channels import ControllerChannel, ask_as_node
+from ottla.runtime.apart import apart, ask_surely, later
+from ottla.runtime.channels import THIS_NODE, ControllerChannel, Failed, Then, newest_version
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
@@ -34,7 +37,9 @@ _Place: TypeAlias = tuple[Uuid, int]
 class DirectoryAssignments:
     def __init__(self, partitions: "Partitions", controller: ControllerChannel) -> None:
         self._partitions = partitions
+        self._timers = partitions.world.timers
         self._controller = controller
+        self._is_telling = False
         self._untold: dict[_Place, Uuid] = {}
         self._waiting: dict[_Place, Callable[[], None]] = {}
         self._timer: Timer | None = None
@@ -65,38 +70,48 @@ class DirectoryAssignments:
         self._tell_in(_COLLECT_S)
 
     def _tell_in(self, delay_s: float) -> None:
-        if self._timer is None and self._untold:
-            self._timer = self._partitions.world.timers.after(delay_s, self._tell)
+        if self._timer is None and not self._is_telling and self._untold:
+            self._timer = later(self._timers, delay_s, self._tell)
 
     def _tell(self) -> None:
         self._timer = None
-        partitions = self._partitions
-        if partitions.identity.broker_epoch < 0:
+        if self._partitions.identity.broker_epoch < 0:
             self._tell_in(_RETRY_S)  # Not registered yet: the controller would not know us.
             return
         told, self._untold = self._untold, {}
-        request = _request(told, partitions.identity.node_id, partitions.identity.broker_epoch)
+        self._is_telling = True
 
         def on_reply(reply: AssignReplicasToDirsResponse) -> None:
             if reply.error_code:
                 on_error(ErrorCode(reply.error_code))
-            else:
-                refused = _refused(reply)
-                self._on_taken([place for place in told if place not in refused])
+                return
+            refused = _refused(reply)
+            self._end_telling(_COLLECT_S)
+            self._on_taken([place for place in told if place not in refused])
 
         def on_error(error: ErrorCode) -> None:
             if error is ErrorCode.UNSUPPORTED_VERSION:
+                self._end_telling(_COLLECT_S)
                 self._on_taken(told)  # The cluster's metadata.version is older than directories.
             else:
                 self._untold = told | self._untold
-                self._tell_in(_RETRY_S)
+                self._end_telling(_RETRY_S)
 
-        ask_as_node(self._controller, request, on_reply, on_error)
+        ask_surely(self._timers, lambda *heard: self._send(told, *heard), on_reply, on_error)
+
+    def _send(self, told: dict[_Place, Uuid], then: Then, failed: Failed) -> None:
+        request = _request(told, self._partitions.identity.node_id, self._partitions.identity.broker_epoch)
+        self._controller.ask(request, newest_version(request), THIS_NODE, then, failed)
+
+    def _end_telling(self, next_s: float) -> None:
+        """What has come meanwhile, or was not taken, is told in the next request."""
+        self._is_telling = False
+        self._tell_in(next_s)
 
     def _on_taken(self, places: Iterable[_Place]) -> None:
         for place in places:
             if place in self._waiting and place not in self._untold:
-                self._waiting.pop(place)()
+                apart(self._timers, self._waiting.pop(place))
 
 
 def _place_of(partition: Partition) -> _Place:

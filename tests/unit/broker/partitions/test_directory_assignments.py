@@ -72,3 +72,16 @@ def test_a_broker_tells_once_it_is_registered(node):
     node.broker.identity.broker_epoch = 7
     node.timers.advance(1000)
     assert len(told(node)) == 1
+
+
+def test_an_assignment_waits_for_the_one_before_it_which_may_be_asked_anew(node):
+    """Of the next controller, that is, if the first one dies: it would then be the last that the cluster hears."""
+    node.controller.is_held = True
+    node.create_topic("orders", directories=(UNASSIGNED,))
+    node.timers.advance(1000)
+    node.broker.directory_assignments.assign(node.partition(), TWO, lambda: None)
+    node.timers.advance(60_000)
+    assert told(node) == [{ONE: {topic_id_of("orders"): [0]}}]
+    node.controller.let_go()
+    node.timers.advance(1000)
+    assert told(node)[1:] == [{TWO: {topic_id_of("orders"): [0]}}]
