@@ -140,6 +140,8 @@ class Raft:
         self._fetching: set[int] = set()
         """Those that it has heard of since it last told the others that it leads."""
         self._has_heard_leader = False
+        self._has_lost_leader = False
+        """Of a replica without a vote: it has not heard from its leader for as long as its fetch timer."""
         self._timer = 0
         self._set: dict[Timer, int] = {}
         if saved.epoch == self.epoch:
@@ -227,6 +229,7 @@ class Raft:
             case Timer.BEGIN_EPOCH:
                 return self._tell_of_epoch()
         if not self.is_voter:
+            self._has_lost_leader = True
             return [FindLeader(), self._set_timer(timer)]
         if self.role is Role.PROSPECTIVE:
             return self._end_prospect()
@@ -282,8 +285,9 @@ class Raft:
         if epoch < self.epoch or (epoch == self.epoch and leader_id == NOBODY):
             return []
         if epoch == self.epoch and leader_id == self.leader_id:
-            # One who asked around whether to stand follows again; others know already.
-            return self._become_follower(leader_id, epoch) if self.role is Role.PROSPECTIVE else []
+            # One who asked around, whether to stand or who leads, follows again; others know already.
+            is_looking = self.role is Role.PROSPECTIVE or (self.role is Role.FOLLOWER and self._has_lost_leader)
+            return self._become_follower(leader_id, epoch) if is_looking else []
         if leader_id == NOBODY:
             return self._heard_of_epoch(epoch)
         assert epoch > self.epoch or self.leader_id == NOBODY, (
@@ -328,7 +332,7 @@ class Raft:
     def _on_leader_answered(self, answered: LeaderAnswered) -> list[Effect]:
         if self.role is not Role.FOLLOWER or answered.epoch != self.epoch:
             return []
-        self._has_heard_leader = True
+        self._has_heard_leader, self._has_lost_leader = True, False
         effects: list[Effect] = [self._set_timer(Timer.FETCH)]
         high_watermark = min(answered.high_watermark, self.log_end.offset)
         if high_watermark > self._high_watermark:
@@ -442,7 +446,7 @@ class Raft:
         stopped = self._stop_leading(Role.FOLLOWER)
         was = self.epoch, self.leader_id
         self.role, self.epoch, self.leader_id, self.voted_for = Role.FOLLOWER, epoch, leader_id, None
-        self._has_heard_leader = False
+        self._has_heard_leader = self._has_lost_leader = False
         saved = [self._save()] if was != (epoch, leader_id) else []
         return [*stopped, *saved, Follow(leader_id, epoch), self._set_timer(Timer.FETCH)]
 

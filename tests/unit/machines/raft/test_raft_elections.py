@@ -275,6 +275,16 @@ def test_an_observer_looks_for_the_leader_and_never_stands() -> None:
     assert (raft.role, raft.leader_id) == (Role.FOLLOWER, 2)
 
 
+def test_an_observer_that_finds_its_leader_again_follows_it_once() -> None:
+    """In the same epoch: nothing else would have it fetch again."""
+    raft = replica(QuorumState(5, 2), LogEnd(5, 10), me=Voter(ReplicaKey(9)))
+    effects = raft.step(Started())
+    assert raft.step(EpochBegan(2, 5)) == [], "it follows already"
+    assert FindLeader() in expire(raft, effects, Timer.FETCH)
+    assert without_timers(raft.step(EpochBegan(2, 5))) == [Follow(2, 5)]
+    assert raft.step(EpochBegan(2, 5)) == []
+
+
 def test_voters_that_are_cut_away_again_were_never_voters() -> None:
     """KIP-853: the last voters in the log count, committed or not."""
     raft = replica()
