@@ -92,6 +92,7 @@ class Broker:
         self.partitions.on_leadership = self._on_leadership
         self.partitions.on_flushed = self.fetchers.on_flushed
         self.partitions.propose_isr = self.isr_changes.on_fetched
+        self.partitions.tell_lost = self.directory_assignments.lose
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
         self.partitions.on_cut = self.replica_moves.on_cut
 

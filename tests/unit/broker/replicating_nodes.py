@@ -22,6 +22,7 @@ from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.controller.leadership import changes_when_added, changes_when_removed
 from ottla.machines.metadata.decisions.alter_partition import alter_partition
+from ottla.machines.metadata.decisions.assign_directories import assign_replicas_to_dirs
 from ottla.machines.metadata.image.features import FEATURES
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.channels import Caller, Failed, Then
@@ -34,6 +35,7 @@ from ottla.wire.messages import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     AlterPartitionRequest,
+    AssignReplicasToDirsRequest,
     ConfigRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,
@@ -157,6 +159,10 @@ class Cluster:
             self._producer_ids += 1000
             block = AllocateProducerIdsResponse(producer_id_start=self._producer_ids, producer_id_len=1000)
             self.messages.append(lambda: then(block))
+            return
+        if isinstance(request, AssignReplicasToDirsRequest):
+            assigned = over_the_wire(request, version)
+            self.messages.append(lambda: then(self.decide(assign_replicas_to_dirs, assigned)))
             return
         assert isinstance(request, AlterPartitionRequest)
         self.messages.append(lambda: self._decide(over_the_wire(request, version), version, then, failed))

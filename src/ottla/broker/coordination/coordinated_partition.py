@@ -149,6 +149,8 @@ class CoordinatedPartition(Generic[MachineT]):
         if subject is None:
             _log.error("%s is broken, and not coordinated any more", self.partition.name, exc_info=problem)
             self.close()
+            if self.partition.state is not None:
+                self._partitions.give_up(self.partition, self.partition.state.isr)
             return
         _log.error("%s is broken, and offline until %s is loaded anew", subject, self.partition.name, exc_info=problem)
         self.offline.add(subject)

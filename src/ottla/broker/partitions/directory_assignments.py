@@ -5,7 +5,8 @@ which: when the broker reports a directory as failed, the partitions in it need 
 for a moment and goes out in one request; what the controller does not take is told again. One request is under way at a
 time, for as long as it takes: it may be asked anew of the next controller, and a later one would overtake it. So the
 last word about a replica is the last that the controller hears. A replica that moves to another directory is told of
-before it is there (KIP-858), and its move waits until that is committed.
+before it is there (KIP-858), and its move waits until that is committed. A replica that this node does not serve is
+told of as LOST, which is a directory that is never online.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
 from ottla.broker.partitions.partition import Partition
+from ottla.machines.metadata.image.directory_ids import LOST
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.runtime.apart import apart, ask_surely, later
 from ottla.runtime.channels import THIS_NODE, ControllerChannel, Failed, Then, newest_version
@@ -41,14 +43,27 @@ class DirectoryAssignments:
         self._controller = controller
         self._is_telling = False
         self._untold: dict[_Place, Uuid] = {}
+        self._lost: set[_Place] = set()
         self._waiting: dict[_Place, Callable[[], None]] = {}
         self._timer: Timer | None = None
 
     def note(self, partition: Partition, image: PartitionImage) -> None:
-        """Looks whether the metadata knows where a replica is."""
-        home = self._partitions.identity.directory_ids.get(partition.directory)
-        if home is not None and image.directory(self._partitions.identity.node_id) != home:
+        """Looks whether the metadata knows where a replica is, and will know if it has been told that it is lost."""
+        home, place = self._partitions.identity.directory_ids.get(partition.directory), _place_of(partition)
+        is_known = image.directory(self._partitions.identity.node_id) == home and place not in self._lost
+        self._lost.discard(place)
+        if home is not None and not is_known:
             self._note(partition, home)
+
+    def lose(self, topic_id: Uuid, index: int) -> None:
+        """Tells that this node does not serve a replica: it is to be neither leader nor in the ISR.
+
+        Until `note` finds it again. The metadata says LOST meanwhile, also when the node starts anew.
+        """
+        if self._partitions.identity.directory_ids and (topic_id, index) not in self._lost:
+            self._lost.add((topic_id, index))
+            self._untold[topic_id, index] = LOST
+            self._tell_in(_COLLECT_S)
 
     def assign(self, partition: Partition, directory_id: Uuid, then: Callable[[], None]) -> None:
         """Tells where a replica is about to be. `then` hears when the metadata says so, unless `forget` comes first."""

@@ -2,14 +2,19 @@
 
 A disk that fails takes its directory away: the partitions in it are offline until the node starts anew, the requests
 that wait for them are answered, and the coordinators are told (`on_leadership`). Other directories go on.
+
+What a node cannot serve, others may: the controller is told. Of a directory that has failed it hears by a heartbeat
+(`on_directory_failed`). Of a single replica it hears that it is LOST (`tell_lost`, KIP-858), which takes it out of the
+lead and the ISR: of one that is broken until the next start, and of one that this node leads and cannot write to, for
+want of room or descriptors, if there is another in the ISR (`give_up`).
 """
 
 import logging
 from collections.abc import Callable, Iterable
-from errno import EDQUOT, EMFILE, ENFILE, ENOSPC
+from errno import EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC
 from functools import cached_property
 
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, Uuid
 from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.node_identity import NodeIdentity
@@ -29,6 +34,8 @@ LOG_DIRS = "log-dirs"
 
 DISK_IS_FULL = frozenset({ENOSPC, EDQUOT})
 OUT_OF_DESCRIPTORS = frozenset({EMFILE, ENFILE})
+PASSING = DISK_IS_FULL | OUT_OF_DESCRIPTORS | {ENOMEM}
+"""What the system lacks for now. It is no word about the health of a disk."""
 
 
 class Partitions(dict[tuple[str, int], Partition]):
@@ -73,6 +80,10 @@ class Partitions(dict[tuple[str, int], Partition]):
         """For moves to and from the directory."""
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
         """For the node, which tells the controller, and stops when no directory is left."""
+        self.tell_lost: Callable[[Uuid, int], None] = _nobody_is_told
+        """For what tells the controller where replicas are: this node does not serve one, by its topic and number."""
+        self.given_up: set[Partition] = set()
+        """Those that this node leads and would rather not. They are told of, and the metadata has not said more yet."""
         self._failing: set[str] = set()
 
     @cached_property
@@ -102,6 +113,8 @@ class Partitions(dict[tuple[str, int], Partition]):
         """
         if isinstance(problem, OSError):
             self.on_disk_error(partition.directory, problem)
+            if problem.errno in PASSING and partition.state is not None:
+                self.give_up(partition, partition.state.isr)
             return ErrorCode.KAFKA_STORAGE_ERROR
         _log.error("the log of %s is damaged: %s", partition.name, problem)
         return ErrorCode.CORRUPT_MESSAGE
@@ -115,8 +128,23 @@ class Partitions(dict[tuple[str, int], Partition]):
             _log.error("%s is full: %s", directory, problem)
         elif problem.errno in OUT_OF_DESCRIPTORS:
             _log.error("no file of %s can be opened; allow the node more than now (ulimit -n): %s", directory, problem)
+        elif problem.errno in PASSING:
+            _log.error("%s: %s", directory, problem)
         else:
             self.fail_directory(directory, problem)
+
+    def give_up(self, partition: Partition, isr: Iterable[int]) -> None:
+        """Has another replica of the ISR lead a partition that this node leads, and cannot serve as it should.
+
+        Once it leads no more, its place is told anew (`Replicas`), and it follows as well as it can: it is in the ISR
+        again when it has caught up. Where there is no other, it goes on with what it can do.
+        """
+        active_epoch = self.metadata.active_epoch
+        others = (replica for replica in isr if replica != self.identity.node_id)
+        if partition not in self.given_up and any(active_epoch(replica) is not None for replica in others):
+            _log.error("%s cannot be served here for now, and is given up to the others in its ISR", partition.name)
+            self.given_up.add(partition)
+            self.tell_lost(partition.topic_id, partition.name.partition)
 
     def fail_directory(self, directory: str, problem: OSError) -> None:
         """Goes on without a directory: its partitions are offline until the node starts anew."""
@@ -143,6 +171,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         _log.error("%s is broken, and offline until the next start", partition.name, exc_info=problem)
         self.logs.distrust(partition.name)
         self._take_offline([partition.name])
+        self.tell_lost(partition.topic_id, partition.name.partition)
 
     def _take_offline(self, names: Iterable[TopicPartition]) -> None:
         for name in names:
@@ -150,6 +179,7 @@ class Partitions(dict[tuple[str, int], Partition]):
                 self.offline.add(name)
             partition = self.pop(name, None)
             if partition is not None:
+                self.given_up.discard(partition)
                 partition.state = None
                 self.purgatory.release(partition)
                 self.on_leadership(partition)

@@ -6,6 +6,9 @@ metadata's deltas say what to do. Logs are made and deleted on a disk thread, in
 serves from the moment its log is there, and until then its clients wait (`logs_in_making`). What comes back from the
 disk is held against the metadata once more, which may have moved on: a topic that was deleted and made again in the
 meantime is made when the log of the old one is out of the way.
+
+What cannot be made or led for want of descriptors, room or memory is offline, told of, and tried again after pauses
+that grow. A partition that raises over its metadata goes offline by name, and the others take up theirs.
 """
 
 import gc
@@ -15,9 +18,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition, Uuid
+from ottla.base.ports import Timer
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
 from ottla.broker.partitions.discarded_logs import DiscardedLogs
-from ottla.broker.partitions.held_partitions import LOG_DIRS
+from ottla.broker.partitions.held_partitions import LOG_DIRS, PASSING
 from ottla.broker.partitions.moves.interrupted_moves import settle_interrupted_moves
 from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.broker.partitions.partition import Partition
@@ -27,10 +31,14 @@ from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.directory_ids import is_reserved
 from ottla.machines.metadata.image.partition_image import PartitionImage
+from ottla.machines.partition.following import Pauses
+from ottla.runtime.apart import apart, later
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
 
+_FIRST_PAUSE_S = 0.5
+_MOST_PAUSE_MS = 30_000
 # So many that the loop, which takes up what a job has made, is not held up for long.
 LOGS_A_JOB = 64
 
@@ -47,6 +55,8 @@ class _MadeLogs(NamedTuple):
     logs: list[_Made]
     problems: dict[str, OSError]
     """What went wrong, by directory."""
+    faults: list[Exception]
+    """What nobody expected."""
 
 
 class Replicas:
@@ -65,6 +75,11 @@ class Replicas:
         self._leaving: set[TopicPartition] = set()
         self._to_delete: deque[Partition] = deque()
         self._is_taking_up = False
+        self._timers = partitions.world.timers
+        self._put_off: dict[TopicPartition, bool] = {}
+        """What is to be tried again: whether that is to make a log, or to take up the metadata."""
+        self._pauses = Pauses(_MOST_PAUSE_MS)
+        self._timer: Timer | None = None
 
     def start(self) -> None:
         """Takes up the logs that are open, and makes those that the metadata wants and the disk does not have."""
@@ -100,15 +115,17 @@ class Replicas:
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         self._is_taking_up = True
-        self._take_up_delta(delta)
-        self._is_taking_up = False
+        try:
+            self._take_up_delta(delta)
+        finally:
+            self._is_taking_up = False
         self._delete_some()
 
     def _take_up_delta(self, delta: MetadataDelta) -> None:
         partitions = self._partitions
         for topic in delta.topics_deleted.values():
             for index in topic.partitions:
-                self._drop(TopicPartition(topic.name, index), topic.id)
+                apart(self._timers, self._drop, TopicPartition(topic.name, index), topic.id)
             partitions.traffic.forget(topic.name)
         # Before the roles: a smaller ISR is held against the `min.insync.replicas` that the controller went by when
         # it decided which replicas stay eligible to lead (KIP-966).
@@ -117,9 +134,9 @@ class Replicas:
         for change in delta.partition_changes(partitions.metadata.image):
             name = TopicPartition(change.topic.name, change.partition_id)
             if partitions.identity.node_id not in change.after.replicas:
-                self._drop(name, change.topic.id)
+                apart(self._timers, self._drop, name, change.topic.id)
             elif partition := partitions.get(name):
-                self._take_up(partition, change.after)
+                apart(self._timers, self._take_up, partition, change.after)
             else:
                 wanted.append((name, change.topic.id, change.after))
         self._make(wanted)
@@ -130,7 +147,7 @@ class Replicas:
             topic = partitions.metadata.image.topics.by_name.get(topic_name) if type == ResourceType.TOPIC else None
             for index in topic.partitions if topic else ():
                 if partition := partitions.get(TopicPartition(topic_name, index)):
-                    self._configure(partition)
+                    apart(self._timers, self._configure, partition)
 
     def _configure(self, partition: Partition) -> None:
         if partition.on_settings(self._partitions.metadata.topic_settings(partition.name.topic)):
@@ -139,7 +156,7 @@ class Replicas:
     def on_broker_settings(self) -> None:
         """The broker's own settings have changed, and with them the defaults of every topic."""
         for partition in self._partitions.values():
-            self._configure(partition)
+            apart(self._timers, self._configure, partition)
 
     # Serving
 
@@ -159,7 +176,16 @@ class Replicas:
             partition.on_image(image, partitions.surroundings, partitions.clock.now_ms())
         except OSError as problem:
             partitions.on_disk_error(partition.directory, problem)
+            if problem.errno in PASSING:
+                partitions.give_up(partition, image.isr)
+                self._try_later(partition.name, to_make=False)
             return
+        except Exception as problem:
+            partitions.on_broken(partition, problem)
+            return
+        if partition in partitions.given_up and not partition.is_leader:
+            partitions.given_up.discard(partition)
+            self._directory_assignments.note(partition, image)
         if partition.is_leader or partition.leader_epoch == leader_epoch:
             partitions.purgatory.wake(partition)
         else:
@@ -203,9 +229,13 @@ class Replicas:
 
     def _make_logs(self, missing: list[tuple[TopicPartition, Uuid, str]]) -> _MadeLogs:
         """For a disk thread, which alone adds logs to directories. One that fails is not asked again."""
-        made = _MadeLogs([], {})
+        made = _MadeLogs([], {}, [])
         for name, topic_id, home in missing:
-            made.logs.append(self._make_log(name, topic_id, home, made.problems))
+            try:
+                made.logs.append(self._make_log(name, topic_id, home, made.problems))
+            except Exception as problem:
+                made.logs.append(_Made(name, topic_id, None, ""))
+                made.faults.append(problem)
         return made
 
     def _make_log(self, name: TopicPartition, topic_id: Uuid, home: str, problems: dict[str, OSError]) -> _Made:
@@ -226,23 +256,56 @@ class Replicas:
         partitions = self._partitions
         for path, problem in made.problems.items():
             partitions.on_disk_error(path, problem)
-        for name, topic_id, log, directory in made.logs:
-            self._under_way.discard(name)
-            topic = partitions.metadata.image.topics.by_id.get(topic_id)
-            image = topic.partitions.get(name.partition) if topic else None
-            if image is None or partitions.identity.node_id not in image.replicas:
-                if log is not None:
-                    self._delete([log], directory)
-                self._make_again(name)
-            elif log is None or directory not in partitions.logs.online:
-                partitions.offline.add(name)
-            else:
-                self._serve(name, topic_id, log, image)
+        for one in made.logs:
+            self._under_way.discard(one.name)
+            apart(self._timers, self._take_up_made, one)
+        for fault in made.faults:
+            apart(self._timers, _raise, fault)
         for name, *_ in made.logs:
             self._tell_waiting(name)
         if len(made.logs) == LOGS_A_JOB:
             # One of many jobs. What they make stays, and looking for garbage among it would hold up the loop for long.
             gc.freeze()
+
+    def _take_up_made(self, made: _Made) -> None:
+        partitions, (name, topic_id, log, directory) = self._partitions, made
+        topic = partitions.metadata.image.topics.by_id.get(topic_id)
+        image = topic.partitions.get(name.partition) if topic else None
+        if image is None or partitions.identity.node_id not in image.replicas:
+            if log is not None:
+                self._delete([log], directory)
+            self._make_again(name)
+        elif log is None or directory not in partitions.logs.online:
+            partitions.offline.add(name)
+            partitions.tell_lost(topic_id, name.partition)
+            self._try_later(name, to_make=True)
+        else:
+            self._pauses.on_success()
+            self._serve(name, topic_id, log, image)
+
+    # Trying again
+
+    def _try_later(self, name: TopicPartition, *, to_make: bool) -> None:
+        self._put_off[name] = to_make
+        if self._timer is None:
+            self._timer = later(self._timers, _FIRST_PAUSE_S + self._pauses.next_ms() / 1000, self._try_again)
+
+    def _try_again(self) -> None:
+        """All that was put off, as far as the metadata still gives it to this node."""
+        partitions, self._timer = self._partitions, None
+        put_off, self._put_off = self._put_off, {}
+        wanted: list[tuple[TopicPartition, Uuid, PartitionImage]] = []
+        for name, to_make in put_off.items():
+            topic = partitions.metadata.image.topics.by_name.get(name.topic)
+            image = topic.partitions.get(name.partition) if topic else None
+            if topic is None or image is None:
+                continue
+            if to_make:
+                partitions.offline.discard(name)
+                wanted.append((name, topic.id, image))
+            elif partition := partitions.get(name):
+                apart(self._timers, self._take_up, partition, image)
+        self._make(wanted)
 
     def _tell_waiting(self, name: TopicPartition) -> None:
         """Lets the requests for a partition go on that is there now, offline or gone."""
@@ -261,6 +324,7 @@ class Replicas:
     def _drop(self, name: TopicPartition, topic_id: Uuid) -> None:
         partitions = self._partitions
         partitions.offline.discard(name)
+        self._put_off.pop(name, None)
         for on_made in self._partitions.in_making.pop(name, ()):
             partitions.world.timers.after(0, partial(on_made, name))  # Not in the middle of a change of metadata.
         partition = partitions.get(name)
@@ -269,6 +333,7 @@ class Replicas:
         del partitions[name]
         self._replica_moves.on_dropped(name)
         partition.state = None
+        partitions.given_up.discard(partition)
         partitions.purgatory.release(partition)
         partitions.on_leadership(partition)
         self._leaving.add(name)
@@ -307,3 +372,7 @@ class Replicas:
             lambda problem: self._discarded_logs.on_problem(path, problem),
             key=LOG_DIRS,
         )
+
+
+def _raise(problem: Exception) -> None:
+    raise problem

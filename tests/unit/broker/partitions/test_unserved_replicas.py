@@ -1,0 +1,202 @@
+"""What a node cannot serve, for now or until its next start: others lead it, and it is tried again."""
+
+import errno
+import os
+
+import pytest
+from brokers import TestNode, batch, topic_id_of
+from raising_once import Fault, raise_once
+from replicating_nodes import Cluster
+
+from ottla.base.ids import TopicPartition, Uuid
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.fetchers import Fetchers
+from ottla.log.partition_log import PartitionLog
+from ottla.machines.metadata.image.directory_ids import LOST
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import AssignReplicasToDirsResponse
+
+HOME = Uuid(b"h" * 16)
+PASSING = [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT]
+NAMES = [errno.errorcode[code] for code in PASSING]
+
+
+def lone_node(**settings: str) -> TestNode:
+    node = TestNode(directory_ids={"/data": HOME}, **settings)
+    node.broker.identity.broker_epoch = 7
+    node.controller.replies = [AssignReplicasToDirsResponse()] * 20
+    return node
+
+
+def assigned(node: TestNode) -> list[Uuid]:
+    return [directory.id for request in node.controller.asked for directory in request.directories]
+
+
+def cluster_of(count: int = 3) -> Cluster:
+    """In which every replica is where the metadata says."""
+    cluster = Cluster(count)
+    for node in cluster.nodes.values():
+        node.broker.identity.directory_ids = {"/data": HOME}
+    cluster.create_topic(replicas=tuple(range(1, count + 1)), min_insync_replicas="1")
+    cluster.advance(1000)
+    return cluster
+
+
+def leader(cluster: Cluster) -> int:
+    return cluster.image.topics.by_name["orders"].partitions[0].leader
+
+
+def directories(cluster: Cluster) -> list[Uuid]:
+    partition = cluster.image.topics.by_name["orders"].partitions[0]
+    return [partition.directory(replica) for replica in partition.replicas]
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, owner: type, method: str, code: int, *, only: object = None) -> None:
+    real = getattr(owner, method)
+
+    def failing(self, *arguments, **fields):
+        if only is None or self is only:
+            raise OSError(code, os.strerror(code))
+        return real(self, *arguments, **fields)
+
+    monkeypatch.setattr(owner, method, failing)
+
+
+# New replicas
+
+
+@pytest.mark.parametrize("code", PASSING, ids=NAMES)
+def test_a_replica_that_cannot_be_made_for_now_is_told_of_and_made_later(code: int) -> None:
+    node = lone_node()
+    node.disk.fail_next("create", code)  # type: ignore[attr-defined]
+    node.create_topic("orders", directories=(HOME,))
+    assert node.broker.partitions.offline == {("orders", 0)}
+    node.timers.advance(100)
+    assert assigned(node) == [LOST]
+    node.timers.advance(1000)
+    assert node.produce(batch(b"x")).error_code == ErrorCode.NONE
+    assert assigned(node) == [LOST, HOME], "others may have it lead again"
+
+
+def test_it_is_tried_again_for_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = lone_node()
+    with monkeypatch.context() as full:
+        fail(full, PartitionLog, "open", errno.ENOSPC)
+        node.create_topic("orders", directories=(HOME,))
+        node.timers.advance(600_000)
+        assert node.partition() is None
+    node.timers.advance(60_000)
+    assert node.produce(batch(b"x")).error_code == ErrorCode.NONE
+    assert node.broker.partitions.offline == set()
+
+
+def test_one_that_is_deleted_meanwhile_is_not_made() -> None:
+    node = lone_node()
+    node.disk.fail_next("create", errno.EMFILE)  # type: ignore[attr-defined]
+    node.create_topic("orders", directories=(HOME,))
+    node.delete_topic("orders")
+    node.timers.advance(60_000)
+    assert (node.partition(), node.broker.partitions.offline) == (None, set())
+
+
+def test_a_replica_over_which_making_raises_keeps_no_other_from_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = lone_node()
+    raise_once(monkeypatch, PartitionLog, "advance_high_watermark")
+    node.create_topic("orders", partitions=3, directories=(HOME,))
+    with pytest.raises(Fault):
+        node.timers.advance(1)
+    assert [node.produce(batch(b"x"), index=index).error_code for index in (1, 2)] == [ErrorCode.NONE] * 2
+    assert node.broker.partitions.offline == {("orders", 0)}
+
+
+# Leading
+
+
+@pytest.mark.parametrize("code", PASSING, ids=NAMES)
+def test_a_leader_that_cannot_begin_its_epoch_for_now_leads_later(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    node = lone_node()
+    node.create_topic("orders", replicas=(1, 2), isr=(1,), leader=2)
+    with monkeypatch.context() as full:
+        fail(full, PartitionLog, "begin_leader_epoch", code)
+        node.change_partition(leader=1)
+        node.timers.advance(100)
+        assert node.produce(batch(b"x")).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    node.timers.advance(60_000)
+    assert node.produce(batch(b"x")).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("code", PASSING, ids=NAMES)
+def test_another_leads_what_a_leader_cannot_write_to(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    cluster = cluster_of(3)
+    with monkeypatch.context() as full:
+        fail(full, PartitionLog, "append_as_leader", code, only=cluster[1].partition().log)
+        fail(full, PartitionLog, "append_as_follower", code, only=cluster[1].partition().log)
+        assert cluster[1].produce(batch(b"x"), acks=1).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        cluster.advance(1000)
+        assert leader(cluster) == 2
+        assert cluster[2].produce(batch(b"y"), acks=1).error_code == ErrorCode.NONE
+        cluster.advance(5000)
+        assert cluster.isr() == (2, 3)
+        assert directories(cluster)[0] == HOME, "it follows, as well as it can"
+    cluster.advance(5000)
+    assert set(cluster.isr()) == {1, 2, 3}, "there is room again"
+
+
+def test_the_last_in_the_isr_goes_on_with_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = cluster_of(1)
+    cluster[1].produce(batch(b"x"))
+    with monkeypatch.context() as full:
+        fail(full, PartitionLog, "append_as_leader", errno.ENOSPC)
+        assert cluster[1].produce(batch(b"y")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        cluster.advance(1000)
+    assert leader(cluster) == 1
+    assert cluster[1].fetch(0).high_watermark == 1
+    assert cluster[1].produce(batch(b"y")).error_code == ErrorCode.NONE
+
+
+def test_another_leads_what_is_broken_until_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = cluster_of(2)
+    raise_once(monkeypatch, PartitionLog, "append_as_leader")
+    assert cluster[1].produce(batch(b"x"), acks=1).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    cluster.advance(1000)
+    assert (leader(cluster), cluster.isr(), directories(cluster)[0]) == (2, (2,), LOST)
+    cluster.kill(1)
+    cluster.start(1)
+    cluster[1].broker.identity.directory_ids = {"/data": HOME}
+    cluster[1].broker.replicas.start()
+    cluster.advance(5000)
+    assert (set(cluster.isr()), directories(cluster)[0]) == ({1, 2}, HOME)
+
+
+# Metadata
+
+
+def test_a_partition_that_raises_over_its_metadata_is_offline_and_the_others_take_up_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = lone_node()
+    node.create_topic("orders", partitions=3, replicas=(1, 2), isr=(1,), leader=2)
+    raise_once(monkeypatch, Partition, "on_image")
+    node.commit(*(_elected(index) for index in range(3)))
+    assert node.broker.partitions.offline == {TopicPartition("orders", 0)}
+    assert [node.produce(batch(b"x"), index=index).error_code for index in (1, 2)] == [ErrorCode.NONE] * 2
+    node.timers.advance(100)
+    assert LOST in assigned(node)
+
+
+def test_a_part_of_the_broker_that_raises_over_one_partition_hears_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = lone_node()
+    node.create_topic("orders", partitions=3, replicas=(1, 2), isr=(1,), leader=2)
+    calls = raise_once(monkeypatch, Fetchers, "on_leadership")
+    node.commit(*(_elected(index) for index in range(3)))
+    assert len(calls) == 3
+    with pytest.raises(Fault):
+        node.timers.advance(1)
+
+
+def _elected(index: int):
+    from ottla.wire.messages import PartitionChangeRecord
+
+    return PartitionChangeRecord(topic_id=topic_id_of("orders"), partition_id=index, leader=1)
