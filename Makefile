@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test sim chaos check fmt bench bench-broker bench-clients bench-coordinators bench-cluster bench-spark interop docs fuzz generate clean
+.PHONY: help setup demo test sim chaos integrity check fmt bench bench-broker bench-clients bench-coordinators bench-cluster bench-spark interop docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -18,7 +18,7 @@ JOBS   := 6
 BY_FILE := --dist loadfile --no-loadscope-reorder
 # In the order in which workers take them: first what computes long, so that the end is short.
 COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture
-# How long `make sim` and the faults of `make chaos` go on, and how many nodes the clusters of `make sim` have.
+# How long `make sim`, `make integrity` and the faults of `make chaos` go on, and how many nodes the clusters of `make sim` have.
 SECONDS = 60
 NODES   = 1
 
@@ -56,6 +56,9 @@ sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds: ma
 chaos: $(VENV)/.core ## three real processes, killed, paused and cut off, and a verdict: make chaos SECONDS=60 SEED=1 TARGET=apache-kafka|mixed
 	@$(BIN)/python tests/chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(TARGET),--target $(TARGET)) \
 	  $(if $(CANARY),--canary $(CANARY)) --history $(VENV)/chaos.jsonl
+
+integrity: $(VENV)/.core ## all that producers can send at once, on real nodes, read back by every reader: make integrity SECONDS=600 SEED=1
+	@$(BIN)/python tests/integrity --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 check: $(VENV)/.test $(VENV)/.check ## lint, formatting, types, imports, freshness of generated files
 	$(say) "ruff check"

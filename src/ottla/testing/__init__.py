@@ -14,6 +14,7 @@ host_names               a resolver without a network
 step_world               all of these together, for a node or a part of one
 sim                      whole nodes in one thread, from a seed
 chaos                    what programs saw of a cluster under faults, judged
+workload                 all that producers can send, from a seed, and what must be readable afterwards
 scripted_brokers         brokers that answer as a test says, for the cores of clients
 history                  batches as producers send them, from a seed
 """
