@@ -20,6 +20,7 @@ from ottla.runtime.sparing_log import SparingLog
 from ottla.runtime.world import World
 
 if TYPE_CHECKING:
+    from ottla.runtime.server import Arrivals, Secure
     from ottla.runtime.tls.handshake_lane import HandshakeLane
     from ottla.runtime.tls.trust import ListenerTrust
     from ottla.security.tls.stores import Material
@@ -71,7 +72,7 @@ class NodeTls:
 
     # Connections in and out
 
-    def secure(self, name: str, refused: Callable[[str], None]) -> Callable[[Listener], Listener] | None:
+    def secure(self, name: str, refused: Callable[[str], None]) -> "Secure | None":
         """What puts TLS above the listener of this name; None if it has none."""
         trust = self._trust.get(name)
         if trust is None:
@@ -82,10 +83,18 @@ class NodeTls:
         world = self._world
         lane = self._lane = self._lane or HandshakeLane(world.network, world.timers.now_s)
 
-        def secured(inner: Listener) -> Listener:
+        def secured(inner: Listener, arrivals: "Arrivals") -> Listener:
             names_principals = self._protocols[name] == "SSL"
             return TlsListener(
-                inner, name, trust, lane, world.network, world.timers, refused, names_principals=names_principals
+                inner,
+                name,
+                trust,
+                lane,
+                world.network,
+                world.timers,
+                refused,
+                arrivals,
+                names_principals=names_principals,
             )
 
         return secured

@@ -4,6 +4,10 @@ Beyond `max.connections` a client waits, unaccepted, until another has gone. A p
 brokers, where there are several) is always open: for a broker that comes beyond the limit, the connection elsewhere
 that has been idle longest has to go. Beyond `max.connections.per.ip` a client is turned away. How often clients may
 come is in `connection_rates`.
+
+A client has arrived when it is accepted, and counts by its address from then on. It has entered when it is a
+connection: with TLS that is when its handshake is over, so that clients which say nothing take no place of
+`max.connections`.
 """
 
 from collections import Counter
@@ -77,14 +81,19 @@ class Admission:
         """Whether someone has to go, because a protected listener took one more."""
         return self._total > self.limits.max_connections
 
-    def entered(self, listener: str, host: str) -> None:
-        self._total += 1
-        self._per_listener[listener] += 1
+    def arrived(self, host: str) -> None:
         self._per_host[host] += 1
 
-    def left(self, listener: str, host: str) -> None:
-        self._total -= 1
-        self._per_listener[listener] -= 1
+    def gone(self, host: str) -> None:
+        """One that had arrived, whether or not it had entered."""
         self._per_host[host] -= 1
         if not self._per_host[host]:
             del self._per_host[host]
+
+    def entered(self, listener: str) -> None:
+        self._total += 1
+        self._per_listener[listener] += 1
+
+    def left(self, listener: str) -> None:
+        self._total -= 1
+        self._per_listener[listener] -= 1

@@ -7,8 +7,9 @@ along the way goes to the `Traffic` it was given.
 import logging
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Workers
 from ottla.records.large_buffers import room_for
@@ -75,16 +76,45 @@ class NoTraffic:
         """See `Traffic`."""
 
 
+TakeTransport: TypeAlias = Callable[[Transport], None]
+
+
+class Arrivals(Protocol):
+    """What counts clients from the moment they are accepted, for a listener of handshakes below the server."""
+
+    def arrive(self, transport: Transport, then: TakeTransport, go_on: Callable[[], None]) -> bool:
+        """See `Server.arrive`."""
+        ...
+
+    def gone(self, host: str) -> None:
+        """One that had arrived has not come through its handshake."""
+        ...
+
+
+Secure: TypeAlias = Callable[[Listener, Arrivals], Listener]
+"""Puts TLS above a listener."""
+
+
 class _Listening:
     """One listener of a server, and what the network calls when somebody comes."""
 
-    def __init__(self, server: "Server", listener: Listener, name: str) -> None:
-        self.listener = listener
+    def __init__(self, server: "Server", inner: Listener, name: str, secure: Secure | None) -> None:
         self.name = name
+        self.is_secured = secure is not None
         self._server = server
+        self.listener = inner if secure is None else secure(inner, self)
 
     def on_readable(self) -> None:
         self._server.accept_from(self)
+
+    def arrive(self, transport: Transport, then: TakeTransport, go_on: Callable[[], None]) -> bool:
+        return self._server.arrive(self.name, transport, then, go_on)
+
+    def gone(self, host: str) -> None:
+        self._server.gone(host)
+
+    def go_on(self) -> None:
+        self.listener.watch(self)
 
     def on_writable(self) -> None:
         """Listeners are not written to."""
@@ -147,7 +177,7 @@ class Server:
         listener: str,
         *,
         is_gated: bool = False,
-        secure: Callable[[Listener], Listener] | None = None,
+        secure: Secure | None = None,
     ) -> tuple[str, int]:
         """Binds; raises `OSError` when the address is taken. Port 0 picks a free one. `secure` may put TLS above it.
 
@@ -156,17 +186,16 @@ class Server:
         """
         if is_gated:
             self._authenticators[listener] = None
-        bound: Listener = self.network.listen(
+        inner: Listener = self.network.listen(
             host,
             port,
             backlog=self.limits.listen_backlog,
             receive_buffer_bytes=self.limits.receive_buffer_bytes,
             send_buffer_bytes=self.limits.send_buffer_bytes,
         )
-        if secure is not None:
-            bound = secure(bound)
-        self._listening.append(_Listening(self, bound, listener))
-        return bound.address
+        listening = _Listening(self, inner, listener, secure)
+        self._listening.append(listening)
+        return listening.listener.address
 
     def start_accepting(self, names: Container[str] | None = None) -> None:
         """At the listeners of these names, or at all of them."""
@@ -189,12 +218,45 @@ class Server:
                 self._let_wait(listening)
                 self.timers.after(_RETRY_ACCEPT_S, self._accept_waiting)
                 return
-            wait_ms = self._admission.wait_at_listener(listening.name, int(self.now_s() * 1000))
-            if wait_ms:
+            if listening.is_secured:  # It has arrived before its handshake.
+                self._enter(listening, transport)
+            elif not listening.arrive(transport, partial(self._enter, listening), listening.go_on):
                 listening.listener.watch(None)
-                self._hold(transport, wait_ms / 1000, lambda transport: self._accept_late(listening, transport))
                 return
-            self._accept(transport, listening.name)
+
+    def arrive(self, listener: str, transport: Transport, then: TakeTransport, go_on: Callable[[], None]) -> bool:
+        """A client has been accepted, and is held against the limits. `then` takes it, if it may stay.
+
+        Whether the next may be accepted, too. If not, `go_on` is called when it may.
+        """
+        wait_ms = self._admission.wait_at_listener(listener, int(self.now_s() * 1000))
+        if not wait_ms:
+            self._look_at(listener, transport, then)
+            return True
+
+        def look_late(transport: Transport) -> None:
+            self._look_at(listener, transport, then)
+            go_on()
+
+        self._hold(transport, wait_ms / 1000, look_late)
+        return False
+
+    def _look_at(self, listener: str, transport: Transport, then: TakeTransport) -> None:
+        host = transport.peer_host
+        wait_ms = self._admission.wait_before_refusal(listener, host, int(self.now_s() * 1000))
+        if wait_ms:
+            self._traffic.on_refused("connection_creation_rate")
+            self._hold(transport, wait_ms / 1000 if len(self._held) < _MOST_WAITING else 0.0, _close)
+        elif not self._admission.is_welcome(host):
+            transport.close()
+            self._traffic.on_refused("max.connections.per.ip")
+        else:
+            self._admission.arrived(host)
+            then(transport)
+
+    def gone(self, host: str) -> None:
+        """A client that had arrived has gone before it was a connection."""
+        self._admission.gone(host)
 
     def _hold(self, transport: Transport, delay_s: float, then: Callable[[Transport], None]) -> None:
         """A client came too soon: nothing is read from it for a while."""
@@ -204,14 +266,6 @@ class Server:
             then(transport)
 
         self._held[transport] = self.timers.after(delay_s, over)
-
-    def _accept_late(self, listening: _Listening, transport: Transport) -> None:
-        """The time of a client that came too soon is over. Others may have taken the place that there was for it."""
-        if not self._admission.has_place(listening.name):
-            self._hold(transport, _RETRY_ACCEPT_S, lambda transport: self._accept_late(listening, transport))
-            return
-        self._accept(transport, listening.name)
-        listening.listener.watch(listening)
 
     def _let_wait(self, listening: _Listening) -> None:
         """Clients that come now stay in the listener's backlog."""
@@ -229,27 +283,23 @@ class Server:
         assert listener in self._authenticators, f"{listener} is a listener that asks nobody for a name"
         self._authenticators[listener] = authenticator
 
-    def _accept(self, transport: Transport, listener: str) -> None:
-        host = transport.peer_host
-        wait_ms = self._admission.wait_before_refusal(listener, host, int(self.now_s() * 1000))
-        if wait_ms:
-            self._traffic.on_refused("connection_creation_rate")
-            self._hold(transport, wait_ms / 1000 if len(self._held) < _MOST_WAITING else 0.0, _close)
-            return
-        if not self._admission.is_welcome(host):
-            transport.close()
-            self._traffic.on_refused("max.connections.per.ip")
+    def _enter(self, listening: _Listening, transport: Transport) -> None:
+        """A client that has arrived becomes a connection; when there is a place, if others were faster."""
+        listener, host = listening.name, transport.peer_host
+        if not self._admission.has_place(listener):
+            self._hold(transport, _RETRY_ACCEPT_S, partial(self._enter, listening))
             return
         make: Callable[[Server, Transport, ClientConnection], Connection] = Connection
         if listener in self._authenticators:
             authenticator = self._authenticators[listener]
             if authenticator is None:
                 transport.close()
+                self.gone(host)
                 self._traffic.on_refused("not ready to authenticate")
                 return
             make = authenticator.new_connection
         self._next_id += 1
-        self._admission.entered(listener, host)
+        self._admission.entered(listener)
         client = ClientConnection(self._next_id, listener, host)
         if transport.peer_principal is not None:
             client.principal = transport.peer_principal
@@ -366,7 +416,8 @@ class Server:
         self.connections.pop(connection, None)
         self.paused.pop(connection, None)
         client = connection.session.client
-        self._admission.left(client.listener, client.client_host)
+        self._admission.left(client.listener)
+        self.gone(client.client_host)
         self._traffic.on_connection(client.listener, -1)
         if self._waiting:
             self._accept_waiting()

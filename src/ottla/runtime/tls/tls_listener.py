@@ -1,10 +1,11 @@
 """A listener above another, whose clients have their TLS handshake behind them when they are accepted.
 
-Theory of operation. A client that has connected and not finished its handshake is half-open. It is no connection yet:
-it counts against none of the limits on connections, and has no more than ten seconds and the bytes that a handshake
-needs. There are at most `MOST_HALF_OPEN` of them. When all places are taken, the address that has most of them loses
-its oldest one, if that had a second at least; otherwise the next client waits in the backlog. So clients that say
-nothing keep nobody out, and many that come at once all get their turn.
+Theory of operation. A client that has connected and not finished its handshake is half-open. It has arrived, and counts
+by its address and against the rates at which clients may come (`server.Arrivals`). It is no connection yet: it takes no
+place of `max.connections`, and has no more than ten seconds and the bytes that a handshake needs. There are at most
+`MOST_HALF_OPEN` of them. When all places are taken, the address that has most of them loses its oldest one, if that had
+a second at least; otherwise the next client waits in the backlog. So clients that say nothing keep nobody out, and many
+that come at once all get their turn.
 
 Clients whose handshake is done wait here until the server accepts them.
 """
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Watcher
+from ottla.runtime.server import Arrivals
 from ottla.runtime.sparing_log import SparingLog
 from ottla.runtime.tls.handshake_lane import HandshakeLane
 from ottla.runtime.tls.trust import ListenerTrust
@@ -52,6 +54,7 @@ class TlsListener:
         network: Network,
         timers: Timers,
         refused: Callable[[str], None],
+        arrivals: Arrivals,
         *,
         names_principals: bool = True,
     ) -> None:
@@ -63,6 +66,7 @@ class TlsListener:
         self._network = network
         self._timers = timers
         self._refused = refused
+        self._arrivals = arrivals
         self._names_principals = names_principals
         self._sparing_log = SparingLog(_log, timers.now_s)
         self._half_open: dict[_HalfOpen, None] = {}
@@ -70,6 +74,7 @@ class TlsListener:
         self._done: deque[TlsTransport] = deque()
         self._watcher: Watcher | None = None
         self._is_waiting = False
+        self._is_too_fast = False
         self._is_closed = False
 
     # As the server sees it
@@ -84,7 +89,7 @@ class TlsListener:
     def watch(self, watcher: Watcher | None) -> None:
         self._watcher = watcher
         self._is_waiting = False
-        self._inner.watch(self if watcher is not None else None)
+        self._inner.watch(self if watcher is not None and not self._is_too_fast else None)
         if watcher is not None and self._done:
             self._network.at_end_of_turn(self._tell)
 
@@ -95,7 +100,9 @@ class TlsListener:
         for one in list(self._half_open):
             self._drop(one)
         while self._done:
-            self._done.popleft().close()
+            transport = self._done.popleft()
+            self._arrivals.gone(transport.peer_host)
+            transport.close()
 
     def _tell(self) -> None:
         if self._watcher is not None and self._done:
@@ -121,7 +128,10 @@ class TlsListener:
             if victim is not None:
                 self._drop(victim)
                 self._tell_refused(victim.host, f"the oldest of {MOST_HALF_OPEN} whose TLS handshake is not over")
-            self._begin(transport)
+            if not self._arrivals.arrive(transport, self._begin, self._on_slow_enough):
+                self._is_too_fast = True
+                self._inner.watch(None)
+                return
 
     def on_writable(self) -> None:
         """Listeners are not written to."""
@@ -141,18 +151,23 @@ class TlsListener:
             self._inner.watch(None)
             self._timers.after(_LEAST_S, self._maybe_go_on)
 
+    def _on_slow_enough(self) -> None:
+        """Clients came faster than they may, and the last of them has waited for it."""
+        self._is_too_fast = False
+        self._is_waiting = True
+        self._maybe_go_on()
+
     def _maybe_go_on(self) -> None:
-        if self._is_waiting and not self._is_closed and self._watcher is not None:
+        if self._is_waiting and not self._is_too_fast and not self._is_closed and self._watcher is not None:
             self._is_waiting = False
             self._inner.watch(self)
 
     def _begin(self, transport: Transport) -> None:
         one = _HalfOpen(transport.peer_host, self._timers.now_s())
         trust = self._trust
-        assert trust.server is not None, "a listener shows a certificate"
         one.handshake = Handshake(
             transport,
-            trust.server,
+            trust.server_at(one.since_s),
             later=self._network.at_end_of_turn,
             then=lambda secured: self._on_done(one, trust, secured),
             failed=lambda problem: self._on_failed(one, str(problem)),
@@ -174,6 +189,7 @@ class TlsListener:
                 transport.peer_principal = trust.principal_of(transport.peer_certificate)
             except ValueError as problem:
                 transport.close()
+                self._arrivals.gone(one.host)
                 self._tell_refused(one.host, str(problem))
                 self._maybe_go_on()
                 return
@@ -182,6 +198,7 @@ class TlsListener:
 
     def _on_failed(self, one: _HalfOpen, reason: str) -> None:
         self._forget(one)
+        self._arrivals.gone(one.host)
         self._tell_refused(one.host, reason)
         self._maybe_go_on()
 
@@ -192,6 +209,7 @@ class TlsListener:
 
     def _drop(self, one: _HalfOpen) -> None:
         self._forget(one)
+        self._arrivals.gone(one.host)
         assert one.handshake is not None
         one.handshake.cancel()
 

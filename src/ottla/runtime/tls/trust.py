@@ -1,6 +1,10 @@
 """Who a listener is and whom it believes: its certificates, its authorities, and what it makes of a client's name.
 
 All of it may change while the node runs. A connection keeps what it was made with; the next one has the new.
+
+Clients of TLS 1.2 may resume a session, and their certificate is not looked at then. OpenSSL has them do so for two
+hours, and Python has no say in that; but sessions are of one context. So a listener that asks for certificates makes
+itself a new context every minute in which somebody comes.
 """
 
 import ssl
@@ -16,6 +20,7 @@ from ottla.security.tls.stores import Material, certificates_of, read_material
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 _MOST_ROUNDS: Final = 10
+_MOST_RESUMED_S: Final = 60.0
 
 
 class ListenerTrust:
@@ -33,6 +38,7 @@ class ListenerTrust:
         self.server: ssl.SSLContext | None
         self.client: ssl.SSLContext
         self.suites: frozenset[str] | None
+        self._server_since_s: float | None = None
         self._use(values, read_material(values))
 
     def check(self, values: Mapping[str, Value]) -> None:
@@ -53,7 +59,21 @@ class ListenerTrust:
         if server is not None and self._is_dialled:
             check_mutual_trust(server, client)
         self.server, self.client, self._mapping = server, client, mapping
+        self._server_since_s = None
         self.values, self.material, self.suites = values, material, allowed_suites(values)
+
+    def server_at(self, now_s: float) -> ssl.SSLContext:
+        """What the next client shakes hands with."""
+        server = self.server
+        assert server is not None, "a listener shows a certificate"
+        if server.verify_mode == ssl.CERT_NONE or server.minimum_version >= ssl.TLSVersion.TLSv1_3:
+            return server
+        if self._server_since_s is None:
+            self._server_since_s = now_s
+        elif now_s - self._server_since_s >= _MOST_RESUMED_S:
+            server = self.server = server_context(self.values, self.material)
+            self._server_since_s = now_s
+        return server
 
     def _check_same_subject(self, values: Mapping[str, Value], material: Material) -> None:
         before, after = _leaf(self.material), _leaf(material)

@@ -13,9 +13,9 @@ from ottla.base.ports import Listener
 from ottla.runtime.admission import Admission, ConnectionLimits
 from ottla.runtime.authentication.authenticator import Authenticator
 from ottla.runtime.request import RefusedRequest, RequestContext, Respond
-from ottla.runtime.server import Limits, Server
+from ottla.runtime.server import Arrivals, Limits, Server
 from ottla.runtime.tls.handshake_lane import HandshakeLane
-from ottla.runtime.tls.tls_listener import MOST_HALF_OPEN, TlsListener
+from ottla.runtime.tls.tls_listener import HANDSHAKE_S, MOST_HALF_OPEN, TlsListener
 from ottla.runtime.tls.trust import ListenerTrust
 from ottla.security.sasl.plain import Passwords, PlainServer
 from ottla.security.tls.contexts import client_context
@@ -41,7 +41,7 @@ COUNTS = [
 
 
 class Scene:
-    def __init__(self, max_connections: int = 1000) -> None:
+    def __init__(self, **limits: int) -> None:
         self.timers = StepTimers(FixedClock())
         self.network = MemoryNetwork()
         self.asked: list[Message] = []
@@ -52,7 +52,7 @@ class Scene:
             self._handle,
             _unsupported,
             Limits(max_idle_ms=-1),
-            admission=Admission(ConnectionLimits(max_connections=max_connections)),
+            admission=Admission(ConnectionLimits(**limits)),  # type: ignore[arg-type]
         )
         self._trust = ListenerTrust(trial.inline(trial.node(), trial.authority()))
         self._lane = HandshakeLane(self.network, self.timers.now_s)
@@ -71,8 +71,10 @@ class Scene:
         self.server.set_authenticator("SASL_SSL", authenticator)
         self.server.start_accepting()
 
-    def _secured(self, inner: Listener) -> TlsListener:
-        return TlsListener(inner, "TLS", self._trust, self._lane, self.network, self.timers, lambda reason: None)
+    def _secured(self, inner: Listener, arrivals: Arrivals) -> TlsListener:
+        return TlsListener(
+            inner, "TLS", self._trust, self._lane, self.network, self.timers, lambda reason: None, arrivals
+        )
 
     def _handle(self, context: RequestContext, message: Message, respond: Respond) -> None:
         self.asked.append(message)
@@ -199,3 +201,33 @@ def test_vulnerability_half_open_handshakes_take_no_place_of_max_connections(lis
     third = Client(scene, "SSL")
     third.send(METADATA)
     assert b"User:ANONYMOUS" in third.received()
+
+
+def test_vulnerability_half_open_handshakes_count_against_max_connections_per_ip(listener: str) -> None:
+    scene = Scene(max_per_ip=3)
+    silent = [Client(scene, listener, is_silent=True) for _ in range(3)]
+    more = Client(scene, listener, is_silent=True)
+    assert more.line.is_closed
+    assert not any(client.line.is_closed for client in silent)
+    silent[0].line.close()
+    scene.network.run()
+    other = Client(scene, "SSL")
+    other.send(METADATA)
+    assert b"User:ANONYMOUS" in other.received(), "who has gone before the end of its handshake does not count any more"
+    scene.timers.advance(int(HANDSHAKE_S * 1000))
+    others = [Client(scene, "SSL", is_silent=is_silent) for is_silent in (False, False, True)]
+    assert [client.line.is_closed for client in others] == [False, False, True]
+
+
+def test_vulnerability_half_open_handshakes_count_against_the_rate_of_connections(listener: str) -> None:
+    """A thousand that say nothing are looked at as slowly as a thousand that speak."""
+    scene = Scene(max_rate=1)
+    silent = [Client(scene, listener, is_silent=True) for _ in range(50)]
+    for client in silent:
+        client.line.send(b"not TLS")
+    scene.network.run()
+    assert 0 < sum(client.line.is_closed for client in silent) < 50, "the others wait to be looked at"
+    for _ in range(100):
+        scene.timers.advance(1000)
+        scene.network.run()
+    assert all(client.line.is_closed for client in silent)

@@ -2,6 +2,7 @@
 
 import logging
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -40,6 +41,17 @@ class Client:
         self._end.send(self._out.read())
 
 
+class AnyNumber:
+    """Whoever arrives may stay."""
+
+    def arrive(self, transport: Transport, then: Callable[[Transport], None], _go_on: Callable[[], None]) -> bool:
+        then(transport)
+        return True
+
+    def gone(self, host: str) -> None:
+        """Nobody counts."""
+
+
 class Scene:
     def __init__(self, **settings: str) -> None:
         self.clock = FixedClock()
@@ -49,7 +61,9 @@ class Scene:
         self.trust = ListenerTrust({**NODE, **{key.replace("_", "."): text for key, text in settings.items()}})
         self.refused: list[str] = []
         lane = HandshakeLane(self.network, self.timers.now_s)
-        self.listener = TlsListener(inner, "TLS", self.trust, lane, self.network, self.timers, self.refused.append)
+        self.listener = TlsListener(
+            inner, "TLS", self.trust, lane, self.network, self.timers, self.refused.append, AnyNumber()
+        )
         self.accepted: list[Transport] = []
         self.accepts = True
         self.listener.watch(self)
@@ -97,6 +111,29 @@ def test_a_certificate_says_who_the_client_is(rules: str, principal: str) -> Non
     scene = Scene(ssl_client_auth="required", ssl_principal_mapping_rules=rules)
     scene.come_up(shown=trial.client())
     assert [one.peer_principal for one in scene.accepted] == [principal]
+
+
+def test_a_session_of_tls_1_2_with_a_certificate_is_resumed_for_a_minute_at_most() -> None:
+    """A certificate that has expired, or is trusted no more, must not live on in a session for hours."""
+    scene = Scene(ssl_client_auth="required")
+    shown = trial.inline(trial.client(), trial.authority())
+    context = client_context({**shown, "ssl.enabled.protocols": "TLSv1.2"})
+
+    def shake(session: ssl.SSLSession | None) -> ssl.SSLObject:
+        to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = context.wrap_bio(to_client, to_server, server_hostname="localhost", session=session)
+        server = scene.trust.server_at(scene.timers.now_s()).wrap_bio(to_server, to_client, server_side=True)
+        for _ in range(4):
+            for end in (client, server):
+                with suppress(ssl.SSLWantReadError):
+                    end.do_handshake()
+        assert server.getpeercert(binary_form=True) is not None
+        return client
+
+    session = shake(None).session
+    assert shake(session).session_reused
+    scene.timers.advance(60_000)
+    assert not shake(session).session_reused
 
 
 def test_a_name_that_no_rule_matches_is_refused(caplog: pytest.LogCaptureFixture) -> None:

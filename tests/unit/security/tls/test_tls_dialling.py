@@ -1,5 +1,7 @@
 """Connecting by TLS: to whom it was meant to be, or a failure that says why."""
 
+from collections.abc import Callable
+
 import pytest
 import trial_certificates as trial
 
@@ -25,7 +27,7 @@ class Scene:
         inner = self.network.listen(HOST, 9093, backlog=50, receive_buffer_bytes=-1, send_buffer_bytes=-1)
         trust = ListenerTrust(trial.inline(shown, trial.authority()))
         lane = HandshakeLane(self.network, timers.now_s)
-        self.listener = TlsListener(inner, "TLS", trust, lane, self.network, timers, lambda _: None)
+        self.listener = TlsListener(inner, "TLS", trust, lane, self.network, timers, lambda _: None, self)
         self.listener.watch(self)
         self.accepted: list[Transport] = []
         self.connected: list[Transport] = []
@@ -40,6 +42,13 @@ class Scene:
             lambda: self.suites,
             told=lambda address, problem: self.told.append((address, str(problem))),
         )
+
+    def arrive(self, transport: Transport, then: Callable[[Transport], None], _go_on: Callable[[], None]) -> bool:
+        then(transport)
+        return True
+
+    def gone(self, host: str) -> None:
+        """Nobody counts."""
 
     def on_readable(self) -> None:
         self.accepted.append(self.listener.accept())
