@@ -9,9 +9,11 @@ from ottla.config.scopes import Scope
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.controller.activation import bootstrap_records
 from ottla.machines.metadata.controller.controller import Controller
+from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.features import FEATURES
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.apis import api
+from ottla.wire.message import Message
 from ottla.wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
 
@@ -42,6 +44,8 @@ class ControllerUnderTest:
             random=chance,
         )
         self.now_ms = 1_000_000
+        self.log: list[Message] = []
+        """All that was replayed here."""
         if image is None:
             self.do(self.controller.activate(bootstrap_records()))
 
@@ -54,11 +58,15 @@ class ControllerUnderTest:
         return self.controller.next_offset
 
     def do(self, decision: Decision[ReplyT]) -> ReplyT:
-        for record in decision.records:
-            written = encode_metadata_record(record.message, record.version)
-            self.controller.replay(decode_metadata_record(written)[0])
-            self.controller.next_offset += 1
+        self.replay(decision)
         return decision.reply
+
+    def replay(self, decision: Decision[Any], delta: MetadataDelta | None = None) -> None:
+        for record in decision.records:
+            written, _ = decode_metadata_record(encode_metadata_record(record.message, record.version))
+            self.image.replay(written, delta)
+            self.log.append(written)
+            self.controller.next_offset += 1
 
     def ask(self, request: Any, version: int | None = None) -> Any:
         """Decides on a request, of the newest version if none is given, and replays."""

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
-from admin_scenes import create, features, topic
+from admin_scenes import alter, create, features, topic
 from controllers import CLUSTER_ID, ControllerUnderTest, directory_of, one_node
 from golden_metadata import GOLDEN, records_of
 from plain_messages import plain
+from test_broker_lives import orders, partition
 
 from ottla.machines.metadata.controller.activation import bootstrap_records
 from ottla.machines.metadata.image.features import (
@@ -202,3 +203,49 @@ def test_a_feature_that_nobody_knows_is_not_found_even_at_level_0(upgrade_type: 
 def test_the_name_of_a_feature_may_be_too_long_to_be_repeated() -> None:
     decision = one_node().controller.decide(features(("x" * 32767, 1, 1)), 2, 0)
     assert (decision.reply.error_code, decision.reply.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+
+ELR = "eligible.leader.replicas.version"
+OFF, ON = features((ELR, 0, 2)), features((ELR, 1, 1))
+
+
+def test_who_was_eligible_to_lead_is_not_when_the_feature_was_off_in_between() -> None:
+    """Meanwhile the ISR may have committed alone: `min.insync.replicas` can be lowered, and nobody notes it."""
+    node = orders(1, 2, min_insync_replicas="2")
+    node.heartbeat(2, want_fence=True)
+    assert partition(node).eligible_leader_replicas == (2,)
+    node.ask(OFF)
+    assert (partition(node).isr, partition(node).eligible_leader_replicas) == ((1,), ())
+    node.ask(alter((2, "orders", (0, "min.insync.replicas", "1"))))
+    node.ask(ON)
+    node.heartbeat(1, want_fence=True)
+    node.heartbeat(2)
+    assert (partition(node).leader, partition(node).isr, partition(node).eligible_leader_replicas) == (-1, (), (1,))
+    node.heartbeat(1)
+    assert partition(node).leader == 1
+
+
+def test_a_partition_that_only_eligible_leaders_can_lead_has_them_in_its_isr_without_the_feature() -> None:
+    node = orders(1, 2, min_insync_replicas="2")
+    node.heartbeat(2, want_fence=True)
+    node.heartbeat(1, want_fence=True)
+    before = partition(node)
+    assert (before.leader, before.isr, before.eligible_leader_replicas) == (-1, (), (1, 2))
+    node.ask(OFF)
+    assert (partition(node).isr, partition(node).eligible_leader_replicas) == ((1, 2), ())
+    node.heartbeat(2)
+    assert partition(node).leader == 2
+
+
+def test_eligible_leaders_of_a_log_in_which_the_feature_was_just_switched_off_are_cleared_when_it_is_on_again() -> None:
+    """As Apache Kafka switches it off. A snapshot in between knows them as the log does."""
+    node = orders(1, 2, min_insync_replicas="2")
+    node.heartbeat(2, want_fence=True)
+    node.image.replay(FeatureLevelRecord(name=ELR, feature_level=0))
+    again = MetadataImage()
+    for record in node.image.snapshot_records():
+        again.replay(record.message)
+    assert again.topics.by_name["orders"].partitions[0] == partition(node)
+    assert partition(node).eligible_leader_replicas == (2,)
+    node.ask(ON)
+    assert (partition(node).isr, partition(node).eligible_leader_replicas) == ((1,), ())

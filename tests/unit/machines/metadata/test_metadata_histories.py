@@ -2,18 +2,21 @@
 
 After every decision: its records can be replayed through their bytes; what the reply promises is in the image; the
 invariants of partitions hold; the delta, applied to what was known before, is the difference of the images. At the end
-the snapshot, replayed, is the image.
+the image is that of the whole log, and that of a snapshot taken anywhere on the way with the rest of the log.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-from admin_scenes import alter, create, delete, elect, grow, quotas, reassign, topic
+import pytest
+from admin_scenes import alter, create, delete, elect, features, grow, quotas, reassign, topic
 from controllers import ControllerUnderTest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.machines.metadata.image.delta import MetadataDelta, delta_between
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.wire.message import Message
 from ottla.wire.messages import AlterPartitionRequest
 from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
 
@@ -36,6 +39,9 @@ actions = st.one_of(
     st.tuples(st.just("unfence"), brokers),
     st.tuples(st.just("restart"), brokers, st.booleans()),
     st.tuples(st.just("wait"), st.sampled_from([1_000, 10_000])),
+    st.tuples(st.just("eligible leaders"), st.integers(0, 1)),
+    st.tuples(st.just("set for all"), st.sampled_from(["1", "2", "3"])),
+    st.just(("elect uncleanly",)),
 )
 
 
@@ -61,6 +67,14 @@ def decide(node: ControllerUnderTest, action: tuple[Any, ...]) -> Any:
             return controller.decide(quotas(([("user", "ann")], ("producer_byte_rate", value))), 1, now_ms)
         case "isr", name, isr:
             return decide_isr(node, name, isr)
+        case "eligible leaders", level:
+            is_on = node.image.features.is_elr_enabled
+            kind = 1 if level >= is_on else 2
+            return controller.decide(features(("eligible.leader.replicas.version", level, kind)), 2, now_ms)
+        case "set for all", value:
+            return controller.decide(alter((4, "", (0, "min.insync.replicas", value))), 1, now_ms)
+        case ("elect uncleanly",):
+            return controller.elect_unclean_leaders(now_ms)
         case "wait", passed_ms:
             node.now_ms += passed_ms
             return controller.fence_silent_broker(node.now_ms)
@@ -103,10 +117,7 @@ def check_decision(node: ControllerUnderTest, action: tuple[Any, ...]) -> None:
         return
     assert not delta_between(before, node.image), "deciding changes nothing"
     delta = MetadataDelta()
-    for record in decision.records:
-        written, _ = decode_metadata_record(encode_metadata_record(record.message, record.version))
-        node.image.replay(written, delta)
-    node.controller.next_offset += len(decision.records)
+    node.replay(decision, delta)
     difference = delta_between(before, node.image)
     assert difference.topics_created == delta.topics_created
     assert difference.topics_deleted.keys() == delta.topics_deleted.keys()
@@ -136,17 +147,44 @@ def check_partitions(image: MetadataImage) -> None:
                 assert image.brokers.by_id[partition.leader].is_active
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(actions, min_size=1, max_size=30))
-def test_what_stays_true_in_every_history(history: list[tuple[Any, ...]]) -> None:
+def image_of(records: Iterable[Message]) -> MetadataImage:
+    image = MetadataImage()
+    for record in records:
+        image.replay(record)
+    return image
+
+
+def loaded_from_snapshot(image: MetadataImage) -> MetadataImage:
+    records = image.snapshot_records()
+    return image_of(decode_metadata_record(encode_metadata_record(one.message, one.version))[0] for one in records)
+
+
+def live_through(history: list[tuple[Any, ...]], snapshot_after: int) -> None:
     node = ControllerUnderTest()
     node.start(*BROKERS)
     node.ask(create(topic("orders", 1, 3), topic("clicks", 3, 2)))
-    for action in history:
+    loaded, end = loaded_from_snapshot(node.image), len(node.log)
+    for number, action in enumerate(history):
         act(node, action)
         check_partitions(node.image)
-    again = MetadataImage()
-    for record in node.image.snapshot_records():
-        again.replay(decode_metadata_record(encode_metadata_record(record.message, record.version))[0])
-    assert not delta_between(node.image, again)
+        if number == snapshot_after:
+            loaded, end = loaded_from_snapshot(node.image), len(node.log)
+    for record in node.log[end:]:
+        loaded.replay(record)
+    assert not delta_between(node.image, loaded)
+    assert not delta_between(node.image, image_of(node.log))
+    assert not delta_between(node.image, loaded_from_snapshot(node.image))
     assert not delta_between(node.image, node.image.copy())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(actions, min_size=1, max_size=30), st.integers(0, 29))
+def test_what_stays_true_in_every_history(history: list[tuple[Any, ...]], snapshot_after: int) -> None:
+    live_through(history, snapshot_after)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(actions, min_size=20, max_size=80), st.integers(0, 79))
+def test_what_stays_true_in_many_long_histories(history: list[tuple[Any, ...]], snapshot_after: int) -> None:
+    live_through(history, snapshot_after)

@@ -21,7 +21,14 @@ from ottla.machines.metadata.image.features import (
     SERVED,
 )
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import ConfigRecord, FeatureLevelRecord, UpdateFeaturesRequest, UpdateFeaturesResponse
+from ottla.wire.messages import (
+    ClearElrRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
 from ottla.wire.told import told
 
 _KRAFT_DOWNGRADE = "Can't downgrade the version of this feature."
@@ -60,8 +67,11 @@ def update_features(
         reply.results = [result(feature=update.feature, error_message="NONE") for update in updates]
     if request.validate_only:
         return Decision(reply)
-    if any(u.feature == ELIGIBLE_LEADER_REPLICAS_VERSION and u.max_version_level for u in updates):
+    elr_before, elr_after = (found.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) for found in (levels, proposed))
+    if any(update.feature == ELIGIBLE_LEADER_REPLICAS_VERSION for update in updates) and elr_after:
         records = [*_elr_safety_records(context), *records]
+    if bool(elr_before) is not bool(elr_after):
+        records = [*_without_eligible_leaders(context), *records]
     return Decision(reply, records)
 
 
@@ -130,6 +140,25 @@ def _metadata_downgrade_problem(current: int, level: int, upgrade_type: int) -> 
     if upgrade_type == UpgradeType.UNSAFE_DOWNGRADE:
         reason = "Unsafe metadata downgrade is not supported in this version."
     return f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
+
+
+def _without_eligible_leaders(context: ControllerContext) -> list[VersionedRecord]:
+    """Eligible leaders are found while the feature is on, and are not to be relied on across a time when it was off.
+
+    Meanwhile `min.insync.replicas` can be lowered, and the ISR commit what they have not; brokers that stop uncleanly
+    are not taken from them. Apache Kafka 4.3.1 keeps them, and may elect them when the feature is on again. Where
+    nobody is in the ISR they are all there is, and nothing was committed after they left: they become the ISR, as the
+    last replica of it stays there without the feature.
+    """
+    records: list[VersionedRecord] = []
+    has_some = False
+    for _, topic_id, partition_id, partition in context.partitions():
+        eligible = partition.eligible_leader_replicas or partition.last_known_elr
+        has_some = has_some or bool(eligible)
+        if eligible and not partition.isr:
+            change = PartitionChangeRecord(topic_id=topic_id, partition_id=partition_id, isr=eligible)
+            records.append(context.partition_change(change))
+    return [*records, VersionedRecord(ClearElrRecord(), 0)] if has_some else []
 
 
 def _elr_safety_records(context: ControllerContext) -> list[VersionedRecord]:

@@ -124,6 +124,11 @@ def has_directory_assignment(metadata_version: int) -> bool:
     return metadata_version >= 17
 
 
+def has_eligible_leaders(metadata_version: int) -> bool:
+    """Records can say which replicas are eligible to lead (KIP-966); whether any are found is a feature of its own."""
+    return metadata_version >= 23
+
+
 def has_cordoned_directories(metadata_version: int) -> bool:
     return metadata_version >= 30
 

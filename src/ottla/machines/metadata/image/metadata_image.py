@@ -115,7 +115,7 @@ class MetadataImage:
         if features.has_controller_registration(level):
             yield from self.brokers.controller_records()
         yield from self.topics.records(
-            with_elr=self.features.is_elr_enabled, with_directories=features.has_directory_assignment(level)
+            with_elr=features.has_eligible_leaders(level), with_directories=features.has_directory_assignment(level)
         )
         yield from self.configs.records()
         yield from self.quotas.records()
