@@ -263,6 +263,20 @@ def test_the_leader_shrinks_and_grows_the_isr() -> None:
     assert partition(node).isr == (1, 2, 3)
 
 
+@pytest.mark.parametrize("resource", [(2, "orders"), (4, "")], ids=["of the topic", "of the cluster"])
+def test_another_min_insync_leaves_eligible_leaders_where_nobody_is_in_sync(resource: tuple[int, str]) -> None:
+    node = orders(1, 2, min_insync_replicas="2")
+    for broker_id in (2, 1):
+        node.heartbeat(broker_id, want_fence=True)
+    before = partition(node)
+    assert (before.isr, before.eligible_leader_replicas, before.last_known_elr) == ((), (1, 2), (1,))
+    assert node.ask(alter((*resource, (0, "min.insync.replicas", "1")))).responses[0].error_code == 0
+    after = partition(node)
+    assert (after.isr, after.eligible_leader_replicas, after.last_known_elr) == ((), (1, 2), (1,))
+    node.heartbeat(2)
+    assert (partition(node).leader, partition(node).isr) == (2, (2,))
+
+
 def test_replicas_below_min_insync_stay_eligible_to_lead() -> None:
     node = orders(1, 2, 3, min_insync_replicas="2")
     alter_isr(node, 1, (1,))

@@ -140,6 +140,7 @@ def check_partitions(image: MetadataImage) -> None:
             assert len(isr) == len(partition.isr)
             assert isr | elr <= set(partition.replicas)
             assert not isr & elr
+            assert isr or elr or partition.last_known_elr, "somebody can lead without losing more than is lost"
             assert len(partition.directories) == len(partition.replicas)
             assert set(partition.adding_replicas) | set(partition.removing_replicas) <= set(partition.replicas)
             if partition.leader != -1:

@@ -3,12 +3,12 @@
 The old request states all settings that a resource is to have, the incremental one only what changes (KIP-339). Each
 resource is taken whole or not at all; one that is refused does not stop the others.
 
-`min.insync.replicas` decides which replicas are eligible leaders, so a change of it clears what was found so far, and
-while that feature is on it is given for the whole cluster and never for one broker (KIP-966).
+`min.insync.replicas` decides which replicas are eligible leaders, so a change of it clears what was found so far where
+somebody is in the ISR. While that feature is on it is given for the whole cluster, and never for one broker (KIP-966).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ from ottla.wire.messages import (
     ConfigRecord,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+    PartitionChangeRecord,
 )
 
 LONGEST_VALUE = 32_767
@@ -153,8 +154,25 @@ def setting_records(
     ]
     if context.image.features.is_elr_enabled and any(key == MIN_INSYNC_REPLICAS for key, _ in changed):
         topic = resource.name if resource.type == ResourceType.TOPIC else ""
-        made.append(VersionedRecord(ClearElrRecord(topic_name=topic), 0))
+        made += [VersionedRecord(ClearElrRecord(topic_name=topic), 0), *_kept_eligible_leaders(context, topic)]
     return made
+
+
+def _kept_eligible_leaders(context: ControllerContext, topic_name: str) -> Iterator[VersionedRecord]:
+    """Of one topic, or with no name of all. Where nobody is in the ISR, nothing was committed after they left.
+
+    So they are eligible whatever `min.insync.replicas` is now. With Apache Kafka 4.3.1 they are not, and the partition
+    has no leader when all its replicas are back, until an unclean election.
+    """
+    topics = context.image.topics
+    named = topics.by_name.get(topic_name)
+    for topic in topics.by_id.values() if not topic_name else [] if named is None else [named]:
+        for partition_id, partition in topic.partitions.items():
+            eligible, last_known = partition.eligible_leader_replicas, partition.last_known_elr
+            if not partition.isr and (eligible or last_known):
+                change = PartitionChangeRecord(topic_id=topic.id, partition_id=partition_id)
+                change.eligible_leader_replicas, change.last_known_elr = eligible or None, last_known or None
+                yield context.partition_change(change)
 
 
 def _alter_all(
