@@ -13,6 +13,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from clusters import Cluster, clusters
 from gaps import FEW, MANY, measure_gaps, measure_rolling
@@ -21,7 +22,11 @@ from replicating import measure_replication, warm_up
 from report import Row, compared, print_rows, summed_up
 from returning import measure_catching_up, measure_reassignment
 
-PARTS = ["replication", "memory", "gaps", "gaps-many", "rolling", "catching-up", "reassignment", "metadata"]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "coordinators")]
+
+from marking import MARKED, measure_marking  # noqa: E402  (what is shared lies beside)
+
+PARTS = ["replication", "memory", "markers", "gaps", "gaps-many", "rolling", "catching-up", "reassignment", "metadata"]
 MEMORY_TARGET = 0.1
 
 
@@ -51,6 +56,7 @@ def _on(started: list[Cluster], rounds: int) -> dict[str, Callable[[], list[Row]
     return {
         "replication": lambda: measure_replication(started, rounds, 2.0),
         "memory": lambda: _memory(started),
+        "markers": lambda: _markers(started, rounds),
         "gaps": lambda: measure_gaps(started, few, FEW),
         "gaps-many": lambda: measure_gaps(started, few, MANY),
         "rolling": lambda: measure_rolling(started, few),
@@ -62,6 +68,13 @@ def _on(started: list[Cluster], rounds: int) -> dict[str, Callable[[], list[Row]
 def _memory(started: list[Cluster]) -> list[Row]:
     found = {cluster.name: [cluster.rss_mb()] for cluster in started}
     return [compared("memory of three nodes, after the load", found, lambda mb: f"{mb:.0f} MB", at_most=MEMORY_TARGET)]
+
+
+def _markers(started: list[Cluster], rounds: int) -> list[Row]:
+    for cluster in started:
+        cluster.create_topic("marked", max(MARKED))
+        cluster.leaders_that_answer("marked")
+    return [row for partitions in MARKED for row in measure_marking(started, "marked", partitions, rounds)]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -23,11 +23,13 @@ from contenders import Contender, contenders  # noqa: E402
 from joining import measure_joining  # noqa: E402
 from killing import measure_killing  # noqa: E402
 from loading import measure_loading  # noqa: E402
+from marking import MARKED, measure_marking  # noqa: E402
 from report import Row, print_rows, summed_up  # noqa: E402
 from transacting import measure_transactions  # noqa: E402
+from wire_client import WireClient  # noqa: E402
 
-PARTS = ["joining", "commits", "transactions", "killing", "loading", "cleaning"]
-ON_WARM_NODES = {"joining", "commits", "transactions", "killing"}
+PARTS = ["joining", "commits", "transactions", "markers", "killing", "loading", "cleaning"]
+ON_WARM_NODES = {"joining", "commits", "transactions", "markers", "killing"}
 OFFSETS = 1_000_000
 SETTINGS = {
     "group.initial.rebalance.delay.ms": 0,
@@ -70,8 +72,16 @@ def _on(nodes: list[Contender], rounds: int) -> dict[str, Callable[[], list[Row]
         "joining": lambda: measure_joining(nodes, rounds),
         "commits": lambda: measure_commits(nodes, rounds, 1.0),
         "transactions": lambda: measure_transactions(nodes, rounds, 1.0),
+        "markers": lambda: _markers(nodes, rounds),
         "killing": lambda: measure_killing(nodes, min(rounds, 3)),
     }
+
+
+def _markers(nodes: list[Contender], rounds: int) -> list[Row]:
+    for node in nodes:
+        with WireClient(node.bootstrap) as client:
+            client.create_topic("marked", max(MARKED))
+    return [row for partitions in MARKED for row in measure_marking(nodes, "marked", partitions, rounds)]
 
 
 def _parser() -> argparse.ArgumentParser:
