@@ -33,6 +33,7 @@ from ottla.config.parse import Values
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.runtime.apart import apart
 from ottla.runtime.channels import ControllerChannel, PeerChannel
 from ottla.runtime.world import World
 
@@ -113,16 +114,18 @@ class Broker:
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """`image` has been changed by committed records, and `delta` says where."""
+        timers = self.world.timers
         self.metadata.on_metadata(delta)
-        self.node_settings.on_metadata(self.image.configs, delta)
+        # One after the other, each whatever those before it have raised: they are about different things.
+        apart(timers, self.node_settings.on_metadata, self.image.configs, delta)
         if delta.quotas:
-            self.client_quotas.apply(self.image.quotas)
+            apart(timers, self.client_quotas.apply, self.image.quotas)
         if not self._is_started:
             return  # What has been decided by then is taken up at the start, as a whole.
-        self.replicas.on_metadata(delta)
+        apart(timers, self.replicas.on_metadata, delta)
         if delta.brokers:
-            self.isr_changes.on_brokers_changed()
-        self.coordinators.on_metadata(delta)
+            apart(timers, self.isr_changes.on_brokers_changed)
+        apart(timers, self.coordinators.on_metadata, delta)
 
     def _on_leadership(self, partition: Partition) -> None:
         """A partition that this node holds has a new leader, or is gone."""

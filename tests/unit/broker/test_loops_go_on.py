@@ -7,21 +7,25 @@ must be called again, and the fault must have reached the node's loop, which cou
 from collections.abc import Callable
 
 import pytest
-from brokers import TestNode, batch
+from brokers import TestNode, batch, produce_request
 from raising_once import faults_in, raise_once
 from replicating_nodes import Cluster
 from transactional_nodes import TransactionalNode
 
 from ottla.base.ids import Uuid
+from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.partitions.background import Background
 from ottla.broker.partitions.cleaning.cleaner import LogCleaner
 from ottla.broker.partitions.cleaning.cleaner_task import CleaningTask
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
+from ottla.broker.partitions.held_partitions import Partitions
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.fetcher import Fetcher
 from ottla.broker.replication.followed import FollowedPartition
 from ottla.broker.replication.follower_session import FollowerSession
 from ottla.broker.replication.isr_changes import IsrChanges
 from ottla.broker.transactions.transaction_markers import _Ending
+from ottla.log.flush import Flush
 from ottla.log.partition_log import PartitionLog
 from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.directory_ids import UNASSIGNED
@@ -102,6 +106,13 @@ def segments_are_old() -> Callable[[], None]:
     return lambda: node.timers.advance(20 * MINUTE_MS)
 
 
+def records_must_be_flushed() -> Callable[[], None]:
+    node = TestNode()
+    node.create_topic("orders", flush_messages="1")
+    node.timers.after(1, lambda: node.ask(produce_request(batch(b"x")), 9))
+    return lambda: node.timers.advance(10_000)
+
+
 def dirty_node() -> TestNode:
     node = TestNode()
     node.broker.identity.broker_epoch = 7
@@ -137,6 +148,7 @@ LOOPS: list[tuple[type, str, Scene]] = [
     (_Ending, "_send", a_transaction_ends),
     (_Ending, "_on_written", a_transaction_ends),
     (_Ending, "_complete", a_transaction_ends),
+    (Flush, "run", records_must_be_flushed),
     (Background, "_retain", segments_are_old),
     (ProducerState, "expire", segments_are_old),
     (LogCleaner, "_consider", logs_are_dirty),
@@ -163,3 +175,24 @@ def test_a_partition_is_offline_after_a_swap_that_has_raised(monkeypatch):
     raise_once(monkeypatch, PartitionLog, "finish_replacement")
     node.timers.advance(2 * MINUTE_MS)
     assert node.broker.partitions.offline == {("orders", 0)}
+
+
+def test_a_partition_is_offline_after_the_end_of_a_flush_has_raised(monkeypatch):
+    """Nobody knows what of its log is on the disk."""
+    go_on = records_must_be_flushed()
+    raise_once(monkeypatch, PartitionLog, "finish_flush")
+    offline: list[Partition] = []
+    monkeypatch.setattr(Partitions, "on_broken", lambda _self, partition, _problem: offline.append(partition))
+    assert faults_in(go_on) == 0
+    assert [partition.is_idle for partition in offline] == [True]
+
+
+def test_what_a_part_of_the_broker_raises_over_the_metadata_keeps_no_other_from_them(monkeypatch):
+    node = TestNode()
+    for owner, method in ((NodeSettings, "on_metadata"), (IsrChanges, "on_brokers_changed")):
+        raise_once(monkeypatch, owner, method)
+    node.register_broker(2, "b", 9092)
+    assert faults_in(lambda: node.timers.advance(1)) == 2
+    raise_once(monkeypatch, NodeSettings, "on_metadata")
+    node.create_topic("orders")
+    assert node.produce(batch(b"x")).error_code == 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.partitions.held_partitions import DISK_IS_FULL, OUT_OF_DESCRIPTORS
 from ottla.broker.partitions.partition import Partition
 from ottla.log.flush import Flush
+from ottla.runtime.apart import later
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -71,7 +72,12 @@ def _start(partitions: "Partitions", partition: Partition, start: Callable[[], F
 
 def _on_flushed(partitions: "Partitions", partition: Partition, work: Flush) -> None:
     partition.is_flushing = False
-    flushed_offset = partition.log.finish_flush(work)
+    try:
+        flushed_offset = partition.log.finish_flush(work)
+    except Exception as problem:
+        partition.end_job()
+        partitions.on_broken(partition, problem)
+        return
     partition.flushed_ms = partitions.clock.now_ms()
     partitions.has_news_for_checkpoints = True
     partition.end_job()
@@ -88,10 +94,12 @@ def _on_failed(partitions: "Partitions", partition: Partition, work: Flush, prob
     partition.is_flushing = False
     work.end()
     partition.end_job()
-    if not isinstance(problem, OSError):
-        raise problem
     if not partitions.holds(partition):
         return
+    if not isinstance(problem, OSError):
+        # A fault of this node's own. Without another flush a follower would fetch nothing more.
+        _try_later(partitions, partition)
+        raise problem
     if problem.errno in OUT_OF_DESCRIPTORS:
         _put_off(partitions, partition, problem)
     else:
@@ -101,10 +109,14 @@ def _on_failed(partitions: "Partitions", partition: Partition, work: Flush, prob
 def _put_off(partitions: "Partitions", partition: Partition, problem: OSError) -> None:
     """No other flush of the partition begins before it is tried again."""
     partitions.on_disk_error(partition.directory, problem)
+    _try_later(partitions, partition)
+
+
+def _try_later(partitions: "Partitions", partition: Partition) -> None:
     partition.is_flushing = True
 
     def try_again() -> None:
         partition.is_flushing = False
         flush_what_waits(partitions, partition)
 
-    partitions.world.timers.after(_TRY_AGAIN_S, try_again)
+    later(partitions.world.timers, _TRY_AGAIN_S, try_again)
