@@ -14,7 +14,13 @@ from ottla.node.membership.registration import CannotJoin, Membership
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import BrokerHeartbeatResponse, BrokerRegistrationRequest, BrokerRegistrationResponse
+from ottla.wire.messages import (
+    BeginTransactionRecord,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    EndTransactionRecord,
+)
 
 BROKER_EPOCH = 42
 INTERVAL_MS = 2000  # broker.heartbeat.interval.ms, as it is by default
@@ -303,3 +309,27 @@ def test_a_broker_that_has_not_taken_up_its_partitions_asks_to_stay_fenced():
     scene.membership.unfence(lambda _: scene.events.append("joined"), scene.events.append)
     assert scene.events == ["registered", "joined"]
     assert scene.controller.heartbeats[-1].want_fence is False
+
+
+def test_a_registration_of_several_batches_is_known_when_the_last_is_here():
+    """By what is committed before that, this broker may still lead what it led in its last life."""
+    scene = Scene()
+    image = scene.broker.metadata.image
+    image.replay(BeginTransactionRecord(name="Large decision"))
+    scene.committed_offset = BROKER_EPOCH + 1
+    scene.join()
+    scene.timers.advance(1000)
+    assert scene.events == []
+    image.replay(EndTransactionRecord())
+    scene.timers.advance(1000)
+    assert scene.events == ["joined"]
+
+
+def test_a_broker_with_more_to_tell_than_the_metadata_log_takes_says_so_and_stops():
+    scene = Scene()
+    scene.controller.error = ErrorCode.RECORD_LIST_TOO_LARGE
+    scene.join()
+    (problem,) = scene.events
+    assert isinstance(problem, CannotJoin)
+    assert "too many listeners or log.dirs (RECORD_LIST_TOO_LARGE)" in str(problem)
+    assert len(scene.controller.registrations) == 1

@@ -34,7 +34,12 @@ _LOOK_AGAIN_S: Final = 0.005
 _UNFENCE_AGAIN_S: Final = 0.05
 _LEAVE_AGAIN_S: Final = 0.05
 _LEAVE_S: Final = 10.0
-_NEVER: Final = (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.INVALID_REGISTRATION)
+_NEVER: Final = (
+    ErrorCode.INCONSISTENT_CLUSTER_ID,
+    ErrorCode.UNSUPPORTED_VERSION,
+    ErrorCode.INVALID_REGISTRATION,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+)
 """What no controller of this cluster would answer otherwise."""
 _NOT_A_MEMBER: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
 
@@ -112,7 +117,8 @@ class Membership:
             if self._is_passing(error, until_s):
                 again()
             else:
-                failed(CannotJoin(f"the broker cannot register: {error.name}"))
+                why = reason_of(error, self._broker.identity)
+                failed(CannotJoin(f"the broker cannot register: {why}"))
 
         def again() -> None:
             self._timers.after(_REGISTER_AGAIN_S, lambda: self._register(request, until_s, then, failed))
@@ -159,7 +165,11 @@ class Membership:
         return f"; the cluster uses {told}, which this version does not serve: `kafka-features disable {options}` first"
 
     def _wait_for_registration(self, then: Callable[[None], None]) -> None:
-        if self._committed_offset() <= self._broker.identity.broker_epoch:
+        """The epoch is the offset at which the registration begins. A large one, with what it takes from the life
+        before, is a transaction of several batches (KIP-868): it is not known before that has ended.
+        """
+        is_here = self._committed_offset() > self._broker.identity.broker_epoch
+        if not is_here or self._broker.metadata.image.in_transaction:
             self._timers.after(_LOOK_AGAIN_S, lambda: self._wait_for_registration(then))
         else:
             then(None)

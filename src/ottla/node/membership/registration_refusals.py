@@ -14,6 +14,8 @@ def reason_of(error: ErrorCode, identity: NodeIdentity) -> str:
             why = "another broker has a directory.id of this node's log.dirs: one is a copy of the other"
         case ErrorCode.UNSUPPORTED_VERSION:
             why = "the cluster uses a feature that this broker does not have (kafka-features describe)"
+        case ErrorCode.RECORD_LIST_TOO_LARGE:
+            why = "what it tells of itself is more than the metadata log takes; it has too many listeners or log.dirs"
         case _:
             return error.name
     return f"{why} ({error.name})"
