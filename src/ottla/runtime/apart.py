@@ -32,9 +32,16 @@ def apart(timers: Timers | None, callback: Callable[..., object], *arguments: An
     except Exception as problem:
         if timers is None:
             raise
+        say_what_about(problem)
         later(timers, 0, partial(_raise, problem))
         return False
     return True
+
+
+def say_what_about(problem: Exception) -> None:
+    """Adds to an exception what the node was taking up, if that is known."""
+    if WORK.about is not None:
+        problem.add_note(f"while taking up {WORK.about}")
 
 
 def later(timers: Timers, delay_s: float, callback: Callable[[], None]) -> Timer:

@@ -22,10 +22,12 @@ class Attributed(Protocol):
 class _Work:
     """What the loop is doing now. An object, because setting an attribute is what it costs every request."""
 
-    __slots__ = ("request",)
+    __slots__ = ("about", "request")
 
     def __init__(self) -> None:
         self.request: Attributed | None = None
+        self.about: object = None
+        """What the node is taking up, in words when it is asked for them (`str`). A fault is told with them."""
 
 
 WORK = _Work()

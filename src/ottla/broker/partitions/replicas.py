@@ -32,7 +32,7 @@ from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.directory_ids import is_reserved
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.partition.following import Pauses
-from ottla.runtime.apart import apart, later
+from ottla.runtime.apart import apart, later, say_what_about
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -181,6 +181,7 @@ class Replicas:
                 self._try_later(partition.name, to_make=False)
             return
         except Exception as problem:
+            say_what_about(problem)
             partitions.on_broken(partition, problem)
             return
         if partition in partitions.given_up and not partition.is_leader:

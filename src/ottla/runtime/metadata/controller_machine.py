@@ -1,7 +1,7 @@
 """What the driver of the metadata log needs of the machine that decides."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 from ottla.machines.decision import Decision
 from ottla.wire.message import Message
@@ -16,6 +16,10 @@ class ControllerMachine(Protocol):
 
     def activate(self, bootstrap: Sequence[Message]) -> Decision[None]:
         """What it writes first."""
+        ...
+
+    def take_over_from(self, other: Self) -> None:
+        """Goes on in the place of a controller that led until now: what no log says is known all the same."""
         ...
 
     def replay(self, record: Message) -> None:

@@ -21,7 +21,7 @@ from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
 from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.metadata.controller_machine import ControllerMachine
-from ottla.runtime.metadata.storage.metadata_batches import MetadataBatch, metadata_batches
+from ottla.runtime.metadata.storage.metadata_batches import MAX_BATCH_BYTES, MetadataBatch, metadata_batches
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord
@@ -95,8 +95,9 @@ class MetadataDecisions(Generic[ControllerT]):
     def _carry_out(
         self, decision: Decision[Any], give: Callable[[], None], failed: Callable[[ErrorCode], None]
     ) -> None:
-        if decision.records and not self._append_records(decision.records, decision.atomic):
-            failed(ErrorCode.KAFKA_STORAGE_ERROR)
+        error = self._append_records(decision.records, decision.atomic) if decision.records else ErrorCode.NONE
+        if error:
+            failed(error)
             return
         if not self._parked and self._log.committed_offset >= self._log.log_end_offset:
             give()
@@ -108,11 +109,12 @@ class MetadataDecisions(Generic[ControllerT]):
         """A reply that is given out when all that is in the log now is committed."""
         self._parked.append(_Parked(self._log.log_end_offset, give, failed, current()))
 
-    def _append_records(self, records: list[VersionedRecord], atomic: bool) -> bool:
+    def _append_records(self, records: list[VersionedRecord], atomic: bool) -> ErrorCode:
         """One batch, if it is not too large for one. Several that belong together are put into a transaction.
 
-        The controller takes the records in first: one that does not follow is a bug, and must not get into the log.
-        What it raises is the request's to fail with.
+        A record that is too large for a batch is refused, as Apache Kafka refuses it: replicas may have segments of no
+        more than that. The controller takes the records in first: one that does not follow is a bug, and must not get
+        into the log. What it raises is the request's to fail with.
         """
         now_ms = self._clock.now_ms()
         batches = list(metadata_batches(records, now_ms))
@@ -121,6 +123,8 @@ class MetadataDecisions(Generic[ControllerT]):
             begin, end = BeginTransactionRecord(name="Large decision"), EndTransactionRecord()
             records = [VersionedRecord(begin, 0), *records, VersionedRecord(end, 0)]
             batches = list(metadata_batches(records, now_ms))
+        if any(len(batch) > MAX_BATCH_BYTES for batch in batches):
+            return ErrorCode.RECORD_LIST_TOO_LARGE
         assert self.controller is not None
         try:
             for record in records:
@@ -128,7 +132,8 @@ class MetadataDecisions(Generic[ControllerT]):
         except Exception:
             self._replace_controller()
             raise
-        return self._log.guarded(lambda: self._append_all(batches, [record.message for record in records]))
+        is_appended = self._log.guarded(lambda: self._append_all(batches, [record.message for record in records]))
+        return ErrorCode.NONE if is_appended else ErrorCode.KAFKA_STORAGE_ERROR
 
     def _append_all(self, batches: list[bytearray], messages: list[Message]) -> None:
         for batch in batches:
@@ -182,7 +187,10 @@ class MetadataDecisions(Generic[ControllerT]):
 
     def _replace_controller(self) -> None:
         """The controller has taken in a part of what it could not take in: another goes on from what is in the log."""
+        before = self.controller
         controller = self._new_controller()
+        if before is not None:
+            controller.take_over_from(before)
         for batch in self._uncommitted:
             for record in batch.records:
                 controller.replay(record)

@@ -17,16 +17,18 @@ Where another replica leads, this one follows it (`metadata_follower`); replicas
 by `metadata_leader`, and what they ask of the quorum by `quorum_answers`.
 
 A disk that fails here is the end of the node: an append or a sync that did not work leaves it unknown what is in the
-log, and only a restart finds out. So is a committed record that cannot be replayed, or that a listener cannot take up:
-the node would act on other metadata than the cluster has. `failed` is told once; nothing is accepted after that.
+log, and only a restart finds out. So is a committed record that cannot be replayed, which is told by its offset: the
+node would decide on other metadata than the cluster has. `failed` is told once; nothing is accepted after that.
+
+A listener that raises over what is committed is a fault of its own (`runtime.apart`), which is told with the records in
+question: the same ones would end every node of the cluster. The other listeners hear of them, and the replies go out.
 
 One file because appending, gathering, flushing, committing and answering are one order, which a change to any of them
 must have in view.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from ottla.base.errors import StorageError
 from ottla.base.ports import Clock, Entropy, Timers, Workers
@@ -39,6 +41,7 @@ from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.kraft_control import KraftMessage
 from ottla.runtime.apart import apart
+from ottla.runtime.attribution import WORK
 from ottla.runtime.metadata.gathering import Gathering
 from ottla.runtime.metadata.metadata_decisions import ControllerT, MetadataDecisions, ReplyT
 from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
@@ -61,6 +64,19 @@ from ottla.wire.message import Message
 
 class MetadataLogFailed(StorageError):
     """The metadata log cannot be written, or what is in it not be taken up, so the node must stop."""
+
+
+class TakenUp(NamedTuple):
+    """The records that listeners are told of: from `first_offset` to before `end_offset`, and of which kinds."""
+
+    first_offset: int
+    end_offset: int
+    kinds: dict[str, None]
+
+    def __str__(self) -> str:
+        first, last = self.first_offset, self.end_offset - 1
+        offsets = f"offset {last}" if last <= first else f"offsets {first} to {last}"
+        return f"{offsets} of the metadata log: {', '.join(self.kinds)}"
 
 
 class MetadataLog(Generic[ControllerT]):
@@ -341,19 +357,18 @@ class MetadataLog(Generic[ControllerT]):
         image.replay_all(read.records)
         delta = delta_between(self.image, image)
         self.image.become(image)
-        self.committed_offset = snapshot.end_offset
+        first_offset, self.committed_offset = self.committed_offset, snapshot.end_offset
         self._snapshotter.begin_after(read.last_contained_log_timestamp)
-        for listener in self._listeners:
-            listener(delta)
+        self._tell_listeners(delta, TakenUp(first_offset, snapshot.end_offset, {"a snapshot of the leader's": None}))
 
     def commit(self, offset: int) -> None:
         """Makes everything before `offset` known: first to the image, then to the listeners, then by the replies."""
         self._store.log.advance_high_watermark(offset)
-        delta = MetadataDelta()
-        if not self.guarded(lambda: self._replay_to(offset, delta)):
+        delta, kinds, first_offset = MetadataDelta(), dict[str, None](), self.committed_offset
+        if not self.guarded(lambda: self._replay_to(offset, delta, kinds)):
             return
-        if delta and not all(self.guarded(partial(listener, delta)) for listener in self._listeners):
-            return
+        if delta:
+            self._tell_listeners(delta, TakenUp(first_offset, self.committed_offset, kinds))
         self.apart(self._decisions.give_replies)
         if self.controller is None and self.raft.is_leader and self.committed_offset > self._epoch_start >= 0:
             self.apart(self._decisions.activate, self._become_ready)
@@ -377,10 +392,24 @@ class MetadataLog(Generic[ControllerT]):
         if ready is not None:
             ready()
 
-    def _replay_to(self, offset: int, delta: MetadataDelta) -> None:
+    def _tell_listeners(self, delta: MetadataDelta, taken_up: "TakenUp") -> None:
+        WORK.about = taken_up
+        try:
+            for listener in self._listeners:
+                self.apart(listener, delta)
+        finally:
+            WORK.about = None
+
+    def _replay_to(self, offset: int, delta: MetadataDelta, kinds: dict[str, None]) -> None:
         for batch in self._batches_to(offset):
-            for record in batch.records:
-                self.image.replay(record, delta)
+            for number, record in enumerate(batch.records):
+                kind = type(record).__name__
+                kinds[kind] = None
+                try:
+                    self.image.replay(record, delta)
+                except Exception as problem:
+                    where = f"offset {batch.base_offset + number} ({kind})"
+                    raise StorageError(f"the record at {where} cannot be taken up: {problem}") from problem
             self.committed_offset = batch.next_offset
             self._snapshotter.note(batch)
 

@@ -17,6 +17,7 @@ from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.storage.store import MetadataStore, StoreConfig
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.step_timers import StepTimers
 from ottla.testing.step_workers import StepWorkers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FeatureLevelRecord, PartitionRecord, TopicRecord
@@ -55,6 +56,7 @@ class Node:
         self.disk = disk or MemoryDisk()
         self.clock = clock or FixedClock()
         self.workers = StepWorkers()
+        self.timers = StepTimers(self.clock)
         self.events: list[object] = []
         self.problems: list[MetadataLogFailed] = []
         self.store = MetadataStore(self.disk, LOG_DIR, self.clock, store_config)
@@ -66,6 +68,7 @@ class Node:
             make_controller=make_controller,
             workers=self.workers,
             clock=self.clock,
+            timers=self.timers,
             failed=self.problems.append,
             snapshots=snapshots,
         )

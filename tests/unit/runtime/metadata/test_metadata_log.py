@@ -6,13 +6,15 @@ import pytest
 from metadata_logs import LOG_DIR, ME, Node, topic_records
 
 from ottla.base.errors import StorageError
+from ottla.base.ids import Uuid
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, ReplicaKey, Voter, VoterSet
 from ottla.runtime.attribution import work_for
-from ottla.runtime.metadata.storage.metadata_batches import metadata_batches
+from ottla.runtime.metadata.storage.metadata_batches import MAX_BATCH_BYTES, metadata_batches
 from ottla.runtime.metadata.storage.snapshots import BOOTSTRAP_ID, snapshot_batches, write_batches
+from ottla.runtime.metadata.storage.store import StoreConfig
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -20,6 +22,7 @@ from ottla.wire.messages import (
     FeatureLevelRecord,
     KRaftVersionRecord,
     LeaderChangeMessage,
+    RegisterBrokerRecord,
     TopicRecord,
     VotersRecord,
 )
@@ -297,11 +300,13 @@ def test_a_record_that_does_not_follow_never_gets_into_the_log() -> None:
 def test_records_that_do_not_follow_stop_the_start() -> None:
     node = Node()
     node.create("orders")
+    offset = node.log.log_end_offset
     node.store.append(bytearray(_batch_of_a_repeated_topic(node)), 1)
     node.store.log.flush()
     node.store.release()
     again = Node(node.disk)
-    assert len(again.problems) == 1
+    (problem,) = again.problems
+    assert f"the record at offset {offset} (TopicRecord) cannot be taken up" in str(problem)
     assert again.events == []
 
 
@@ -349,13 +354,45 @@ def test_a_reply_that_breaks_fails_its_own_request_and_the_others_are_given_out(
     assert not node.problems
 
 
-def test_a_listener_that_cannot_take_up_what_is_committed_ends_the_log() -> None:
+def test_a_listener_that_raises_over_what_is_committed_is_told_with_its_records_and_the_others_hear_of_it() -> None:
+    """The same records would end every node of the cluster."""
     node = Node()
 
     def breaks(_: MetadataDelta) -> None:
         raise AssertionError("an invariant of the broker")
 
     node.log.listen(breaks)
+    node.listen()
+    first = node.log.log_end_offset
     node.create("orders")
-    assert "an invariant of the broker" in str(node.problems[0])
-    assert node.events == ["ready", ErrorCode.KAFKA_STORAGE_ERROR]
+    assert node.events == ["ready", ("delta", ["orders"]), "orders"]
+    assert not node.problems
+    with pytest.raises(AssertionError, match="an invariant of the broker") as raised:
+        node.timers.advance(1)
+    assert raised.value.__notes__ == [
+        f"while taking up offsets {first} to {first + 1} of the metadata log: TopicRecord, PartitionRecord"
+    ]
+
+
+def test_a_record_that_is_too_large_for_a_batch_is_refused_and_the_log_goes_on() -> None:
+    node = Node(store_config=StoreConfig(segment_bytes=MAX_BATCH_BYTES))
+    directories = [Uuid(number.to_bytes(16, "big")) for number in range(1000, 601_000)]
+    record = VersionedRecord(RegisterBrokerRecord(broker_id=7, log_dirs=directories), 3)
+    node.log.submit(lambda *_: Decision(None, [record]), node.events.append, node.refused)
+    node.create("orders")
+    assert node.events == ["ready", ErrorCode.RECORD_LIST_TOO_LARGE, "orders"]
+    assert 7 not in node.log.image.brokers.by_id
+
+
+def test_a_controller_that_takes_over_from_one_that_could_not_go_on_knows_when_brokers_were_heard_of() -> None:
+    """Or the next to stop would not wait for the others to know, and one that is dead would have its time anew."""
+    node = Node()
+    assert node.log.controller is not None
+    node.log.controller.context.sessions.touch(7, 42, 1000, metadata_offset=5)
+    wrong = [VersionedRecord(FeatureLevelRecord(name="metadata.version", feature_level=99), 0)]
+    before = node.log.controller
+    with pytest.raises(StorageError, match="99"):
+        node.log.submit(lambda *_: Decision(None, wrong), node.events.append, node.refused)
+    assert node.log.controller is not before
+    session = node.log.controller.context.sessions.by_broker[7]
+    assert (session.epoch, session.heard_at_ms, session.metadata_offset) == (42, 1000, 5)
