@@ -23,7 +23,7 @@ def seeds_until_found(name: str) -> int:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_broken_node_is_found_out(name: str) -> None:
-    assert seeds_until_found(name) == 1
+    assert seeds_until_found(name) <= 3
 
 
 @pytest.mark.long
