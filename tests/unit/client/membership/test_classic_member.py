@@ -225,14 +225,48 @@ def test_a_fenced_member_has_lost_its_partitions_and_joins_again(error: ErrorCod
     assert rig.member.identity.generation == -1
 
 
-def test_an_instance_that_is_fenced_fails_and_begins_anew_at_the_next_poll() -> None:
+def test_an_instance_that_is_fenced_stays_out_and_says_so_at_every_poll() -> None:
+    """Joining again would fence the other consumer, which would join again and fence this one, for ever."""
     rig = a_stable_member(group_instance_id="one")
     rig.brokers.answer("Heartbeat", [HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID)])
     rig.brokers.advance(60_000)
     assert [type(failure) for failure in rig.consumer.failures] == [FencedInstanceId]
+    assert "'one'" in str(rig.consumer.failures[0])
     assert rig.names() == ["Heartbeat"]
+    for count in (2, 3):
+        rig.poll()
+        rig.brokers.advance(60_000)
+        assert [type(failure) for failure in rig.consumer.failures] == [FencedInstanceId] * count
+    assert rig.consumer.take_events() == [("lost", partitions("t", 0, 1))]
+    assert rig.names() == []
+    assert rig.member.identity.generation == -1
+
+
+@pytest.mark.parametrize("api", ["JoinGroup", "SyncGroup"])
+def test_an_instance_that_is_fenced_while_it_joins_stays_out_too(api: str) -> None:
+    rig = a_member(group_instance_id="one")
+    rig.brokers.answer("JoinGroup", joined(1))
+    rig.brokers.answer("SyncGroup", SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    if api == "JoinGroup":
+        rig.brokers.answer("JoinGroup", refused(ErrorCode.FENCED_INSTANCE_ID))
     rig.poll()
-    assert rig.consumer.take_events() == [("lost", partitions("t", 0, 1)), ("assigned", partitions("t", 0, 1))]
+    rig.names()
+    rig.poll()
+    assert rig.names() == []
+    assert [type(failure) for failure in rig.consumer.failures] == [FencedInstanceId] * 2
+
+
+def test_an_instance_that_was_fenced_may_join_after_it_has_unsubscribed() -> None:
+    rig = a_stable_member(group_instance_id="one")
+    rig.brokers.answer("Heartbeat", [HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID)])
+    rig.brokers.advance(60_000)
+    rig.poll()
+    rig.member.leave()
+    rig.brokers.run()
+    rig.consumer.take_events()
+    rig.member.subscribe(["t"])
+    rig.poll()
+    assert rig.consumer.take_events() == [("assigned", partitions("t", 0, 1))]
     assert rig.brokers.asked("JoinGroup")[-1].member_id == ""
 
 

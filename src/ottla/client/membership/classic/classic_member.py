@@ -13,6 +13,10 @@ One coroutine, `_run`, joins whenever there is a reason to, and waits for one ot
 longer the current one. Partitions are given up before joining: all of them (eager), or those of topics that are no
 longer wanted (cooperative, KIP-429), in which case those that another member is to get follow once the division is
 known, and all join again. A member that has lost its generation has lost its partitions.
+
+A static member whose instance id another consumer has taken (FENCED_INSTANCE_ID) stays out: every poll says so, until
+the consumer unsubscribes or is closed. Were it to join again, it would fence the other, and the two would go on so for
+ever.
 """
 
 from collections.abc import Collection
@@ -21,7 +25,7 @@ from enum import Enum
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
-from ottla.client.errors import ClientClosed, InconsistentGroupProtocol, KafkaError, error_for
+from ottla.client.errors import ClientClosed, FencedInstanceId, InconsistentGroupProtocol, KafkaError, error_for
 from ottla.client.membership.assignors.assignor import COOPERATIVE, EAGER, Assignor, Division
 from ottla.client.membership.assignors.by_name import assignors_for
 from ottla.client.membership.classic.classic_heartbeats import ClassicHeartbeats
@@ -43,6 +47,7 @@ _JOIN_LAPSE_MS = 5_000
 
 _JOIN_AGAIN = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 _FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID})
+_INSTANCE_TAKEN = "another consumer of the group has the group.instance.id {!r} now"
 _POLL_EXPIRED = "consumer poll timeout has expired."
 
 
@@ -83,6 +88,8 @@ class ClassicMember:
         self._reason: str | None = ""
         """Why to join, if that is to be done."""
         self._is_running = False
+        self._fenced: KafkaError | None = None
+        """Another consumer has this one's instance id."""
         self._run_number = 0
         self._woken: Promise[None] = Promise()
 
@@ -110,6 +117,9 @@ class ClassicMember:
 
     def on_poll(self) -> None:
         if not self._is_subscribed:
+            return
+        if self._fenced is not None:
+            self._listener.on_failed(self._fenced)
             return
         had_expired = self._deadline.is_expired
         self._deadline.on_poll()
@@ -301,7 +311,7 @@ class ClassicMember:
         """The coordinator has gone on without this member. Its id is still good if only the generation is over."""
         self._forget_generation(keeps_member_id=error == ErrorCode.ILLEGAL_GENERATION)
         if error == ErrorCode.FENCED_INSTANCE_ID:
-            self._fail(error_for(error))
+            self._fail(error_for(error, _INSTANCE_TAKEN.format(self._settings.group_instance_id)))
         else:
             self.request_rejoin(f"encountered {ErrorCode(error).name} from the coordinator")
 
@@ -323,6 +333,10 @@ class ClassicMember:
         """Stops until the application polls again."""
         self._stop()
         self._reason = f"rebalance failed due to {type(problem).__name__}"
+        if isinstance(problem, FencedInstanceId):
+            self._fenced = problem
+            self._forget_generation(keeps_member_id=False)
+            self._world.start(self._holdings.lose())
         if not isinstance(problem, ClientClosed):
             self._listener.on_failed(problem)
 
@@ -349,7 +363,7 @@ class ClassicMember:
         identity = self._identity
         self._stop()
         self._forget_generation(keeps_member_id=False)
-        self._joined_topics, self._reason = None, ""
+        self._joined_topics, self._reason, self._fenced = None, "", None
         is_dynamic = identity.group_instance_id is None
         leaves = behaviour is LeaveBehaviour.LEAVE or (behaviour is LeaveBehaviour.DEFAULT and is_dynamic)
         if leaves and identity.member_id:

@@ -10,7 +10,8 @@ have, if these have changed. Two coroutines are at work:
   told at once, so that the coordinator can pass on what was given up.
 
 Both end when their life is no longer the current one. A member that the coordinator no longer knows (fenced), or whose
-application has stopped polling, loses its partitions and begins a new life.
+application has stopped polling, loses its partitions and begins a new life. A static member whose instance id another
+consumer has taken (FENCED_INSTANCE_ID) stays out: every poll says so, until the consumer unsubscribes or is closed.
 """
 
 from collections.abc import Collection
@@ -18,7 +19,7 @@ from collections.abc import Collection
 from ottla.base.ids import TopicPartition, random_uuid, uuid_text
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
-from ottla.client.errors import ClientClosed, KafkaError, UnsupportedVersion, error_for
+from ottla.client.errors import ClientClosed, FencedInstanceId, KafkaError, UnsupportedVersion, error_for
 from ottla.client.membership.consumer.consumer_heartbeat import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
@@ -67,6 +68,8 @@ class ConsumerGroupMember:
         self._is_reconciling = False
         self._is_leaving = False
         self._has_news = False
+        self._fenced: KafkaError | None = None
+        """Another consumer has this one's instance id."""
         self._life = 0
         self._woken: Promise[None] = Promise()
 
@@ -100,6 +103,9 @@ class ConsumerGroupMember:
 
     def on_poll(self) -> None:
         if not self._is_subscribed:
+            return
+        if self._fenced is not None:
+            self._listener.on_failed(self._fenced)
             return
         had_expired = self._deadline.is_expired
         self._deadline.on_poll()
@@ -214,6 +220,7 @@ class ConsumerGroupMember:
             return
         if isinstance(problem, UnsupportedVersion):
             problem = UnsupportedVersion(f"group.protocol=consumer is not possible here, classic is: {problem.message}")
+        self._fenced = problem if isinstance(problem, FencedInstanceId) else None
         self._world.start(self._holdings.lose())
         self._listener.on_failed(problem)
 
@@ -269,6 +276,7 @@ class ConsumerGroupMember:
         """Heartbeats go on until the partitions are given up."""
         self._is_subscribed = False
         self._is_leaving = True
+        self._fenced = None
         await self._holdings.telling
         if self._epoch > JOINING_EPOCH:
             await self._holdings.revoke(self._holdings.owned)
