@@ -716,6 +716,10 @@ class InvalidState(KafkaError):
     """The call is not allowed now. The message says what has to come first."""
 
 
+class ConcurrentUse(InvalidState):
+    """Two threads use one consumer. Make one for each thread; only `wakeup()` and `metrics()` are for any."""
+
+
 class Wakeup(KafkaError):
     """Another thread called `wakeup()`. Poll again, or leave the loop."""
 

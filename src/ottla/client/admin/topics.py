@@ -85,14 +85,19 @@ class TopicDescription(NamedTuple):
 
 async def create_topics(
     asking: Asking,
-    topics: Iterable[NewTopic | str],
+    topics: Iterable[NewTopic | str] | NewTopic | str,
     *,
     validate_only: bool = False,
     retry_on_quota: bool = True,
     timeout: float | None = None,
 ) -> Results[str, CreatedTopic]:
-    """Creates topics; a mere name gets the cluster's defaults. With `validate_only` nothing is created."""
-    wanted = {one.name: one for one in (NewTopic(topic) if isinstance(topic, str) else topic for topic in topics)}
+    """Creates topics; a mere name gets the cluster's defaults. With `validate_only` nothing is created.
+
+    One topic that is given as such, and not in a list, raises what went wrong: there is nothing else to look at.
+    """
+    is_one = isinstance(topics, NewTopic | str)
+    given: Iterable[NewTopic | str] = [topics] if isinstance(topics, NewTopic | str) else topics
+    wanted = {one.name: one for one in (NewTopic(topic) if isinstance(topic, str) else topic for topic in given)}
     deadline = asking.deadline(timeout)
 
     async def attempt(names: list[str]) -> dict[str, Outcome[CreatedTopic]]:
@@ -109,9 +114,10 @@ async def create_topics(
         response = await asking.controller(request, deadline, api=ApiKey.CREATE_TOPICS)
         return {one.name: _created(one) for one in response.topics}
 
-    return await asking.each(
+    created = await asking.each(
         "create_topics", wanted, attempt, deadline, may_pass=is_throttled if retry_on_quota else never
     )
+    return created.raise_first() if is_one else created
 
 
 def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
@@ -147,10 +153,11 @@ def _created(told: Any) -> Outcome[CreatedTopic]:
 
 
 async def delete_topics(
-    asking: Asking, names: Iterable[str], *, retry_on_quota: bool = True, timeout: float | None = None
+    asking: Asking, names: Iterable[str] | str, *, retry_on_quota: bool = True, timeout: float | None = None
 ) -> Results[str, None]:
-    """Deletes topics by name."""
+    """Deletes topics by name. One name that is given as such, and not in a list, raises what went wrong."""
     deadline = asking.deadline(timeout)
+    given = [names] if isinstance(names, str) else names
 
     async def attempt(left: list[str]) -> dict[str, Outcome[None]]:
         def request(version: int) -> Message:
@@ -165,7 +172,8 @@ async def delete_topics(
         return {one.name: failure(one) for one in response.responses}
 
     may_pass = is_throttled if retry_on_quota else never
-    return await asking.each("delete_topics", names, attempt, deadline, may_pass=may_pass)
+    deleted = await asking.each("delete_topics", given, attempt, deadline, may_pass=may_pass)
+    return deleted.raise_first() if isinstance(names, str) else deleted
 
 
 async def delete_topics_by_id(

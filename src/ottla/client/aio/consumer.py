@@ -251,6 +251,12 @@ class Consumer(ConsumerFace):
             raise ClientClosed("the consumer was closed")
         return self._unlocked
 
+    _watched = _checked
+
+    def _unsubscribe_at_once(self) -> None:
+        with self._checked():
+            self._core.world.start(self._core.unsubscribe())
+
     async def _ask(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
         """What a coroutine of the core returns. It keeps to the timeout itself; the grace is for a lost cause."""
         with self._checked():

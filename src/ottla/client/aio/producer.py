@@ -228,6 +228,12 @@ class Producer:
         except TimeoutError:
             raise error() from None
 
+    begin_transaction = begin
+    """By the names of Java's producer, and of others after it, too."""
+    commit_transaction = commit
+    abort_transaction = abort
+    send_offsets_to_transaction = send_offsets
+
     # --- the end ---
 
     async def close(self, timeout: float | None = None) -> None:

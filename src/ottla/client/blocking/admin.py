@@ -89,12 +89,15 @@ class Admin:
 
     def close(self) -> None:
         """Ends connections and the client's thread. Calls that are under way raise `ClientClosed`."""
+        if self._loop.is_forked:
+            return
         with self._loop.lock:
             self._cluster.close()
         self._loop.stop()
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's `admin-client-metrics`; times in ms."""
+        self._loop.check_not_forked()
         with self._loop.lock:
             return self._asking.metrics.values()
 

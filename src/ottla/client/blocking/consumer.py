@@ -1,4 +1,5 @@
-"""The blocking consumer. One thread at a time may use it; `wakeup` and `metrics` may be called from any.
+"""The blocking consumer. One thread at a time may use it, and a second one is told so (`OneUser`); `wakeup` and
+`metrics` may be called from any.
 
 Theory of operation. `poll` takes the client's lock, takes records that were fetched, and is done: no other thread is
 waited for. If there are none, it waits by taking the turns of the client's loop itself (`LoopThread.wait`). While the
@@ -6,7 +7,7 @@ application works, the loop's own thread fetches ahead and keeps up the membersh
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
@@ -25,6 +26,7 @@ from ottla.client.consumer.group_bond import UserTask
 from ottla.client.consumer.offsets.offset_reset import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from ottla.client.errors import ClientClosed, RequestTimedOut, Wakeup
 from ottla.client.io.loop_thread import LoopThread
+from ottla.client.io.one_user import OneUser
 from ottla.client.membership.member import LeaveBehaviour
 from ottla.client.promise import Promise, first_settled, spawn
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
@@ -75,6 +77,7 @@ class Consumer(ConsumerFace):
         self._loop = LoopThread("ottla-consumer", settings)
         self._loop.takes_along = True
         self._lock = self._loop.lock
+        self._user = OneUser(self._lock)
         try:
             with self._lock:
                 self._core = ConsumerCore(self._loop.world, settings, make_member)
@@ -95,8 +98,12 @@ class Consumer(ConsumerFace):
         """Records of one or more partitions, those of each in order; waits for some for at most `timeout` seconds.
 
         At most `max_records`, or `max.poll.records`. Rebalance listeners and callbacks of commits run within. Raises
-        what has gone wrong since the last call, and `Wakeup`.
+        what has gone wrong since the last call, `Wakeup`, and `ConcurrentUse` while another thread uses the consumer.
         """
+        with self._user:
+            return self._poll(timeout, max_records)
+
+    def _poll(self, timeout: float, max_records: int | None) -> list[ConsumerRecord]:
         most = self._most if max_records is None else max_records
         deadline_s = monotonic() + timeout if timeout > 0 else 0.0
         is_up_to_date = timeout <= 0
@@ -136,6 +143,10 @@ class Consumer(ConsumerFace):
         The columns are those of Spark's Kafka source. `max.poll.records` does not limit it; `max.partition.fetch.bytes`
         does. Deserializers are not used.
         """
+        with self._user:
+            return self._poll_arrow(timeout)
+
+    def _poll_arrow(self, timeout: float) -> "pa.RecordBatch | None":
         from ottla.client.consumer.fetching.arrow_chunks import to_arrow  # only for those who have pyarrow
 
         deadline_s = monotonic() + timeout if timeout > 0 else 0.0
@@ -258,6 +269,10 @@ class Consumer(ConsumerFace):
         """Commits if `enable.auto.commit`, leaves the group, ends connections and thread; in `timeout` seconds (30)."""
         if self._core.is_closed or self._loop.is_forked:
             return
+        with self._user:
+            self._close(timeout, leave)
+
+    def _close(self, timeout: float | None, leave: LeaveBehaviour) -> None:
         try:
             with self._lock:
                 closing = spawn(self._core.close(leave))
@@ -276,20 +291,29 @@ class Consumer(ConsumerFace):
 
     # --- how calls wait ---
 
-    def _checked(self) -> AbstractContextManager[object]:
+    def _watched(self) -> AbstractContextManager[object]:
         self._loop.check()
         if self._core.is_closed:
             raise ClientClosed("the consumer was closed")
         return self._lock
 
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        with self._user, self._watched():
+            yield
+
+    def _unsubscribe_at_once(self) -> None:
+        self.unsubscribe()
+
     def _ask(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
         """What a coroutine of the core returns. It keeps to the timeout itself; the grace is for a lost cause."""
-        with self._checked():
-            promise = spawn(begin())
-        self._wait_and_run(promise, self._ms(timeout) / 1000 + _GRACE_S)
-        if not promise.is_done:
-            raise RequestTimedOut
-        return promise.value()
+        with self._user:
+            with self._watched():
+                promise = spawn(begin())
+            self._wait_and_run(promise, self._ms(timeout) / 1000 + _GRACE_S)
+            if not promise.is_done:
+                raise RequestTimedOut
+            return promise.value()
 
     def _wait_and_run(self, promise: Promise[Any], timeout_s: float, *, can_be_woken: bool = True) -> None:
         """Waits, and runs what is the application's to run meanwhile."""

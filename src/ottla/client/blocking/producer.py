@@ -9,8 +9,10 @@ Callbacks run on the producer's own thread, without the lock, one at a time and 
 caller's, because it may hold a lock that the callback wants, too, and may have a time limit.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -23,7 +25,7 @@ from ottla.client.io.real_ports import log_problem
 from ottla.client.producer.append import IS_COMPILED, Appender, Delivery, OnDelivery
 from ottla.client.producer.core import ProducerCore
 from ottla.client.producer.serializing import Serializing
-from ottla.client.promise import Promise
+from ottla.client.promise import Promise, all_settled
 from ottla.client.serialization import Header
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
 from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
@@ -78,6 +80,7 @@ class Producer:
             self._loop.stop()
             raise
         self._loop.end_with(self, self._core.finish)
+        self._loop.at_exit = partial(_deliver_at_exit, self._loop, self._core)
         appender = Appender(self._core.now_ns, self._core.appender.topics)
         self._append = appender.append
         self._loop.on_forked = appender.topics.clear
@@ -268,6 +271,12 @@ class Producer:
         except TimeoutError:
             raise self._core.the_transactions().too_late(self._max_block_s) from None
 
+    begin_transaction = begin
+    """By the names of Java's producer, and of others after it, too."""
+    commit_transaction = commit
+    abort_transaction = abort
+    send_offsets_to_transaction = send_offsets
+
     # --- the end ---
 
     def close(self, timeout: float | None = None) -> None:
@@ -312,6 +321,28 @@ class Producer:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.close()
+
+
+def _deliver_at_exit(loop: LoopThread, core: ProducerCore, timeout_s: float) -> None:
+    """The program ends and did not close its producer. What it has sent is delivered, or it is said what was not."""
+    with loop.lock:
+        if core.is_closed:
+            return
+        ending = core.end_transaction()
+        over = all_settled([core.flush(), *([] if ending is None else [ending])])
+    loop.wait(over, timeout_s)
+    with loop.lock:
+        lost = Counter({batch.topic: 0 for batch in core.accumulator.unfinished()})
+        for batch in core.accumulator.unfinished():
+            lost[batch.topic] += batch.record_count
+        core.close()
+    for topic, count in lost.items():
+        log_problem(
+            ClientClosed(
+                f"the program has ended without Producer.close(), and {count} records for {topic} that were sent "
+                f"could not be delivered within {timeout_s:.0f} s: they are lost"
+            )
+        )
 
 
 def _left_s(deadline_s: float | None) -> float | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import re
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
+OneOrMore = TopicPartition | tuple[str, int] | Iterable[TopicPartition | tuple[str, int]]
 
 
 def committable(offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata] | None:
@@ -41,6 +42,17 @@ def seekable(offset: OffsetAndMetadata | int) -> OffsetAndMetadata:
 
 def partitions_of(given: Iterable[TopicPartition | tuple[str, int]]) -> list[TopicPartition]:
     return [TopicPartition(*one) for one in given]
+
+
+def spread(given: Iterable[OneOrMore]) -> list[TopicPartition]:
+    """Partitions that were given one by one, or in lists."""
+    found: list[TopicPartition] = []
+    for one in given:
+        if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str):
+            found.append(TopicPartition(*one))
+        else:
+            found += partitions_of(one)
+    return found
 
 
 def found_times(found: Mapping[TopicPartition, FoundOffset]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
@@ -90,7 +102,14 @@ class ConsumerFace:
     _api_timeout_s: float
 
     def _checked(self) -> AbstractContextManager[object]:
-        """Raises if the consumer cannot be used now."""
+        """Raises if the consumer cannot be used now, or another thread uses it."""
+        raise NotImplementedError
+
+    def _watched(self) -> AbstractContextManager[object]:
+        """As `_checked`, for what other threads may look at."""
+        raise NotImplementedError
+
+    def _unsubscribe_at_once(self) -> None:
         raise NotImplementedError
 
     def _ms(self, timeout: float | None) -> float:
@@ -108,15 +127,19 @@ class ConsumerFace:
         """Joins the group and has it assign partitions of these topics. Replaces an earlier subscription.
 
         `pattern` is a compiled `re.Pattern`, which this client matches against the names of topics as it learns of
-        them; or, with `group_protocol="consumer"`, text in RE2's syntax, which the coordinator matches.
+        them; or, with `group_protocol="consumer"`, text in RE2's syntax, which the coordinator matches. An empty list
+        of topics unsubscribes, as with Java's consumer.
         """
         if (topics is None) == (pattern is None):
             raise ValueError("subscribe to topics or to a pattern: one of the two")
         if isinstance(topics, str):
             raise TypeError("topics is a list of names, not one name")
+        if topics is not None and not (topics := tuple(topics)):
+            self._unsubscribe_at_once()
+            return
         with self._checked():
             if topics is not None:
-                self._core.subscribe(tuple(topics), listener)
+                self._core.subscribe(topics, listener)
             elif isinstance(pattern, str):
                 self._core.subscribe_server_pattern(pattern, listener)
             elif pattern is not None:
@@ -135,14 +158,17 @@ class ConsumerFace:
         with self._checked():
             return frozenset(self._core.subscription.partitions)
 
-    def pause(self, *partitions: TopicPartition) -> None:
-        """Hands out no records of these until they are resumed. The group does not notice."""
-        with self._checked():
-            self._core.pause(partitions, is_paused=True)
+    def pause(self, *partitions: OneOrMore) -> None:
+        """Hands out no records of these until they are resumed. The group does not notice.
 
-    def resume(self, *partitions: TopicPartition) -> None:
+        Partitions come one by one, or in a list: `pause(a, b)` or `pause([a, b])`.
+        """
         with self._checked():
-            self._core.pause(partitions, is_paused=False)
+            self._core.pause(spread(partitions), is_paused=True)
+
+    def resume(self, *partitions: OneOrMore) -> None:
+        with self._checked():
+            self._core.pause(spread(partitions), is_paused=False)
 
     def paused(self) -> frozenset[TopicPartition]:
         with self._checked():
@@ -156,15 +182,15 @@ class ConsumerFace:
         with self._checked():
             self._core.seek(partition, place)
 
-    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+    def seek_to_beginning(self, *partitions: OneOrMore) -> None:
         """Of these, or of all that are assigned. Looked up when it is needed."""
         with self._checked():
-            self._core.seek_to_end_of(partitions, beginning=True)
+            self._core.seek_to_end_of(spread(partitions), beginning=True)
 
-    def seek_to_end(self, *partitions: TopicPartition) -> None:
+    def seek_to_end(self, *partitions: OneOrMore) -> None:
         """Behind the last record; with read committed, the last one that is stable."""
         with self._checked():
-            self._core.seek_to_end_of(partitions, beginning=False)
+            self._core.seek_to_end_of(spread(partitions), beginning=False)
 
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Records that are there and not handed out, as the last fetch told; None if none has. Asks nobody."""
@@ -192,6 +218,6 @@ class ConsumerFace:
             self._core.enforce_rebalance(reason)
 
     def metrics(self) -> dict[str, float]:
-        """What was counted so far, by the names of Kafka's consumer metrics."""
-        with self._checked():
+        """What was counted so far, by the names of Kafka's consumer metrics. From any thread."""
+        with self._watched():
             return self._core.snapshot()

@@ -12,7 +12,8 @@ does so only if the thread of the other stands aside already, which it is asked 
 Ctrl-C must not leave the wheel taken, or nobody would drive any more. So it waits from before the wheel is taken until
 it is left (`ClientLock.hold_interrupts`); a turn that sleeps is woken by it.
 
-A client that is dropped without being closed leaves a thread that nobody can end: it ends by itself (`end_with`).
+A client that is dropped without being closed leaves a thread that nobody can end: it ends by itself (`end_with`). When
+the program ends, clients that were not closed have a few seconds for what they still have to do (`at_exit`).
 
 A fork has no such thread and would share our sockets: the child is told so (`ForkedClient`) instead of hanging.
 """
@@ -44,6 +45,8 @@ _OFTEN_S: Final = 0.001
 _NOW_AND_THEN_S: Final = 0.0005
 _ALL_THE_TIME_S: Final = 0.00015
 _STOP_TIMEOUT_S: Final = 10.0
+_AT_EXIT_S: Final = 10.0
+"""How long a program that ends waits for clients that it did not close, for all of them together."""
 
 _alive: "WeakSet[LoopThread]" = WeakSet()
 
@@ -78,6 +81,8 @@ class LoopThread:
         """Whether `run_callbacks` has something to run."""
         self.on_forked: Callable[[], None] | None = None
         """Is called in the child of a fork, which cannot use this client."""
+        self.at_exit: Callable[[float], None] | None = None
+        """Is called when the program ends and the client was not closed, with how many seconds it may take."""
         self.takes_along = False
         """Whether a caller who waits drives the client that it has sent something with, too."""
         self._self = ref(self)
@@ -357,7 +362,13 @@ class LoopThread:
 
 def _stop_all() -> None:
     """Before the interpreter ends: a thread of ours must not wake up in what is left of it."""
+    deadline_s = monotonic() + _AT_EXIT_S
     for thread in list(_alive):
+        if thread.at_exit is not None:
+            try:
+                thread.at_exit(max(deadline_s - monotonic(), 0.0))
+            except Exception as problem:
+                log_problem(problem)
         thread.stop()
 
 

@@ -1,0 +1,167 @@
+"""What somebody expects who comes from another client, or who forgot something."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+
+import ottla
+import ottla.aio
+from ottla.errors import ConcurrentUse, InvalidState, TopicAlreadyExists, UnknownTopicOrPartition
+
+TIMEOUT_S = 60
+
+
+def end_of(bootstrap: str, topic: str) -> int:
+    with ottla.Consumer(bootstrap_servers=bootstrap) as consumer:
+        [offset] = consumer.end_offsets([ottla.TopicPartition(topic, 0)]).values()
+        return offset
+
+
+@pytest.mark.parametrize("how", ["end", "exit", "raise", "dropped"])
+def test_a_program_that_ends_without_closing_its_producer_has_its_records_delivered(
+    bootstrap: str, topic: str, how: str
+) -> None:
+    ends = {"end": "", "exit": "sys.exit(3)", "raise": "raise ValueError", "dropped": "del producer"}
+    program = f"""if True:
+        import sys
+        from ottla import Producer
+        producer = Producer(bootstrap_servers={bootstrap!r}, linger_ms=60_000)
+        for number in range(1000):
+            producer.send({topic!r}, b"%d" % number)
+        {ends[how]}
+    """
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert run.returncode == {"end": 0, "exit": 3, "raise": 1, "dropped": 0}[how]
+    assert "lost" not in run.stderr
+    assert end_of(bootstrap, topic) == 1000
+
+
+def test_a_program_that_ends_says_what_it_could_not_deliver() -> None:
+    program = """if True:
+        import ottla.client.io.loop_thread as loop_thread
+        from ottla import Producer
+        from ottla.testing import Broker
+        loop_thread._AT_EXIT_S = 0.2
+        broker = Broker().__enter__()
+        broker.create_topic("clicks", partitions=1)
+        producer = Producer(bootstrap_servers=broker.bootstrap, linger_ms=60_000)
+        producer.send("clicks", b"warm")
+        producer.flush()
+        broker.kill()
+        for number in range(7):
+            producer.send("clicks", b"%d" % number)
+    """
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert "without Producer.close(), and 7 records for clicks" in run.stderr
+
+
+def test_transactions_have_the_names_of_javas_producer_too(bootstrap: str, topic: str) -> None:
+    with ottla.Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-id") as producer:
+        producer.begin_transaction()
+        producer.send(topic, b"dropped")
+        producer.abort_transaction()
+        producer.begin_transaction()
+        producer.send(topic, b"kept")
+        producer.send_offsets_to_transaction({ottla.TopicPartition(topic, 0): 1}, f"{topic}-group")
+        producer.commit_transaction()
+
+    async def main() -> None:
+        async with ottla.aio.Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-id") as producer:
+            await producer.begin_transaction()
+            await producer.send_offsets_to_transaction({ottla.TopicPartition(topic, 0): 2}, f"{topic}-group")
+            await producer.commit_transaction()
+
+    asyncio.run(main())
+    with ottla.Admin(bootstrap_servers=bootstrap) as admin:
+        offsets = admin.list_consumer_group_offsets(f"{topic}-group")[f"{topic}-group"]
+        assert offsets[ottla.TopicPartition(topic, 0)].offset == 2
+
+
+def test_partitions_may_be_given_one_by_one_or_in_a_list(bootstrap: str, make_topic: Callable[..., str]) -> None:
+    topic = make_topic(partitions=3)
+    a, b, c = (ottla.TopicPartition(topic, number) for number in range(3))
+    with ottla.Consumer(bootstrap_servers=bootstrap) as consumer:
+        consumer.assign([a, b, c])
+        consumer.pause([a, b])
+        assert consumer.paused() == {a, b}
+        consumer.resume({a}, b)
+        assert consumer.paused() == frozenset()
+        consumer.pause((topic, 2))
+        assert consumer.paused() == {c}
+        consumer.pause([])
+        assert consumer.paused() == {c}
+        consumer.seek_to_end([a, b])
+        consumer.seek_to_beginning(consumer.assignment())
+        assert consumer.position(b, TIMEOUT_S) == 0
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_an_empty_subscription_unsubscribes(bootstrap: str, topic: str, protocol: str) -> None:
+    with ottla.Consumer(bootstrap_servers=bootstrap, group_id=f"{topic}-{protocol}", group_protocol=protocol) as one:
+        one.subscribe([topic])
+        while not one.assignment():
+            one.poll(0.1)
+        one.subscribe([])
+        assert one.subscription() == frozenset()
+        assert one.assignment() == frozenset()
+        with pytest.raises(InvalidState, match="nothing to poll"):
+            one.poll(0)
+        one.assign([ottla.TopicPartition(topic, 0)])  # another kind of subscription may follow
+
+    async def main() -> None:
+        async with ottla.aio.Consumer(bootstrap_servers=bootstrap, group_id=f"{topic}-aio") as consumer:
+            consumer.subscribe([topic])
+            consumer.subscribe([])
+            with pytest.raises(InvalidState, match="nothing to poll"):
+                await consumer.poll(0)
+
+    asyncio.run(main())
+
+
+def test_a_second_thread_in_one_consumer_is_told(bootstrap: str, topic: str) -> None:
+    with ottla.Consumer(bootstrap_servers=bootstrap) as consumer:
+        consumer.assign([ottla.TopicPartition(topic, 0)])
+        ended: list[BaseException] = []
+
+        def poll() -> None:
+            try:
+                consumer.poll(TIMEOUT_S)
+            except BaseException as raised:
+                ended.append(raised)
+
+        polling = threading.Thread(target=poll)
+        polling.start()
+        while consumer._user._taken.acquire(blocking=False):  # until it polls
+            consumer._user._taken.release()
+        for call in (
+            lambda: consumer.poll(0),
+            lambda: consumer.poll_arrow(0),
+            consumer.assignment,
+            lambda: consumer.seek(ottla.TopicPartition(topic, 0), 0),
+            lambda: consumer.position(ottla.TopicPartition(topic, 0)),
+            consumer.close,
+        ):
+            with pytest.raises(ConcurrentUse, match="another thread"):
+                call()  # type: ignore[no-untyped-call]
+        assert "records-consumed-total" in consumer.metrics()
+        consumer.wakeup()
+        polling.join(TIMEOUT_S)
+        assert [type(one) for one in ended] == [ottla.errors.Wakeup]
+        consumer.seek(ottla.TopicPartition(topic, 0), 0)
+
+
+def test_one_topic_that_is_not_in_a_list_raises_what_went_wrong(bootstrap: str, topic: str) -> None:
+    with ottla.Admin(bootstrap_servers=bootstrap) as admin:
+        with pytest.raises(TopicAlreadyExists):
+            admin.create_topics(topic)
+        with pytest.raises(TopicAlreadyExists):
+            admin.create_topics(ottla.NewTopic(topic, 1))
+        assert list(admin.create_topics([topic]).errors) == [topic]
+        assert admin.create_topics(f"{topic}-more")[f"{topic}-more"].name == f"{topic}-more"
+        admin.delete_topics(f"{topic}-more")
+        with pytest.raises(UnknownTopicOrPartition):
+            admin.delete_topics(f"{topic}-none")
