@@ -12,6 +12,7 @@ of a log that is about to be truncated is lowered before the fact, whoever write
 import json
 from collections.abc import Callable, Mapping
 
+from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk, Lock
 from ottla.log import names
@@ -56,7 +57,11 @@ class LogDirectory:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, Uuid] = {}
         self._distrusted: dict[TopicPartition, PartitionLog] = {}
+        self.damaged: dict[TopicPartition, Exception] = {}
+        """Partitions that are here and cannot be opened, with the reason. Their files are left as they are."""
         self.was_clean = False
+        self.has_lost_records = False
+        """Whether a partition is damaged, or was, and lacks what it had at the clean stop."""
         self.warnings: list[str] = []
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self._disk = disk
@@ -112,24 +117,30 @@ class LogDirectory:
         ]
 
     def open_all(self, progress: Callable[[TopicPartition, int, int], None] | None = None) -> None:
-        """Opens every partition; after an unclean stop this recovers them. `progress` hears of each."""
+        """Opens every partition; after an unclean stop this recovers them. `progress` hears of each.
+
+        One that is damaged is no word about the others, nor about the disk. After a clean stop it is recovered as after
+        another. If that cannot be, it is one of `damaged`.
+        """
         self._condemned += self._left_behind()
         partitions = [partition for partition in self.partitions() if self._disk.is_dir(self._dir(partition))]
         unsynced: list[str] = []
         for count, partition in enumerate(partitions, 1):
-            self._open(partition, clean=self.was_clean, unsynced=unsynced)
+            self._open_or_recover(partition, unsynced)
             if progress:
                 progress(partition, count, len(partitions))
         if unsynced:
             self._disk.sync_all(unsynced)
-        self._condemned += self.futures.open_all(self.logs)
+        self._condemned += self.futures.open_all(self.logs, self.warnings)
         self._lower_recovery_points({**self.futures.logs, **self.logs})
 
     def create(self, partition: TopicPartition, topic_id: Uuid) -> PartitionLog:
         """Begins a partition. It costs no sync: a crash leaves it empty, or takes it away, until its first flush."""
         assert partition not in self.logs
-        self._forget(partition)  # There may have been another one of that name.
         directory = self._dir(partition)
+        if self.damaged.pop(partition, None):
+            self._disk.rename(directory, self._marked_dirs.path_for(partition, names.STRAY_DIR))
+        self._forget(partition)  # There may have been another one of that name.
         is_new = not self._disk.is_dir(directory)
         self._disk.make_dirs(directory)
         write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
@@ -170,6 +181,19 @@ class LogDirectory:
     def _open(self, partition: TopicPartition, *, clean: bool, unsynced: list[str] | None = None) -> PartitionLog:
         log = self.logs[partition] = self._open_log(partition, self._dir(partition), clean=clean, unsynced=unsynced)
         return log
+
+    def _open_or_recover(self, partition: TopicPartition, unsynced: list[str]) -> None:
+        for clean in (True, False) if self.was_clean else (False,):
+            try:
+                self._open(partition, clean=clean, unsynced=unsynced)
+                return
+            except (StorageError, ProtocolError) as problem:
+                self.has_lost_records = True
+                if clean:
+                    self.warnings.append(f"{partition} is damaged, and recovered as after a crash: {problem}")
+                else:
+                    self.warnings.append(f"{partition} is damaged, and offline: {problem}")
+                    self.damaged[partition] = problem
 
     def _open_log(
         self,
@@ -287,7 +311,7 @@ class LogDirectory:
     def _write_down(self, checkpoint: OffsetCheckpoint, offset_of: Callable[[PartitionLog], int | None]) -> None:
         def of_all(saved: Offsets) -> Offsets:
             logs = {**self.futures.logs, **self.logs}  # Before those that are distrusted: one goes from here to there.
-            distrusted = dict(self._distrusted)
+            distrusted = {**self._distrusted, **self.damaged}
             told = {name: offset_of(log) for name, log in logs.items() if name not in distrusted}
             kept = {name: saved[name] for name in distrusted if name in saved}
             return {**kept, **{name: offset for name, offset in told.items() if offset is not None}}
@@ -333,11 +357,11 @@ class LogDirectory:
     def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """A clean stop: every log closed, the checkpoints written, and last the marker that says so.
 
-        Without the marker if a log was distrusted: then the next start recovers the directory.
+        Without the marker if a log was distrusted or is damaged: then the next start recovers the directory.
         """
         close_logs(self._disk, [*self.logs.values(), *self.futures.logs.values()])
         self.checkpoint()
-        if not self._distrusted:
+        if not self._distrusted and not self.damaged:
             marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
             replace_file(self._disk, self._file(names.CLEAN_SHUTDOWN), marker.encode())
         for log in self._distrusted.values():

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
+from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
 from ottla.log import names
@@ -39,8 +40,11 @@ class FutureLogs:
         self._open_log = open_log
         self._marked_dirs = marked_dirs
 
-    def open_all(self, current: Collection[TopicPartition]) -> list[str]:
-        """Opens what a stop has left; returns the directories that are of no use, for somebody to remove."""
+    def open_all(self, current: Collection[TopicPartition], warnings: list[str]) -> list[str]:
+        """Opens what a stop has left; returns the directories that are of no use, for somebody to remove.
+
+        One that is damaged is renamed, for a person to look at.
+        """
         useless: list[str] = []
         for name in self._disk.list_dir(self._path):
             parsed = names.parse_partition_dir(name)
@@ -50,7 +54,12 @@ class FutureLogs:
             if partition in current or partition in self.logs:
                 useless.append(directory)  # What it was to become is here already.
             else:
-                self.logs[partition] = self._open_log(partition, directory, None)
+                try:
+                    self.logs[partition] = self._open_log(partition, directory, None)
+                except (StorageError, ProtocolError) as problem:
+                    stray = self._marked_dirs.path_for(partition, names.STRAY_DIR)
+                    self._disk.rename(directory, stray)
+                    warnings.append(f"{directory} is damaged, and is now {stray}: {problem}")
         return useless
 
     def begin(self, partition: TopicPartition, topic_id: Uuid, log_start_offset: int) -> PartitionLog:

@@ -24,14 +24,15 @@ class LeaderEpochs:
 
     __slots__ = ("_disk", "_entries", "_path", "_told", "_writing")
 
-    def __init__(self, disk: Disk, directory: str) -> None:
+    def __init__(self, disk: Disk, directory: str, *, is_lost: bool = False) -> None:
+        """Of a file that `is_lost` nothing is read; the next flush replaces it."""
         self._disk = disk
         self._path = f"{directory}/{names.LEADER_EPOCHS}"
         self._entries: list[tuple[int, int]] = []
         # What the file tells; None when there is no file.
         self._told: list[tuple[int, int]] | None = None
         self._writing = Lock()
-        if disk.exists(self._path):
+        if not is_lost and disk.exists(self._path):
             for epoch, start in parse_leader_epochs(read_file(disk, self._path), self._path):
                 self.assign(epoch, start)
             self._told = self.entries

@@ -54,9 +54,13 @@ class LogDirs:
     def epoch_of_clean_stop(self) -> int:
         """The broker's epoch when it stopped, if every directory is there and tells of the same clean stop.
 
-        One that is offline, new, or was offline at the stop lacks records: then the stop was not clean (KIP-966).
+        One that is offline, new, or was offline at the stop lacks records, and so does one in which a log was found
+        damaged: then the stop was not clean (KIP-966).
         """
-        epochs = {one.broker_epoch if one.was_clean else UNKNOWN_BROKER_EPOCH for one in self.online.values()}
+        epochs = {
+            one.broker_epoch if one.was_clean and not one.has_lost_records else UNKNOWN_BROKER_EPOCH
+            for one in self.online.values()
+        }
         return epochs.pop() if len(epochs) == 1 and not self.offline else UNKNOWN_BROKER_EPOCH
 
     def doubles(self) -> dict[TopicPartition, list[LogDirectory]]:

@@ -8,12 +8,13 @@ Theory of operation. After a clean stop everything is as it was closed, and is t
    scanned batch by batch (length, checksum, rising offsets), their indexes, leader epochs and producer state rebuilt.
    The first thing that is wrong ends the log: the file is cut there, and later segments are set aside under names with
    .cut, newest first, so that a crash during recovery leaves nothing that recovery could not have met. `warnings` names
-   them.
+   them. What is cut off before the recovery point was durable, and is no torn end but damage: a copy of that file is
+   kept under such a name too, since sound batches may follow.
 3. A gap between two such segments means that the end of the first one was lost, unless the topic is compacted, where
    gaps are normal. Gaps before the recovery point are what an earlier compaction has left.
 
 An index that is missing or damaged is rebuilt for its segment alone, after any kind of stop (`index_rebuild`); the
-newest segment is scanned instead.
+newest segment is scanned instead. Leader epochs whose file is damaged are found again in the batches.
 
 Nothing here advances the recovery point: only a flush does.
 """
@@ -31,7 +32,7 @@ from ottla.log.log_config import LogConfig
 from ottla.log.producer_rebuild import note_written, producers_before, rebuild_producers
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producer_state import ProducerState
-from ottla.log.scan import scan_batches
+from ottla.log.scan import scan_batches, scan_headers
 from ottla.log.segment import Segment
 from ottla.records.batch import CorruptBatch, checksum_matches
 
@@ -77,7 +78,7 @@ class Recovery:
 
     def load(self) -> None:
         found = self._finish_swaps()
-        self.epochs = LeaderEpochs(self._disk, self._directory)
+        self.epochs, epochs_are_lost = self._read_epochs()
         self.snapshots = ProducerSnapshots(self._disk, self._directory, found)
         self.state = ProducerState()
         damaged = self._open_segments(set(found))
@@ -89,6 +90,8 @@ class Recovery:
         for slot in range(trusted):
             if lost := damaged.get(self.segments[slot].base_offset):
                 self._rebuild_indexes(slot, lost)
+        if epochs_are_lost:
+            self._rebuild_epochs(trusted)
         self._load_producers(trusted)
         self._recover_from(trusted)
         self.is_as_closed = self._clean and opened > 0 and not damaged
@@ -106,6 +109,20 @@ class Recovery:
         """Closes what an opening that failed has opened."""
         for segment in self.segments:
             segment.release()
+
+    def _read_epochs(self) -> tuple[LeaderEpochs, bool]:
+        try:
+            return LeaderEpochs(self._disk, self._directory), False
+        except CorruptFile as problem:
+            self.warnings.append(f"{problem}; found again in the batches")
+            return LeaderEpochs(self._disk, self._directory, is_lost=True), True
+
+    def _rebuild_epochs(self, trusted: int) -> None:
+        """Of the segments that are not scanned anyway."""
+        for segment in self.segments[:trusted]:
+            for _, header in scan_headers(segment.file, 0, segment.size):
+                if header.partition_leader_epoch > self.epochs.latest:
+                    self.epochs.assign(header.partition_leader_epoch, header.base_offset)
 
     # 1. What was under way
 
@@ -253,10 +270,14 @@ class Recovery:
             self.snapshots.take(segment.base_offset, self.state, self.log_start_offset)
             valid, expected = self._recover_segment(segment)
             lost = segment.size - valid
+            kept = segment.copy_aside() if lost and expected < self.recovery_point else ""
             segment.cut(valid)
             if lost:
                 path = segment.path(names.LOG)
-                self.warnings.append(f"{path}: {lost} bytes from byte {valid} on were no whole batch, and are cut off")
+                self.warnings.append(
+                    f"{path}: {lost} bytes from byte {valid} on were no whole batch, and are cut off"
+                    + (f"; they were durable, so the file as it was is kept as {kept}" if kept else "")
+                )
                 self._cut_off(slot + 1, f"the one before them ends at offset {expected}")
                 return
 

@@ -20,7 +20,7 @@ from ottla.log.log_config import LogConfig
 from ottla.log.outcomes import FileSlice
 from ottla.log.scan import Found, find_offset, scan_headers, start_after
 from ottla.log.segment_files import SegmentFiles
-from ottla.records.batch import MAGIC, NO_TIMESTAMP, BatchHeader, checksum_matches
+from ottla.records.batch import MAGIC, NO_TIMESTAMP, BatchHeader, CorruptBatch, checksum_matches
 from ottla.records.header import ChecksumMismatch
 from ottla.records.kernel import is_sound
 from ottla.records.reader import read_records
@@ -105,6 +105,8 @@ class Segment(SegmentFiles):
             at = end
         position = self.size
         self._write(data, position)
+        if position == 0:
+            self._first_timestamp = batches[0].max_timestamp
         for header in batches:
             self.index(header, position)
             position += header.size
@@ -118,6 +120,8 @@ class Segment(SegmentFiles):
             raise self._mismatch(last_offset)
         position = self.size
         self._write(data, position)
+        if position == 0:
+            self._first_timestamp = max_timestamp
         known = self._known_max_timestamp or self.max_timestamp
         if max_timestamp > known[0] or self._bytes_since_index_entry > self._index_interval_bytes:
             self._index(size, last_offset, max_timestamp, position)
@@ -139,8 +143,6 @@ class Segment(SegmentFiles):
             with suppress(OSError):  # If this fails too, what was written is cut off when the segment is done with.
                 file.truncate(position)
             raise
-        if position == 0:
-            self._first_timestamp = None
         if position > self._reserved_to:
             self._reserve(file, position + len(data))
 
@@ -222,12 +224,18 @@ class Segment(SegmentFiles):
 
     @property
     def first_timestamp(self) -> int:
-        """The largest timestamp of the first batch; -1 if there is none."""
+        """The largest timestamp of the first batch; -1 if there is none, or it is damaged.
+
+        Damage is for those to hear of who read it. It is no reason not to append, or not to roll.
+        """
         if self._first_timestamp is None:
-            first = next(scan_headers(self.file, 0, self.size), None)
-            if first is None:
+            if not self.size:
                 return NO_TIMESTAMP
-            self._first_timestamp = first[1].max_timestamp
+            try:
+                _, first = next(scan_headers(self.file, 0, self.size))
+                self._first_timestamp = first.max_timestamp
+            except CorruptBatch:
+                self._first_timestamp = NO_TIMESTAMP
         return self._first_timestamp
 
     # Reading

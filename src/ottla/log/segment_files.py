@@ -8,6 +8,8 @@ from ottla.log.files import sync_file
 from ottla.log.index import OffsetIndex, TimeIndex
 from ottla.log.transaction_index import TransactionIndex
 
+_COPIED_BYTES = 1 << 20
+
 
 class SegmentFiles:
     """Opened when they are needed.
@@ -148,10 +150,26 @@ class SegmentFiles:
 
     def set_aside(self) -> str:
         """Keeps the batches under a name that is no segment's, and returns it. The indexes go: they can be rebuilt."""
-        path = self.path(names.LOG)
-        numbers = ("", *map(str, range(1, len(self._disk.list_dir(self._directory)) + 1)))
-        target = next(free for number in numbers if not self._disk.exists(free := f"{path}{names.CUT}{number}"))
+        target = self._path_aside()
         self.release()
-        self._disk.rename(path, target)
+        self._disk.rename(self.path(names.LOG), target)
         self.delete()
         return target
+
+    def copy_aside(self) -> str:
+        """Makes a copy of the batches, damage included, under a name that is no segment's, and returns it. Durable."""
+        target = self._path_aside()
+        copy = self._disk.open(target, create=True)
+        try:
+            for position in range(0, self.file.size(), _COPIED_BYTES):
+                copy.write_at(position, self.file.read_at(position, _COPIED_BYTES))
+            copy.sync()
+        finally:
+            copy.close()
+        self._disk.sync_dir(self._directory)
+        return target
+
+    def _path_aside(self) -> str:
+        path = self.path(names.LOG)
+        numbers = ("", *map(str, range(1, len(self._disk.list_dir(self._directory)) + 1)))
+        return next(free for number in numbers if not self._disk.exists(free := f"{path}{names.CUT}{number}"))

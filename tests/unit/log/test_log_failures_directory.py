@@ -16,7 +16,6 @@ from partition_logs import (
     rolling,
 )
 
-from ottla.base.ids import TopicPartition
 from ottla.log import names
 from ottla.log.directory import LogDirectory
 from ottla.log.disk import OsDisk
@@ -53,24 +52,6 @@ class TestFilesThatCannotBeRead:
         replace_file(disk, f"/data/{names.CLEAN_SHUTDOWN}", b"garbage")
         directory = open_directory(disk)
         assert (directory.was_clean, directory.broker_epoch) == (True, -1)
-
-    def test_a_damaged_partition_takes_only_its_own_directory_offline(self) -> None:
-        disk, one, other = MemoryDisk(), TopicPartition("one", 0), TopicPartition("other", 0)
-
-        def opened() -> LogDirs:
-            dirs = LogDirs(disk, ["/a", "/b"], FixedClock(NOW_MS), config_of=lambda topic: CONFIG)
-            dirs.open_all()
-            return dirs
-
-        dirs = opened()
-        dirs.create(one, TOPIC_ID)
-        dirs.create(other, TOPIC_ID)
-        dirs.close()
-        replace_file(disk, f"/a/one-0/{names.LEADER_EPOCHS}", b"garbage")
-        dirs = opened()
-        assert list(dirs.offline) == ["/a"]
-        assert dirs.get(one) is None
-        assert dirs.get(other) is not None
 
 
 class TestCleanStops:

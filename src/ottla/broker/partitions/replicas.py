@@ -90,6 +90,7 @@ class Replicas:
                 self._take_up_logs(directory)
             except OSError as problem:
                 partitions.fail_directory(directory.path, problem)
+            partitions.offline.update(name for name in directory.damaged if partitions.metadata.knows(*name))
         self._make(
             (TopicPartition(topic.name, index), topic.id, partition)
             for topic in partitions.metadata.image.topics.by_name.values()

@@ -9,6 +9,7 @@ import pytest
 from brokers import TestNode, batch, fetch_request, only, produce_request, produced, topic_id_of, values_in
 
 from ottla.broker.partitions.replicas import LOGS_A_JOB
+from ottla.log.files import write_file
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterPartitionResponse, ConfigRecord, PartitionChangeRecord
@@ -291,6 +292,23 @@ def test_a_log_that_was_lost_is_made_anew():
 
 
 # Directories
+
+
+def test_a_partition_that_cannot_be_opened_is_offline_and_the_others_are_served(node):
+    for topic in ("broken", "orders"):
+        node.create_topic(topic)
+        node.produce(batch(b"value"), topic)
+    node.broker.partitions.logs.close()
+    write_file(node.disk, "/data/broken-0/whatever.log.swap", b"")
+    again = TestNode(node.disk, node.image)
+    assert values_in(again.fetch()) == [b"value"]
+    assert again.produce(batch(), "broken").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert again.partition("broken") is None, "another one would hide it"
+    again.delete_topic("broken")
+    assert again.produce(batch(), "broken").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    again.create_topic("broken", id=topic_id_of("broken, again"))
+    assert again.produce(batch(), "broken").base_offset == 0
+    assert [name for name in directories(again) if name.endswith("-stray")]
 
 
 def test_partitions_go_where_there_are_fewest():
