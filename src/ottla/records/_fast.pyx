@@ -931,10 +931,6 @@ cdef class Growing:
         self.used = self.capacity = 0
         self.reserve(256)  # so that the address is always one to copy to
 
-    def raise_limit(self, Py_ssize_t limit):
-        """More may be written than was said at first."""
-        self.limit = max(self.limit, limit)
-
     cdef int reserve(self, Py_ssize_t more) except -1:
         cdef Py_ssize_t capacity
         if self.used + more > self.capacity:
@@ -1596,7 +1592,7 @@ cdef bint read_plain(
     if left < RECORDS_AT or data[MAGIC_AT] != 2 or data[ATTRIBUTES_AT + 1] & unwanted:
         return False
     batch.data = data
-    batch.size = <int32_t>big_endian(data + LENGTH_AT, 4) + 12
+    batch.size = <Py_ssize_t><int32_t>big_endian(data + LENGTH_AT, 4) + LENGTH_AT + 4
     batch.base_offset = <int64_t>big_endian(data, 8)
     batch.last_offset = <int64_t>(
         <uint64_t>batch.base_offset + <uint64_t><int64_t><int32_t>big_endian(data + LAST_OFFSET_DELTA_AT, 4)
@@ -1822,7 +1818,7 @@ cdef class OffsetMap:
         return taken, next_offset
 
     cdef int learn_batch(self, Batch *batch, int64_t first_offset) noexcept nogil:
-        """1 if all of it is in; -1 if there is no memory; 0 if its records are not sound."""
+        """1 if all of it is in; -1 if there is no memory; 0, and nothing of it is in, if its records are not sound."""
         cdef Cursor cursor = Cursor(batch.data + RECORDS_AT, batch.size - RECORDS_AT, 0)
         cdef Parsed parsed
         cdef int32_t _
@@ -1830,11 +1826,16 @@ cdef class OffsetMap:
         for _ in range(batch.record_count):
             if parse(&cursor, &parsed):
                 return 0
+        if cursor.position != cursor.size:
+            return 0
+        cursor.position = 0
+        for _ in range(batch.record_count):
+            parse(&cursor, &parsed)
             offset = batch.base_offset + parsed.offset_delta
             if parsed.key_size >= 0 and offset >= first_offset:
                 if self.put_key(cursor.data + parsed.key, parsed.key_size, offset) < 0:
                     return -1
-        return cursor.position == cursor.size
+        return 1
 
     def retain_run(self, window, int64_t next_offset, int64_t limit, dict needed not None, bytearray out not None):
         """As `retain`, for the batches at the beginning of `window`, up to the first that is not simple and sound.

@@ -425,7 +425,7 @@ class FetchedRecords:
             return
         head = bytes(self.data[last : min(at, last + HEADER_SIZE)])
         self.end_offset = int.from_bytes(head[:8], "big", signed=True) + 1
-        if head[MAGIC_POSITION] == 2 and len(head) == HEADER_SIZE:
+        if len(head) == HEADER_SIZE and head[MAGIC_POSITION] == 2:
             self.end_offset += int.from_bytes(head[23:27], "big", signed=True)
             self.end_epoch = int.from_bytes(head[12:16], "big", signed=True)
         self.end_offset = _wrap(self.end_offset)

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 from crc32c import crc32c
 
-from ottla.records import _slow
-from ottla.records.batch import CorruptBatch, read_header
+from ottla.records import _slow, fetched
+from ottla.records.batch import HEADER_SIZE, LOG_OVERHEAD, CorruptBatch, assign, read_header
 from ottla.records.builder import BatchBuilder, build_batch
 from ottla.records.columns import BinaryColumn, HeaderColumn
 from ottla.records.reader import read_records
@@ -216,9 +216,11 @@ def compare_runs(chance):
             builder.append(timestamp, chance.choice([None, b"a", b"b", b"c"]), value, headers)
         offset += builder.last_offset_delta + 1 + chance.choice([0, 0, 3])
         window += builder.build()
-    window = (
-        mutated(chance, window) if chance.random() < 0.3 else bytes(window[: len(window) - chance.choice([0, 0, 5])])
-    )
+    if chance.random() < 0.4:
+        window = bytearray(mutated(chance, window))
+        if chance.random() < 0.8:
+            repair_checksums(window)  # So that the change is looked at.
+    window = bytes(window[: len(window) - chance.choice([0, 0, 5])])
     capacity, first, latest = chance.choice([1, 3, 50]), chance.choice([0, 0, 5]), chance.choice([None, None, 6])
     next_offset, limit = chance.choice([0, 0, 8]), chance.choice([1 << 40, 12])
     needed = {-1: chance.randrange(20), 1: chance.randrange(20), 2: chance.randrange(20)}
@@ -226,13 +228,65 @@ def compare_runs(chance):
     def run(kernel):
         offsets, out = kernel.OffsetMap(capacity, capacity, b"sixteen bytes..."), bytearray(b"before")
         yield offsets.learn_run(window, first, next_offset, limit), len(offsets), offsets.latest_offset
+        yield [offsets.get(key) for key in (b"", b"a", b"b", b"c")]
         offsets.latest_offset = offsets.latest_offset if latest is None else latest
         yield offsets.retain_run(window, next_offset, limit, needed, out), bytes(out)
 
     both(run)
 
 
-COMPARISONS = [compare_reading, compare_writing, compare_columns, compare_cleaning, compare_runs]
+def repair_checksums(window):
+    """Of the batches that are whole."""
+    at = 0
+    while len(window) - at >= HEADER_SIZE:
+        size = LOG_OVERHEAD + struct.unpack_from(">i", window, at + 8)[0]
+        if not HEADER_SIZE <= size <= len(window) - at:
+            return
+        struct.pack_into(">I", window, at + 17, crc32c(window[at + 21 : at + size]))
+        at += size
+
+
+def compare_fetched(chance):
+    """What a fetch brings, its last batch cut off, damaged, or so short that it is none."""
+    data, offset = bytearray(), 0
+    for _ in range(chance.randrange(1, 4)):
+        timestamps, keys, values, headers = map(list, zip(*some_records(chance), strict=True))
+        batch = build_batch(timestamps, keys, values, headers, compression=chance.choice([0, 0, 0, 1, 4]))
+        assign(batch, 0, offset, 3)
+        offset += len(keys)
+        data += batch
+    if chance.random() < 0.7:
+        data = bytearray(mutated(chance, data))
+        if chance.random() < 0.8:
+            repair_checksums(data)
+    if chance.random() < 0.2:
+        data += struct.pack(">qii", offset, chance.choice([3, 4, 5, 60, -1]), 3) + chance.randbytes(chance.randrange(9))
+    first, check_crcs = chance.choice([0, 1, 3]), chance.random() < 0.6
+
+    def take(kernel):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fetched, "FetchedRecords", kernel.FetchedRecords)
+            records = fetched.fetched_records("orders", 0, bytes(data), first, check_crcs=check_crcs)
+        yield records.end_offset, records.end_epoch, records.next_batch_bytes
+        out = []
+        while True:
+            count = len(out)
+            records.take(out, 3)
+            yield [fields(record) for record in out[count:]], records.next_offset, records.bytes_left
+            if len(out) == count:
+                return
+
+    both(take)
+
+
+COMPARISONS = [
+    compare_reading,
+    compare_writing,
+    compare_columns,
+    compare_cleaning,
+    compare_runs,
+    compare_fetched,
+]
 
 
 @pytest.mark.parametrize("compare", COMPARISONS)
