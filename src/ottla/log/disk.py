@@ -144,19 +144,23 @@ def _warm(file: OsFile, position: int, size: int) -> None:
 
 
 class OsLock:
-    __slots__ = ("_fd", "_file")
+    __slots__ = ("_directory", "_fd", "_file")
 
-    def __init__(self, fd: int, file: tuple[int, int]) -> None:
+    def __init__(self, fd: int, file: tuple[int, int], directory: str) -> None:
         self._fd = fd
         self._file = file
+        self._directory = directory
 
     def release(self) -> None:
         _locked_here.discard(self._file)
+        _lock_fds.pop(self._directory, None)
         os.close(self._fd)
 
 
 # Device and inode of every file that this process has locked: the system's locks are between processes only.
 _locked_here: set[tuple[int, int]] = set()
+# The descriptor of each lock, by the directory that it is in: it is older than all that is written there.
+_lock_fds: dict[str, int] = {}
 
 
 class OsDisk:
@@ -215,8 +219,8 @@ class OsDisk:
     def sync_all(self, paths: Sequence[str]) -> None:
         """Few are synced one by one: a sync of the file system also waits for what others have written there."""
         if len(paths) >= MANY_PATHS:
-            one_of_each = {os.stat(path).st_dev: path for path in paths}  # A partition may be a link to another disk.
-            if all(map(sync_file_system, one_of_each.values())):
+            fds = dict.fromkeys(map(_lock_fd_over, paths))
+            if None not in fds and all(sync_file_system(fd) for fd in fds if fd is not None):
                 return
         for path in paths:
             _sync_path(path)
@@ -235,8 +239,20 @@ class OsDisk:
                 raise BlockingIOError(problem.errno, f"{path} is locked by another process") from problem
             raise
         file = _identity(os.fstat(fd))
+        directory = os.path.dirname(path)
         _locked_here.add(file)
-        return OsLock(fd, file)
+        _lock_fds[directory] = fd
+        return OsLock(fd, file, directory)
+
+
+def _lock_fd_over(path: str) -> int | None:
+    """The descriptor of the lock of the directory that a path is in, if they are on the same file system."""
+    directory = path
+    while directory and directory not in _lock_fds:
+        directory = directory.rpartition("/")[0]
+    fd = _lock_fds.get(directory)
+    # A partition may be a link to another disk.
+    return fd if fd is not None and os.stat(path).st_dev == os.fstat(fd).st_dev else None
 
 
 def _sync_path(path: str, flags: int = 0) -> None:

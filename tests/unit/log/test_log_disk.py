@@ -119,14 +119,56 @@ class TestSyncingAll:
         disk.sync_all([str(tmp_path)] * (MANY_PATHS - 1))
 
     @pytest.mark.parametrize("can_sync_file_systems", [True, False])
-    def test_many_are_synced_one_by_one_where_the_file_system_cannot_be_synced_as_a_whole(
+    def test_many_are_synced_with_their_file_system_if_that_can_be(
         self, disk: OsDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_sync_file_systems: bool
     ) -> None:
         synced: list[int] = []
-        monkeypatch.setattr("ottla.log.disk.sync_file_system", lambda path: can_sync_file_systems)
+        monkeypatch.setattr("ottla.log.disk.sync_file_system", lambda fd: can_sync_file_systems)
         monkeypatch.setattr(os, "fsync", synced.append)
+        lock = disk.lock(str(tmp_path / ".lock"))
         disk.sync_all([str(tmp_path)] * MANY_PATHS)
+        lock.release()
         assert len(synced) == (0 if can_sync_file_systems else MANY_PATHS)
+
+    def test_a_file_system_is_synced_by_a_descriptor_that_is_older_than_what_was_written(
+        self, disk: OsDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One that is opened for it is not told of a write that failed before, if somebody else has been told already.
+
+        Nor is one that another directory has used: what failed is reported once to each.
+        """
+        asked: list[tuple[int, int]] = []
+        monkeypatch.setattr("ottla.log.disk.sync_file_system", lambda fd: bool(asked.append(_file_of(fd)) or True))
+        synced: list[int] = []
+        monkeypatch.setattr(os, "fsync", synced.append)
+        paths = []
+        locks = []
+        for name in ("one", "two"):
+            (tmp_path / name / "orders-0").mkdir(parents=True)
+            locks.append(disk.lock(str(tmp_path / name / ".lock")))
+            paths += [str(tmp_path / name / "orders-0"), str(tmp_path / name)]
+        disk.sync_all(paths * MANY_PATHS)
+        assert asked == [_file_of_path(tmp_path / name / ".lock") for name in ("one", "two")]
+        locks.pop().release()
+        disk.sync_all(paths * MANY_PATHS)
+        assert len(asked) == 2, "nothing that is open is as old as what is in the second"
+        assert len(synced) == len(paths) * MANY_PATHS
+        locks.pop().release()
+
+    def test_a_partition_on_another_disk_is_not_synced_with_its_directory(
+        self, disk: OsDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        elsewhere = Path("/dev/shm")
+        if not elsewhere.is_dir() or elsewhere.stat().st_dev == tmp_path.stat().st_dev:
+            elsewhere = Path("/proc")
+        monkeypatch.setattr("ottla.log.disk.sync_file_system", pytest.fail)
+        synced: list[int] = []
+        monkeypatch.setattr(os, "fsync", synced.append)
+        (tmp_path / "orders-0").symlink_to(elsewhere)
+        lock = disk.lock(str(tmp_path / ".lock"))
+        disk.sync_all([str(tmp_path / "orders-0")] * MANY_PATHS)
+        lock.release()
+        assert len(synced) == MANY_PATHS
 
 
 class TestLock:
@@ -204,3 +246,13 @@ def test_nothing_is_reserved_on_a_disk_with_little_room(
         assert (file.size(), path.stat().st_blocks) == (0, 0)
     finally:
         file.close()
+
+
+def _file_of(fd: int) -> tuple[int, int]:
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
+
+
+def _file_of_path(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino

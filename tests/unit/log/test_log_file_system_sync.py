@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,13 @@ MOUNTS = """\
 class Uname:
     def __init__(self, release: str) -> None:
         self.release = release
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[int]:
+    fd = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    yield fd
+    os.close(fd)
 
 
 @pytest.fixture
@@ -45,24 +53,24 @@ def test_without_a_list_of_mounts_the_type_is_not_known(mounts: Path) -> None:
 
 @pytest.mark.parametrize("release", ["5.7.19", "4.18.0-553.el8.x86_64", "garbage"])
 def test_an_older_kernel_would_not_tell_of_writes_that_failed(
-    release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    release: str, opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "uname", lambda: Uname(release))
-    assert not sync_file_system(str(tmp_path))
+    assert not sync_file_system(opened)
 
 
-def test_a_file_system_with_a_server_behind_it_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_with_a_server_behind_it_is_not_trusted(opened: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_system_sync, "file_system_type", lambda device: "fuse.sshfs")
-    assert not sync_file_system(str(tmp_path))
+    assert not sync_file_system(opened)
 
 
-def test_elsewhere_there_is_no_such_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_there_is_no_such_call(opened: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert not sync_file_system(str(tmp_path))
+    assert not sync_file_system(opened)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="syncfs is Linux's")
-def test_a_trusted_file_system_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trusted_file_system_is_synced(opened: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: Uname("6.1.0-37-amd64"))
     monkeypatch.setattr(file_system_sync, "file_system_type", lambda device: "ext4")
-    assert sync_file_system(str(tmp_path))
+    assert sync_file_system(opened)

@@ -103,6 +103,6 @@ def test_a_sync_of_a_file_system_says_so_too(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(file_system_sync, "file_system_type", lambda _device: "ext4")
     monkeypatch.setattr(file_system_sync, "_kernel_version", lambda: (6, 0))
     monkeypatch.setattr("ctypes.CDLL", Library)
-    with pytest.raises(SyncFailed) as failed:
-        file_system_sync.sync_file_system(str(tmp_path))
+    with open(tmp_path / "file", "w") as file, pytest.raises(SyncFailed) as failed:
+        file_system_sync.sync_file_system(file.fileno())
     assert failed.value.errno == errno.EIO
