@@ -535,17 +535,16 @@ class PartitionLog(ReadableLog):
         """What the checkpoints say of offsets that are about to go must not be there when they are gone.
 
         The log's own offsets are lowered first: another thread may write them down at any moment. If the disk fails,
-        the recovery point stays where it then is, which only costs a longer recovery.
+        they are what they were, so that the next attempt knows that there is something to lower.
         """
-        if offset >= max(self.recovery_point, self.log_start_offset):
+        recovery_point, log_start_offset = self.recovery_point, self.log_start_offset
+        if offset >= max(recovery_point, log_start_offset):
             return
-        log_start_offset = self.log_start_offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.log_start_offset = min(log_start_offset, offset)
+        self.recovery_point, self.log_start_offset = min(recovery_point, offset), min(log_start_offset, offset)
         try:
             self._before_truncation(offset)
         except OSError:
-            self.log_start_offset = log_start_offset
+            self.recovery_point, self.log_start_offset = recovery_point, log_start_offset
             raise
 
     def _rebuild_producers(self) -> None:

@@ -1,5 +1,6 @@
 """Checkpoints that a disk thread writes while the owner of a log cuts it: they take turns, and lowered offsets win."""
 
+import errno
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -147,11 +148,22 @@ def test_how_far_a_log_is_clean_is_not_saved_when_it_was_cut_meanwhile(meeting: 
     assert saved(disk, names.CLEANER_OFFSETS) == {PARTITION: 2}
 
 
+def test_a_cut_that_the_disk_has_refused_is_made_with_checkpoints_that_are_lowered(disk: MemoryDisk) -> None:
+    directory, log = written(disk)
+    directory.checkpoint()
+    disk.fail_next("write", errno.ENOSPC)
+    with pytest.raises(OSError, match="injected"):
+        log.truncate_to(3)
+    assert (log.recovery_point, log.log_end_offset) == (8, 8)
+    log.truncate_to(3)
+    assert saved(disk) == {PARTITION: 3}
+
+
 def test_a_log_start_offset_is_as_it_was_when_the_disk_refuses_a_cut(disk: MemoryDisk) -> None:
     directory, log = written(disk)
     log.advance_log_start_offset(5)
     directory.checkpoint()
-    disk.fail_next("write", 28)
+    disk.fail_next("write", errno.ENOSPC)
     with pytest.raises(OSError, match="injected"):
         log.truncate_to(3)
     assert (log.log_start_offset, log.log_end_offset) == (5, 8)
