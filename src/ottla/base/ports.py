@@ -123,7 +123,7 @@ class ColdRead(OttlaError):
         self.warm = warm
 
 
-class SyncFailed(OSError):
+class SyncFailed(OttlaError, OSError):
     """A sync has failed: what it was to make durable is lost, or not, and nobody can say which part of it.
 
     The system takes the pages that it could not write for written, so the next sync succeeds and means nothing. That is

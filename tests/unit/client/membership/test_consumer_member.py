@@ -169,9 +169,7 @@ def test_an_instance_id_of_another_is_told_to_the_application(error: ErrorCode, 
     assert len(rig.heartbeats()) == 1
     rig.brokers.answer(HEARTBEAT, [rig.told(1, 0), told(1)])
     rig.poll()
-    if (
-        kind is FencedInstanceId
-    ):  # It stays out, or the two would fence each other for ever.
+    if kind is FencedInstanceId:  # It stays out, or the two would fence each other for ever.
         assert len(rig.heartbeats()) == 0
         assert [type(failure) for failure in rig.consumer.failures] == [FencedInstanceId] * 2
         rig.member.leave()
