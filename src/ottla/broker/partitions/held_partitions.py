@@ -5,8 +5,9 @@ that wait for them are answered, and the coordinators are told (`on_leadership`)
 
 What a node cannot serve, others may: the controller is told. Of a directory that has failed it hears by a heartbeat
 (`on_directory_failed`). Of a single replica it hears that it is LOST (`tell_lost`, KIP-858), which takes it out of the
-lead and the ISR: of one that is broken until the next start, and of one that this node leads and cannot write to, for
-want of room or descriptors, if there is another in the ISR (`give_up`).
+lead and the ISR: of one that is broken until the next start or cannot be made, and of one that this node leads and
+cannot write to, for want of room or descriptors (`give_up`). It hears nothing of the last in an ISR, which nobody else
+could lead.
 """
 
 import logging
@@ -139,12 +140,21 @@ class Partitions(dict[tuple[str, int], Partition]):
         Once it leads no more, its place is told anew (`Replicas`), and it follows as well as it can: it is in the ISR
         again when it has caught up. Where there is no other, it goes on with what it can do.
         """
-        active_epoch = self.metadata.active_epoch
-        others = (replica for replica in isr if replica != self.identity.node_id)
-        if partition not in self.given_up and any(active_epoch(replica) is not None for replica in others):
+        if partition not in self.given_up and self._has_others(isr):
             _log.error("%s cannot be served here for now, and is given up to the others in its ISR", partition.name)
             self.given_up.add(partition)
             self.tell_lost(partition.topic_id, partition.name.partition)
+
+    def tell_unserved(self, topic_id: Uuid, name: TopicPartition) -> None:
+        """A replica is offline here: neither leader nor in the ISR, then, if there is another."""
+        topic = self.metadata.image.topics.by_id.get(topic_id)
+        image = topic.partitions.get(name.partition) if topic is not None else None
+        if image is not None and self._has_others(image.isr):
+            self.tell_lost(topic_id, name.partition)
+
+    def _has_others(self, isr: Iterable[int]) -> bool:
+        others = (replica for replica in isr if replica != self.identity.node_id)
+        return any(self.metadata.active_epoch(replica) is not None for replica in others)
 
     def fail_directory(self, directory: str, problem: OSError) -> None:
         """Goes on without a directory: its partitions are offline until the node starts anew."""
@@ -171,7 +181,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         _log.error("%s is broken, and offline until the next start", partition.name, exc_info=problem)
         self.logs.distrust(partition.name)
         self._take_offline([partition.name])
-        self.tell_lost(partition.topic_id, partition.name.partition)
+        self.tell_unserved(partition.topic_id, partition.name)
 
     def _take_offline(self, names: Iterable[TopicPartition]) -> None:
         for name in names:

@@ -270,8 +270,14 @@ class Partition:
         self._jobs -= 1
         if not self._jobs:
             callbacks, self._when_idle = self._when_idle, ()
+            problems: list[Exception] = []
             for callback in callbacks:
-                callback()
+                try:
+                    callback()
+                except Exception as problem:
+                    problems.append(problem)
+            if problems:
+                raise problems[0]  # When all of them have been called.
 
     def when_idle(self, callback: Callable[[], None]) -> None:
         """Calls back, now or later, when no disk thread works on the log."""

@@ -279,7 +279,7 @@ class Replicas:
             self._make_again(name)
         elif log is None or directory not in partitions.logs.online:
             partitions.offline.add(name)
-            partitions.tell_lost(topic_id, name.partition)
+            partitions.tell_unserved(topic_id, name)
             self._try_later(name, to_make=True)
         else:
             self._pauses.on_success()

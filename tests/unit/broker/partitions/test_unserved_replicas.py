@@ -68,14 +68,40 @@ def fail(monkeypatch: pytest.MonkeyPatch, owner: type, method: str, code: int, *
 @pytest.mark.parametrize("code", PASSING, ids=NAMES)
 def test_a_replica_that_cannot_be_made_for_now_is_told_of_and_made_later(code: int) -> None:
     node = lone_node()
+    node.register_broker(2, "b", 9092)
     node.disk.fail_next("create", code)  # type: ignore[attr-defined]
-    node.create_topic("orders", directories=(HOME,))
+    node.create_topic("orders", replicas=(1, 2), directories=(HOME, HOME))
     assert node.broker.partitions.offline == {("orders", 0)}
     node.timers.advance(100)
     assert assigned(node) == [LOST]
     node.timers.advance(1000)
-    assert node.produce(batch(b"x")).error_code == ErrorCode.NONE
+    assert node.produce(batch(b"x"), acks=1).error_code == ErrorCode.NONE
     assert assigned(node) == [LOST, HOME], "others may have it lead again"
+
+
+def test_of_a_replica_that_nobody_else_could_lead_nothing_is_told() -> None:
+    cluster = Cluster(1)
+    cluster[1].broker.identity.directory_ids = {"/data": HOME}
+    cluster[1].disk.fail_next("create", errno.ENOSPC)  # type: ignore[attr-defined]
+    cluster.create_topic(replicas=(1,))
+    cluster.advance(100)
+    assert (cluster[1].partition(), leader(cluster)) == (None, 1)
+    cluster.advance(2000)
+    assert (leader(cluster), directories(cluster)) == (1, [HOME])
+    assert cluster[1].produce(batch(b"x")).error_code == ErrorCode.NONE
+
+
+def test_a_replica_that_is_found_again_leads_if_nobody_else_can() -> None:
+    """All the others were gone by the time that the controller heard that it is lost."""
+    cluster = cluster_of(2)
+    cluster.kill(2)
+    cluster[1].broker.directory_assignments.lose(topic_id_of("orders"), 0)
+    cluster.advance(1000)
+    assert leader(cluster) == -1
+    image = cluster[1].image.topics.by_name["orders"].partitions[0]
+    cluster[1].broker.directory_assignments.note(cluster[1].partition(), image)
+    cluster.advance(1000)
+    assert leader(cluster) == 1
 
 
 def test_it_is_tried_again_for_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,11 +201,12 @@ def test_a_partition_that_raises_over_its_metadata_is_offline_and_the_others_tak
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     node = lone_node()
-    node.create_topic("orders", partitions=3, replicas=(1, 2), isr=(1,), leader=2)
+    node.register_broker(2, "b", 9092)
+    node.create_topic("orders", partitions=3, replicas=(1, 2), leader=2)
     raise_once(monkeypatch, Partition, "on_image")
     node.commit(*(_elected(index) for index in range(3)))
     assert node.broker.partitions.offline == {TopicPartition("orders", 0)}
-    assert [node.produce(batch(b"x"), index=index).error_code for index in (1, 2)] == [ErrorCode.NONE] * 2
+    assert [node.produce(batch(b"x"), index=index, acks=1).error_code for index in (1, 2)] == [ErrorCode.NONE] * 2
     node.timers.advance(100)
     assert LOST in assigned(node)
 

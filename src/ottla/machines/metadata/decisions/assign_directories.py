@@ -1,5 +1,7 @@
 """AssignReplicasToDirs: a broker says in which log directory it put a replica (KIP-858)."""
 
+from collections.abc import Callable
+
 from ottla.base.ids import Uuid
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
@@ -8,6 +10,7 @@ from ottla.machines.metadata.controller.partition_change import Election
 from ottla.machines.metadata.decisions.broker_epochs import check_broker_epoch
 from ottla.machines.metadata.image.directory_ids import is_online
 from ottla.machines.metadata.image.features import has_directory_assignment
+from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
@@ -36,6 +39,7 @@ def assign_replicas_to_dirs(
                     found = context.image.topics.by_id[topic.topic_id]
                     change = change_of(context, found.name, found.id, number)
                     change.directories[broker.id], change.election = directory.id, Election.ONLINE
+                    change.can_lead = _with_directory(context, found.partitions[number], broker.id, directory.id)
                     record = change.record()
                     records += [] if record is None else [context.partition_change(record)]
                     if not is_online(directory.id, broker.directories):
@@ -45,6 +49,16 @@ def assign_replicas_to_dirs(
         reply.directories.append(answer)
     records += changes_when_removed(context, broker.id, lost)
     return Decision(reply, records, atomic=False)
+
+
+def _with_directory(
+    context: ControllerContext, partition: PartitionImage, broker_id: int, directory: Uuid
+) -> Callable[[int], bool]:
+    """Who can lead when the replica is there: one that comes back from a directory that was lost can, at once."""
+    pairs = zip(partition.replicas, partition.directories, strict=True)
+    directories = tuple(directory if replica == broker_id else before for replica, before in pairs)
+    after = partition._replace(directories=directories)
+    return lambda replica: context.can_lead(replica, after)
 
 
 def _check(context: ControllerContext, topic_id: Uuid, number: int, broker_id: int) -> ErrorCode:
