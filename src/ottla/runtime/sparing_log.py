@@ -1,4 +1,4 @@
-"""Log lines that anybody on the network can cause: some of them, and then how many were left out."""
+"""Log lines that come as often as something is tried: some of them, and then how many were left out."""
 
 import logging
 from collections.abc import Callable
@@ -19,6 +19,12 @@ class SparingLog:
         self._left_out = 0
 
     def warning(self, message: str, *values: object) -> None:
+        self._write(logging.WARNING, message, *values)
+
+    def error(self, message: str, *values: object) -> None:
+        self._write(logging.ERROR, message, *values)
+
+    def _write(self, level: int, message: str, *values: object) -> None:
         now_s = self._now_s()
         if now_s - self._since_s >= _WINDOW_S:
             if self._left_out:
@@ -26,6 +32,6 @@ class SparingLog:
             self._since_s, self._written, self._left_out = now_s, 0, 0
         if self._written < _LINES:
             self._written += 1
-            self._log.warning(message, *values)
+            self._log.log(level, message, *values)
         else:
             self._left_out += 1

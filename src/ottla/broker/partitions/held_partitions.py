@@ -25,6 +25,7 @@ from ottla.broker.partitions.repeated_requests import RepeatedRequests
 from ottla.broker.partitions.replication_quota import ReplicationQuotas
 from ottla.broker.partitions.traffic import Traffic
 from ottla.log.log_dirs import LogDirs
+from ottla.runtime.sparing_log import SparingLog
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 
@@ -86,6 +87,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         self.given_up: set[Partition] = set()
         """Those that this node leads and would rather not. They are told of, and the metadata has not said more yet."""
         self._failing: set[str] = set()
+        self._lacks = SparingLog(_log, world.timers.now_s)
 
     @cached_property
     def surroundings(self) -> Surroundings:
@@ -126,11 +128,11 @@ class Partitions(dict[tuple[str, int], Partition]):
         That a file could not be opened because too many are is no word about the disk.
         """
         if problem.errno in DISK_IS_FULL:
-            _log.error("%s is full: %s", directory, problem)
+            self._lacks.error("%s is full: %s", directory, problem)
         elif problem.errno in OUT_OF_DESCRIPTORS:
-            _log.error("no file of %s can be opened; allow the node more than now (ulimit -n): %s", directory, problem)
+            self._lacks.error("no file of %s can be opened; allow the node more (ulimit -n): %s", directory, problem)
         elif problem.errno in PASSING:
-            _log.error("%s: %s", directory, problem)
+            self._lacks.error("%s: %s", directory, problem)
         else:
             self.fail_directory(directory, problem)
 
@@ -141,7 +143,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         again when it has caught up. Where there is no other, it goes on with what it can do.
         """
         if partition not in self.given_up and self._has_others(isr):
-            _log.error("%s cannot be served here for now, and is given up to the others in its ISR", partition.name)
+            self._lacks.error("%s cannot be written to here, and is given up to the others in its ISR", partition.name)
             self.given_up.add(partition)
             self.tell_lost(partition.topic_id, partition.name.partition)
 

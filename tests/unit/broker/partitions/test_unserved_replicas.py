@@ -227,3 +227,10 @@ def _elected(index: int):
     from ottla.wire.messages import PartitionChangeRecord
 
     return PartitionChangeRecord(topic_id=topic_id_of("orders"), partition_id=index, leader=1)
+
+
+def test_a_full_disk_is_told_of_a_few_times_and_not_with_every_attempt(caplog: pytest.LogCaptureFixture) -> None:
+    node = lone_node()
+    for _ in range(100):
+        node.broker.partitions.on_disk_error("/data", OSError(errno.ENOSPC, "full"))
+    assert len(caplog.records) == 10
