@@ -11,21 +11,20 @@ given up; broken, the directory is abandoned and opened anew.
 
 import errno
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
 from log_model import LogModel
 
 from ottla.base.ids import TopicPartition, Uuid
-from ottla.base.ports import Disk
+from ottla.base.ports import Disk, SyncFailed
 from ottla.log.directory import LogDirectory
 from ottla.log.flush import Flush
 from ottla.log.log_config import LogConfig
 from ottla.records.batch import assign, batches, read_header
 from ottla.testing.clock import FixedClock
 from ottla.testing.history import BatchSource
-from ottla.testing.memory_disk import MemoryDisk
+from ottla.testing.memory_disk import Crashed, MemoryDisk
 
 PARTITION = TopicPartition("orders", 0)
 TOPIC_ID = Uuid(bytes(range(16)))
@@ -55,7 +54,11 @@ class LogHistory:
     # Lives
 
     def live(self, operations: int) -> None:
-        """One life. Raises `Crashed` if it ends within."""
+        """One life. Raises `Crashed` if it ends within.
+
+        Where a sync that fails loses what was to be synced, that is the end too: a machine that goes on with what it
+        has in memory would take it for durable. The next life has what the disk has.
+        """
         self.insist(self.start)
         for _ in range(operations):
             operation = self.random.choice(FOLLOWER if self.config.is_compacted else LEADER)
@@ -84,8 +87,9 @@ class LogHistory:
             if log is None:
                 assert self.model.kept == 0, "the partition is gone, and records with it that were to be kept"
                 log = self.directory.create(PARTITION, TOPIC_ID)
-        except OSError:
+        except OSError as problem:
             self.directory.abandon()
+            self._end_if_lost(problem)
             raise
         self.log = log
         self.flushing = None
@@ -102,13 +106,20 @@ class LogHistory:
         """A clean stop. One that fails leaves what an abandoned directory leaves."""
         try:
             self.directory.close()
-        except OSError:
+        except OSError as problem:
             self.directory.abandon()
+            self._end_if_lost(problem)
         else:
             self.model.on_flushed()
         assert self.disk.open_files == 0
 
+    def _end_if_lost(self, problem: OSError) -> None:
+        """Raises what `insist` does not take for a disk that is failing for a while."""
+        if self.disk.syncs_lose_pages and isinstance(problem, SyncFailed):
+            raise Crashed(str(problem)) from problem
+
     def on_disk_error(self, problem: OSError) -> None:
+        self._end_if_lost(problem)
         if problem.errno != errno.ENOSPC:
             self.directory.abandon()
             self.model.on_process_gone()
@@ -117,9 +128,11 @@ class LogHistory:
     def insist(self, operation: Callable[[], object]) -> None:
         """Repeats what a disk that is failing for a while refuses."""
         for _ in range(_MOST_FAILURES):
-            with suppress(OSError):
+            try:
                 operation()
                 return
+            except OSError as problem:
+                self._end_if_lost(problem)
         operation()
 
     # Operations

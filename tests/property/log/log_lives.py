@@ -41,6 +41,7 @@ def fail(seed: int, call: int, config: LogConfig, operations: int) -> int:
     error = chance.choice([errno.ENOSPC, errno.ENOSPC, errno.EIO])
     times = chance.choice([1, 1, 2, 5, 12])
     history.disk.fail_at(call, error, times)
+    history.disk.syncs_lose_pages = chance.random() < 0.5
     if chance.random() < 0.5:
         history.disk.crash_at(call + chance.randint(1, 80))
     what = f"seed {seed}, {errno.errorcode[error]} at call {call}, {times} times"
@@ -59,7 +60,7 @@ def _live_on(history: LogHistory, operations: int, chance: Random, what: str) ->
                 history.live(operations)
             except Crashed:
                 points += 1
-            if chance.random() < 0.8:
+            if history.disk.syncs_lose_pages or chance.random() < 0.8:  # What is lost is lost to a kill, too.
                 history.cut_power(chance)
             else:
                 history.kill()
