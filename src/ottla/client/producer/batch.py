@@ -11,7 +11,7 @@ A batch that a broker finds too large is split: its parts are batches of their o
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ottla.client.errors import InvalidRecord
 from ottla.client.producer.append import Delivery
@@ -31,6 +31,15 @@ from ottla.records.header import (
     Compression,
 )
 from ottla.records.kernel import RecordReader, RecordWriter
+from ottla.wire.errors import ErrorCode
+
+FATE_UNKNOWN: Final = (
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
+"""After these nobody knows whether a batch was written."""
 
 if TYPE_CHECKING:
     from ottla.client.producer.partition_queue import PartitionQueue
@@ -84,6 +93,7 @@ class ProducerBatch(RecordWriter):
         "_parts",
         "_record_errors",
         "_waiting_parts",
+        "_was_perhaps_written",
         "attempts",
         "callbacks",
         "codec",
@@ -93,6 +103,7 @@ class ProducerBatch(RecordWriter):
         "is_closed",
         "is_done",
         "is_due",
+        "is_in_flight",
         "is_retried",
         "last_leader_epoch",
         "not_before_s",
@@ -128,6 +139,8 @@ class ProducerBatch(RecordWriter):
         self.codec: int = Compression.NONE
         self.stamp = NO_STAMP
         self.attempts = 0
+        self.is_in_flight = False
+        self._was_perhaps_written = False
         self.is_retried = False
         self.not_before_s = 0.0
         self.last_leader_epoch = -1
@@ -150,6 +163,18 @@ class ProducerBatch(RecordWriter):
     @property
     def last_sequence(self) -> int:
         return (self.stamp.base_sequence + self.record_count - 1) & 0x7FFFFFFF
+
+    @property
+    def may_be_written(self) -> bool:
+        """Whether a broker may have it, as far as answers have told."""
+        return self.is_in_flight or self._was_perhaps_written
+
+    def note_refusal(self, code: int) -> None:
+        """An attempt has failed. Only what is said about its sequence tells of the attempts before it, too."""
+        if code in FATE_UNKNOWN:
+            self._was_perhaps_written = True
+        elif code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID):
+            self._was_perhaps_written = False
 
     def seal(self, codec: int, level: int | None) -> float:
         """Closes the batch and compresses its records. Returns to which part of their size."""

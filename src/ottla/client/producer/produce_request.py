@@ -12,20 +12,11 @@ from ottla.client.cluster.view import ClusterView, Leader
 from ottla.client.producer.batch import ProducerBatch
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.topic_partition import Broker
-from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest
 from ottla.wire.request_forms import Filled, RecordsForm
 
 LAST_WITH_EXPLICIT_PARTITIONS: Final = 11
 _LAST_WITH_NAMES: Final = 12
-FATE_UNKNOWN: Final = (
-    ErrorCode.NETWORK_EXCEPTION,
-    ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    ErrorCode.UNKNOWN_SERVER_ERROR,
-)
-"""After these nobody knows whether the batches were written."""
-
 _partition_data = ProduceRequest.PartitionProduceData
 _topic_data = ProduceRequest.TopicProduceData
 

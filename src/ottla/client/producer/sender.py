@@ -16,10 +16,10 @@ from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.view import NO_NODE
 from ottla.client.errors import KafkaError, error_for
 from ottla.client.producer.accumulator import Accumulator, timed_out
-from ottla.client.producer.batch import NO_STAMP, ProducerBatch
+from ottla.client.producer.batch import FATE_UNKNOWN, NO_STAMP, ProducerBatch
 from ottla.client.producer.metrics import SendMetrics
 from ottla.client.producer.partition_queue import PartitionQueue
-from ottla.client.producer.produce_request import FATE_UNKNOWN, ProduceAttempt, new_leader
+from ottla.client.producer.produce_request import ProduceAttempt, new_leader
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.producer.sequences import Sequences
 from ottla.client.promise import Promise
@@ -40,6 +40,8 @@ class Sender:
         self._settings = settings
         self._accumulator = accumulator
         self._sequences = sequences
+        if sequences is not None:
+            sequences.on_rewritten = self._make_ready
         self._in_flight: dict[int, int] = {}
         # Batches that may grow do so while their node has as much as it takes; else it is better to look before.
         can_grow = settings.most_batch_size > settings.batch_size
@@ -111,10 +113,15 @@ class Sender:
             due_s = oldest_s + self._settings.delivery_timeout_ms / 1000
             self._expiry = self._world.timers.after(max(due_s - self._world.now_s(), 0.0), self._on_expiry)
 
+    def _make_ready(self, queue: PartitionQueue) -> None:
+        if queue.has_complete:
+            self._accumulator.make_ready(queue)
+
     def _is_identified(self, sequences: Sequences) -> bool:
         if not sequences.resolve():
             self.on_gap()
-        if sequences.wants_epoch and not sequences.is_transactional and sequences.is_identified:
+        is_wanted = sequences.wants_epoch and not sequences.is_transactional and sequences.is_identified
+        if is_wanted and sequences.may_take_epoch():
             sequences.take_epoch()
         if not sequences.is_identified:
             self.identify()
@@ -186,6 +193,7 @@ class Sender:
         elif not batch.attempts and not batch.has_sequence:
             batch.put_stamp(NO_STAMP)
         batch.attempts += 1
+        batch.is_in_flight = True
         batch.last_leader_epoch = queue.leader_epoch
         queue.is_muted = self._settings.max_in_flight == 1
 
@@ -264,7 +272,7 @@ class Sender:
 
     def _settle(self, attempt: ProduceAttempt, done: Promise[Any]) -> None:
         for batch in attempt.batches:
-            batch.queue.is_muted = False
+            batch.queue.is_muted = batch.is_in_flight = False
         if done.error is not None:
             problem = done.error
             assert isinstance(problem, KafkaError), f"an attempt ended with {problem!r}"
@@ -319,6 +327,7 @@ class Sender:
         if error.code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
             self._split(batch)
             return
+        batch.note_refusal(error.code)
         if error.needs_metadata:
             self._cluster.refresh()
         if self._may_retry(batch, error, log_start_offset):

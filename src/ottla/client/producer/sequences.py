@@ -10,7 +10,12 @@ A batch that is given up without an answer leaves its sequence unresolved: nothi
 are answered. If one of them was acknowledged, so was the lost one; if not, there is a gap. A producer without
 transactions closes a gap by itself: it takes the next epoch and counts from 0 again (KIP-360). A transaction is
 aborted instead.
+
+Under another epoch a broker cannot tell that it has a batch already. So the next epoch waits for batches of which
+nobody knows whether they are written: they are sent again under the old one, until an answer tells.
 """
+
+from collections.abc import Callable
 
 from ottla.client.producer.batch import ProducerBatch, Stamp
 from ottla.client.producer.partition_queue import NOBODY, Identity, PartitionQueue
@@ -36,6 +41,8 @@ class Sequences:
         """A gap has to be closed by a new epoch."""
         self._rewritten: dict[PartitionQueue, None] = {}
         self._unresolved: dict[PartitionQueue, None] = {}
+        self.on_rewritten: Callable[[PartitionQueue], None] = lambda queue: None
+        """Is told of each queue that waited for the epoch of now."""
 
     @property
     def is_identified(self) -> bool:
@@ -46,6 +53,8 @@ class Sequences:
     def may_drain(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
         if batch.has_sequence:
             return queue.unacked[0] is batch
+        if queue in self._rewritten:
+            return False
         if queue.unacked and (queue.identity != self.identity or queue.last_acked_sequence == NO_SEQUENCE):
             return False
         return queue not in self._unresolved
@@ -152,6 +161,10 @@ class Sequences:
         self.wants_epoch = True
         self._rewritten[queue] = None
 
+    def may_take_epoch(self) -> bool:
+        """Whether no batch that would be counted anew may be written already."""
+        return not any(batch.may_be_written for queue in self._rewritten for batch in queue.unacked)
+
     def take_epoch(self) -> bool:
         """Goes on with the next epoch, by our own choice. False if there is none: then a new id is needed."""
         assert not self.is_transactional, "the coordinator decides on the epoch of a transactional producer"
@@ -169,10 +182,11 @@ class Sequences:
         self._rewrite()
 
     def _rewrite(self) -> None:
-        for queue in self._rewritten:
+        rewritten, self._rewritten = self._rewritten, {}
+        for queue in rewritten:
             self.start_over(queue)
             self._unresolved.pop(queue, None)
-        self._rewritten.clear()
+            self.on_rewritten(queue)
 
     def forget_all(self, queues: "list[PartitionQueue]") -> None:
         """Nothing is on its way, and every partition begins at 0 under a new epoch."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from written_logs import PRODUCER_ID, PartitionAnswer, Producing, WrittenLogs, answer_produce, error_of, refusing
 
-from ottla.client.errors import DeliveryTimedOut, MessageTooLarge, TopicAuthorizationFailed
+from ottla.client.errors import DeliveryTimedOut, InvalidRecord, MessageTooLarge, TopicAuthorizationFailed
 from ottla.records.batch import read_header
 from ottla.testing.scripted_brokers import DROP, KEEP, ScriptedBrokers
 from ottla.wire.errors import ErrorCode
@@ -296,3 +296,30 @@ def test_under_any_faults_no_record_is_lost_repeated_or_out_of_order(seed: int) 
         assert values == sorted(set(values)), "repeated or out of order"
         assert len(values) == len(deliveries[partition]), "lost"
         assert [delivery.result().offset for delivery in deliveries[partition]] == list(range(len(values)))
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_batch_that_may_be_written_is_not_sent_again_under_another_epoch(partitions: int) -> None:
+    """The one behind it is refused, which takes a new epoch: under that a broker cannot tell that it has the first."""
+    producing, logs = begun(partitions=partitions, batch_size=0)
+    for number in range(partitions):
+        producing.send(b"warm", partition=number)
+    producing.flush()
+
+    def written_and_not_told(node_id: int, version: int, request: Any) -> Any:
+        logs.produce(node_id, version, request)
+        return refusing(logs, ErrorCode.REQUEST_TIMED_OUT)(node_id, version, request)
+
+    producing.brokers.answer("Produce", KEEP)
+    sent = [producing.send(b"%d" % number, partition=0) for number in range(4)]
+    others = [producing.send(b"other", partition=number) for number in range(1, partitions)]
+    producing.brokers.run()
+    refused = refusing(logs, ErrorCode.INVALID_RECORD)
+    producing.brokers.answer("Produce", [written_and_not_told, refused] + [logs.produce] * 20)
+    producing.brokers.release()
+    producing.brokers.advance(30_000)
+    assert error_of(sent[1]) is InvalidRecord
+    assert [error_of(one) for one in (sent[0], sent[2], sent[3], *others)] == [None] * (2 + partitions)
+    assert logs.values["clicks", 0] == [b"warm", b"0", b"2", b"3"]
+    for delivery in (sent[0], sent[2], sent[3]):
+        assert logs.values["clicks", 0][delivery.result().offset] in (b"0", b"2", b"3")
