@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ottla.client.blocking.producer import Producer as Producer
     from ottla.client.consumer.dead_letters import DeadLetters as DeadLetters
     from ottla.client.consumer.group_bond import RebalanceListener as RebalanceListener
+    from ottla.client.interceptors import ConsumerInterceptor as ConsumerInterceptor
+    from ottla.client.interceptors import ProducerInterceptor as ProducerInterceptor
+    from ottla.client.interceptors import RecordToSend as RecordToSend
     from ottla.client.membership.member import LeaveBehaviour as LeaveBehaviour
     from ottla.client.topic_partition import OffsetAndMetadata as OffsetAndMetadata
     from ottla.client.topic_partition import OffsetAndTimestamp as OffsetAndTimestamp
@@ -29,6 +32,7 @@ __version__ = "0.1.0.dev0"
 _PUBLIC = {
     "Admin": "ottla.client.blocking.admin",
     "Consumer": "ottla.client.blocking.consumer",
+    "ConsumerInterceptor": "ottla.client.interceptors",
     "ConsumerRecord": "ottla.records.kernel",
     "DeadLetters": "ottla.client.consumer.dead_letters",
     "LeaveBehaviour": "ottla.client.membership.member",
@@ -36,8 +40,10 @@ _PUBLIC = {
     "OffsetAndMetadata": "ottla.client.topic_partition",
     "OffsetAndTimestamp": "ottla.client.topic_partition",
     "Producer": "ottla.client.blocking.producer",
+    "ProducerInterceptor": "ottla.client.interceptors",
     "RebalanceListener": "ottla.client.consumer.group_bond",
     "RecordMetadata": "ottla.client.topic_partition",
+    "RecordToSend": "ottla.client.interceptors",
     "TopicPartition": "ottla.base.ids",
 }
 """Where each public name is."""

@@ -3,6 +3,7 @@
     errors            what clients raise
     settings          from keywords, a mapping or a file to checked values
     serialization     keys and values to bytes and back
+    interceptors      objects of the application's that see every record
     topic_partition   partitions, places in them, brokers
     promise           what will be known later; coroutines without a loop
     world             the ports that a client is given

@@ -139,7 +139,6 @@ def _tell_unknown(
 
 
 _MISSING: Final = {
-    "interceptor.classes": "left out: clients call no interceptors",
     "enable.metrics.push": "false: clients push no metrics to brokers (KIP-714); `metrics()` tells them",
     "transaction.two.phase.commit.enable": "false: producers have no two-phase commit (KIP-939)",
     "config.providers": "left out: references to other files are not replaced",
@@ -183,6 +182,8 @@ _JAVA_CLASSES: Final[Mapping[str, frozenset[str]]] = {
 
 def _unsupported(key: str, value: Value) -> str | None:
     """Why a setting is refused that asks for what clients do not have: half a security is none, nor half a promise."""
+    if key == "interceptor.classes":
+        return "a list of objects, as ottla.ProducerInterceptor or ottla.ConsumerInterceptor is" if value else None
     if key in _MISSING:
         return _MISSING[key] if value or value is None else None
     if key in _ONLY and value not in (_ONLY[key][0], ()):

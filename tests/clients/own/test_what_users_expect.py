@@ -5,12 +5,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import ottla
 import ottla.aio
 from ottla.errors import ConcurrentUse, InvalidState, TopicAlreadyExists, UnknownTopicOrPartition
+from ottla.testing import Broker
 
 TIMEOUT_S = 60
 
@@ -165,3 +167,82 @@ def test_one_topic_that_is_not_in_a_list_raises_what_went_wrong(bootstrap: str, 
         admin.delete_topics(f"{topic}-more")
         with pytest.raises(UnknownTopicOrPartition):
             admin.delete_topics(f"{topic}-none")
+
+
+class Spying(ottla.ProducerInterceptor, ottla.ConsumerInterceptor):
+    """Changes values on the way, notes what it is told, and fails now and then."""
+
+    def __init__(self, mark: bytes) -> None:
+        self.mark = mark
+        self.told: list[str] = []
+
+    def on_send(self, record: ottla.RecordToSend) -> ottla.RecordToSend:
+        if record.value == b"fail":
+            raise ValueError("of an interceptor")
+        return record._replace(value=record.value + self.mark)
+
+    def on_acknowledgement(self, delivery: Any) -> None:
+        self.told.append(f"acknowledged {delivery.result().offset}")
+
+    def on_consume(self, records: list[Any]) -> list[Any]:
+        return [record for record in records if record.value != b"fail"]
+
+    def on_commit(self, offsets: Any) -> None:
+        self.told += [f"committed {one.offset}" for one in offsets.values()]
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+
+def test_interceptors_see_and_change_records(bootstrap: str, topic: str) -> None:
+    """KIP-42: in order, and what one raises keeps no record from being sent."""
+    first, second, third = Spying(b" one"), Spying(b" two"), Spying(b"")
+    callbacks: list[Any] = []
+    with ottla.Producer(bootstrap_servers=bootstrap, interceptor_classes=[first, second]) as producer:
+        deliveries = [producer.send(topic, value, on_delivery=callbacks.append) for value in (b"v", b"fail")]
+        producer.flush(TIMEOUT_S)
+    assert callbacks == deliveries
+    assert first.told == second.told == ["acknowledged 0", "acknowledged 1", "closed"]
+
+    async def main() -> None:
+        async with ottla.aio.Producer(bootstrap_servers=bootstrap, interceptor_classes=[third]) as producer:
+            await producer.send_and_wait(topic, b"of asyncio")
+
+    asyncio.run(main())
+    assert third.told == ["acknowledged 2", "closed"]
+    spy = Spying(b"")
+    with ottla.Consumer(bootstrap_servers=bootstrap, group_id=f"{topic}-g", interceptor_classes=[spy]) as consumer:
+        consumer.assign([ottla.TopicPartition(topic, 0)])
+        consumer.seek_to_beginning()
+        found: list[Any] = []
+        while consumer.position(ottla.TopicPartition(topic, 0), TIMEOUT_S) < 3:
+            found += consumer.poll(1)
+        consumer.commit()
+        consumer.poll(0)
+    assert [record.value for record in found] == [b"v one two", b"of asyncio"]
+    assert "committed 3" in spy.told
+    assert spy.told[-1] == "closed"
+
+
+def test_errors_and_statistics_are_told_to_callbacks() -> None:
+    with Broker() as broker:
+        broker.create_topic("t", partitions=1)
+        numbers, errors = threading.Event(), threading.Event()
+        with ottla.Producer(bootstrap_servers=broker.bootstrap, reconnect_backoff_ms=10) as producer:
+            producer.on_statistics(lambda told: "record-send-total" in told and numbers.set(), 0.02)
+            producer.on_error(lambda error: errors.set())
+            producer.send("t", b"v").result(TIMEOUT_S)
+            assert numbers.wait(TIMEOUT_S)
+            consumer = ottla.Consumer(bootstrap_servers=broker.bootstrap, reconnect_backoff_ms=10)
+            with consumer:
+                told: list[Any] = []
+                consumer.on_statistics(told.append, 0.02)
+                consumer.on_error(told.append)
+                consumer.assign([ottla.TopicPartition("t", 0)])
+                while not told:
+                    consumer.poll(0.05)
+                broker.kill()
+                assert errors.wait(TIMEOUT_S)
+                while not any(isinstance(one, ottla.errors.KafkaError) for one in told):
+                    consumer.poll(0.05)
+            producer.close(0)

@@ -96,6 +96,8 @@ class Consumer(ConsumerFace):
             if self._core.tasks:
                 await self._run_tasks()
             records = self._core.poll(most)
+            if records and self._core.interceptors:
+                return self._core.interceptors.on_consume(records)
             if records or not await self._wait_for_activity(deadline_s):
                 return records
 

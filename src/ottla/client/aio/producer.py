@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
+from ottla.client.interceptors import Interceptors, RecordToSend
 from ottla.client.io.asyncio_world import AsyncioWorld
 from ottla.client.io.real_ports import log_problem
 from ottla.client.producer.append import Delivery, OnDelivery
@@ -57,6 +58,7 @@ class Producer:
         settings.warn(stacklevel=4)
         self._serialize = Serializing(settings)
         self._serializes = self._serialize.is_needed
+        self._interceptors = Interceptors(settings, log_problem)
         self._io = AsyncioWorld(settings)
         self._core = ProducerCore(self._io.world, settings, _Waiting(self._io))
         self._append = self._core.appender.append
@@ -80,6 +82,10 @@ class Producer:
 
         Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
         """
+        if self._interceptors:
+            record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
+            topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
+            on_delivery = self._interceptors.acknowledging(on_delivery)
         if self._serializes:
             value, key, headers = self._serialize(topic, value, key, headers)
         delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
@@ -151,6 +157,19 @@ class Producer:
         self._io.check()
         deadline_s = self._io.loop.time() + self._max_block_s
         return await self._until(lambda: self._core.partitions_for(topic), topic, deadline_s)
+
+    def on_error(self, callback: Callable[[KafkaError], None]) -> None:
+        """Calls back with every connection that is lost or cannot be made, where callbacks of deliveries run.
+
+        Most errors pass, and deliveries tell what did not: this is for logs and alarms.
+        """
+        self._io.check()
+        self._core.on_error(callback)
+
+    def on_statistics(self, callback: Callable[[dict[str, float]], None], interval: float) -> None:
+        """Calls back with `metrics()` every `interval` seconds, where callbacks of deliveries run."""
+        self._io.check()
+        self._core.on_statistics(callback, interval)
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's `producer-metrics`."""
@@ -255,6 +274,7 @@ class Producer:
             self._core.close()
             self._io.close()
             await asyncio.sleep(0)  # callbacks of what has failed now
+            self._interceptors.close()
 
     async def _end_transaction(self) -> None:
         """Of a producer that is being closed: aborts what it has begun, and waits for what it is about to end."""

@@ -101,7 +101,8 @@ class Consumer(ConsumerFace):
         what has gone wrong since the last call, `Wakeup`, and `ConcurrentUse` while another thread uses the consumer.
         """
         with self._user:
-            return self._poll(timeout, max_records)
+            records = self._poll(timeout, max_records)
+            return self._core.interceptors.on_consume(records) if records and self._core.interceptors else records
 
     def _poll(self, timeout: float, max_records: int | None) -> list[ConsumerRecord]:
         most = self._most if max_records is None else max_records

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from ottla.base.ids import TopicPartition
 from ottla.client.blocking.callbacks import Callbacks
 from ottla.client.errors import ClientClosed, KafkaError, RequestTimedOut
+from ottla.client.interceptors import Interceptors, RecordToSend
 from ottla.client.io.client_lock import ClientLock
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.io.real_ports import log_problem
@@ -68,6 +69,7 @@ class Producer:
         settings.warn(stacklevel=4)
         self._serialize = Serializing(settings)
         self._serializes = self._serialize.is_needed
+        self._interceptors = Interceptors(settings, log_problem)
         self._loop = LoopThread("ottla-producer", settings)
         self._lock = self._loop.lock
         self._callbacks = Callbacks(self._loop.nudge)
@@ -85,7 +87,8 @@ class Producer:
         self._append = appender.append
         self._loop.on_forked = appender.topics.clear
         appender.send_slowly = self._send_slowly
-        if IS_COMPILED and not self._serializes and type(self).send is Producer.send:
+        is_plain = not self._serializes and not self._interceptors
+        if IS_COMPILED and is_plain and type(self).send is Producer.send:
             # Nothing is between a user and the compiled code then: a third of what sending a record costs.
             self.send = appender.send  # type: ignore[method-assign]
         self._max_block_s = self._core.settings.max_block_ms / 1000
@@ -108,6 +111,10 @@ class Producer:
         Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
         Without a partition, the key decides; without a key, records go to one partition for a batch's worth.
         """
+        if self._interceptors:
+            record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
+            topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
+            on_delivery = self._interceptors.acknowledging(on_delivery)
         if self._serializes:
             value, key, headers = self._serialize(topic, value, key, headers)
         if IS_COMPILED:
@@ -191,6 +198,21 @@ class Producer:
         self._loop.check()
         deadline_s = monotonic() + (self._max_block_s if timeout is None else timeout)
         return self._until(lambda: self._core.partitions_for(topic), topic, deadline_s)
+
+    def on_error(self, callback: Callable[[KafkaError], None]) -> None:
+        """Calls back with every connection that is lost or cannot be made, where callbacks of deliveries run.
+
+        Most errors pass, and deliveries tell what did not: this is for logs and alarms.
+        """
+        self._loop.check()
+        with self._lock:
+            self._core.on_error(callback)
+
+    def on_statistics(self, callback: Callable[[dict[str, float]], None], interval: float) -> None:
+        """Calls back with `metrics()` every `interval` seconds, where callbacks of deliveries run."""
+        self._loop.check()
+        with self._lock:
+            self._core.on_statistics(callback, interval)
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's `producer-metrics`."""
@@ -303,6 +325,7 @@ class Producer:
                 if not self._callbacks.is_running_here:
                     self._callbacks.all_run(_left_s(deadline_s))
             finally:
+                self._interceptors.close()
                 self._loop.stop(*[] if self._callbacks.are_idle else [_left_s(deadline_s) or 0.0])
 
     def _end_transaction(self, deadline_s: float | None) -> None:

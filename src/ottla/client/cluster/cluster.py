@@ -62,6 +62,8 @@ class Cluster:
         self._refreshing: Promise[ClusterView] | None = None
         self._refresh_failures = 0
         self._last_problem: KafkaError | None = None
+        self.on_problem: Callable[[KafkaError], None] = lambda error: None
+        """Is told of every connection that was lost or could not be made."""
         self._last_metadata_s = world.now_s()
         if self._max_age_s > 0:
             world.timers.every(self._max_age_s, self._on_max_age)
@@ -299,6 +301,8 @@ class Cluster:
 
     def _on_lost(self, node_id: int, error: KafkaError) -> None:
         """A broker that is gone may lead nothing any more."""
+        if not self.is_closed:
+            self.on_problem(error)
         if node_id >= 0 and not self.is_closed:
             self.refresh()
 

@@ -8,12 +8,13 @@ waits in `tasks`. An error that no call is waiting for waits for the next `poll`
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from ottla.base.freed_memory import keep_freed_memory
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
+from ottla.client.cluster.told import Told
 from ottla.client.cluster.view import ClusterView
 from ottla.client.consumer.consumer_metrics import ConsumerMetrics
 from ottla.client.consumer.consumer_settings import ConsumerSettings
@@ -27,7 +28,16 @@ from ottla.client.consumer.offsets.offset_lookup import FoundOffset, look_up_off
 from ottla.client.consumer.offsets.offset_reset import EARLIEST, LATEST
 from ottla.client.consumer.offsets.positions import Positions
 from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, Mode, Subscription
-from ottla.client.errors import ClientClosed, InvalidGroupId, InvalidState, RequestTimedOut, Wakeup, error_for
+from ottla.client.errors import (
+    ClientClosed,
+    InvalidGroupId,
+    InvalidState,
+    KafkaError,
+    RequestTimedOut,
+    Wakeup,
+    error_for,
+)
+from ottla.client.interceptors import Interceptors
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, Member
 from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings
@@ -78,6 +88,7 @@ class ConsumerCore:
                 identity=lambda: self.identity,
                 on_refused=self._on_commit_refused,
             )
+        self.interceptors = Interceptors(client_settings, world.report)
         self.bond = GroupBond(
             world,
             self.subscription,
@@ -95,6 +106,7 @@ class ConsumerCore:
             self.bond.tasks,
             identity=lambda: self.identity,
             on_task=self._settle_activity,
+            on_commit=self.interceptors.on_commit if self.interceptors else None,
         )
         errors = FetchErrors(self.cluster, self.subscription, settings.offset_reset, tell=self.tell, retry=self.work)
         self._positions = Positions(
@@ -384,10 +396,24 @@ class ConsumerCore:
 
     def stop(self) -> None:
         """At once. What is asked and not answered is rejected."""
+        if not self.is_closed:
+            self.interceptors.close()
         self.is_closed = True
         self.subscription.clear()
         self.cluster.close()
         self._settle_activity()
+
+    def _call_in_poll(self, callback: Callable[[Any], None], argument: Any) -> None:
+        """Has the application's own call run it, as soon as there is one."""
+        self.tasks.append(UserTask(lambda: callback(argument), lambda problem: None))
+        self._settle_activity()
+
+    def on_error(self, callback: Callable[[KafkaError], None]) -> None:
+        self.cluster.on_problem = Told(callback, self._call_in_poll)
+
+    def on_statistics(self, callback: Callable[[dict[str, float]], None], interval_s: float) -> None:
+        told = Told(callback, self._call_in_poll)
+        self.world.timers.every(interval_s, lambda: None if self.is_closed else told(self.snapshot()))
 
     def snapshot(self) -> dict[str, float]:
         return self.metrics.snapshot(self.subscription, self.chunks.handed_out_bytes, self.world.now_s())

@@ -1,6 +1,6 @@
 """What the blocking and the asyncio consumer have in common."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from ottla.client.consumer.group_bond import GroupBond, RebalanceListener
 from ottla.client.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.client.consumer.offsets.consumed_offsets import OnCommitted
 from ottla.client.consumer.offsets.offset_lookup import FoundOffset
+from ottla.client.errors import KafkaError
 from ottla.client.membership.member import Identity, Member, MemberSettings
 from ottla.client.settings import ClientSettings
 from ottla.client.topic_partition import OffsetAndMetadata, OffsetAndTimestamp
@@ -216,6 +217,19 @@ class ConsumerFace:
         """Has the group divide its partitions anew, in the next polls."""
         with self._checked():
             self._core.enforce_rebalance(reason)
+
+    def on_error(self, callback: Callable[[KafkaError], None]) -> None:
+        """Calls back with every connection that is lost or cannot be made, within a later call of `poll`.
+
+        Most errors pass, and calls raise what does not: this is for logs and alarms.
+        """
+        with self._checked():
+            self._core.on_error(callback)
+
+    def on_statistics(self, callback: Callable[[dict[str, float]], None], interval: float) -> None:
+        """Calls back with `metrics()` every `interval` seconds, within a later call of `poll`."""
+        with self._checked():
+            self._core.on_statistics(callback, interval)
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's consumer metrics. From any thread."""

@@ -2,6 +2,7 @@
 
 event_loop      readiness of sockets, timers and calls from other threads, in turns
 client_lock     what guards a blocking client; an interrupt waits until it is given back
+one_user        a client that one thread at a time may use, and that tells a second one
 loop_thread     the event loop of a blocking client: run by its own thread, or by a caller who waits
 short_waits     how a caller waits: for one loop or two, looking again for a moment before it sleeps
 asyncio_world   the same ports over a running asyncio loop

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer, Clock
 from ottla.client.cluster.cluster import Cluster
+from ottla.client.cluster.told import Told
 from ottla.client.cluster.view import ClusterView
 from ottla.client.errors import (
     BufferExhausted,
@@ -53,6 +54,7 @@ class ProducerCore:
         self.now_ns = _nanoseconds(world.clock)
         self.appender = Appender(self.now_ns)
         self.accumulator = Accumulator(self.settings, world, waiting, self.appender)
+        self._waiting = waiting
         self.sequences = Sequences(self.settings.transactional_id is not None) if self.settings.is_idempotent else None
         self.sender = Sender(self.cluster, self.settings, self.accumulator, self.sequences)
         self.sender.identify = self._identify
@@ -372,6 +374,13 @@ class ProducerCore:
             return False
         self.close()
         return True
+
+    def on_error(self, callback: Callable[[KafkaError], None]) -> None:
+        self.cluster.on_problem = Told(callback, self._waiting.call_back)
+
+    def on_statistics(self, callback: Callable[[dict[str, float]], None], interval_s: float) -> None:
+        told = Told(callback, self._waiting.call_back)
+        self.world.timers.every(interval_s, lambda: None if self.is_closed else told(self.metrics()))
 
     def metrics(self) -> dict[str, float]:
         """By the names of Kafka's `producer-metrics`."""

@@ -77,7 +77,7 @@ SETTINGS = (
 
     # Plug-ins
     List("interceptor.classes", (), Items(), LOW,
-         "Classes that see, and may change, every record before it is sent."),
+         "Classes that see, and may change, every record before it is sent.", acted_on=True),
     Flag("enable.metrics.push", True, ANY, LOW,
          "Whether metrics are pushed to brokers that ask for them (KIP-714)."),
 )

@@ -36,6 +36,7 @@ class ConsumedOffsets:
         *,
         identity: Callable[[], Identity],
         on_task: Callable[[], None],
+        on_commit: Callable[[Mapping[TopicPartition, OffsetAndMetadata]], None] | None = None,
     ) -> None:
         self._world = world
         self._settings = settings
@@ -44,6 +45,7 @@ class ConsumedOffsets:
         self._tasks = tasks
         self._identity = identity
         self._on_task = on_task
+        self._on_commit = on_commit
         self._auto_commit_at_s = world.now_s() + settings.auto_commit_interval_ms / 1000
         self._is_auto_committing = False
         self._under_way: dict[Promise[None], None] = {}
@@ -57,6 +59,14 @@ class ConsumedOffsets:
         deadline_s = self._world.now_s() + timeout_ms / 1000
         wanted = self.consumed() if offsets is None else offsets
         await self._committing().commit(wanted, deadline_s, may_retry=self._while_held(wanted))
+        self._note_commit(wanted)
+
+    def _note_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Tells interceptors, in a call of the application's."""
+        told = self._on_commit
+        if told is not None and offsets:
+            self._tasks.append(UserTask(lambda: told(offsets), _forget))
+            self._on_task()
 
     def _while_held(self, partitions: Iterable[TopicPartition]) -> Callable[[], bool]:
         """Tells whether this consumer has all of these that it has now, and had them all the time."""
@@ -75,6 +85,8 @@ class ConsumedOffsets:
 
         def tell(done: Promise[None]) -> None:
             self._under_way.pop(done, None)
+            if done.error is None:
+                self._note_commit(wanted)
             if on_committed is not None:
                 problem = done.error
                 self._tasks.append(UserTask(lambda: on_committed(wanted, problem), _forget))
@@ -103,7 +115,9 @@ class ConsumedOffsets:
         pause_ms: float = self._settings.auto_commit_interval_ms
         try:
             deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
-            await self._committing().commit(self.consumed(), deadline_s)
+            offsets = self.consumed()
+            await self._committing().commit(offsets, deadline_s)
+            self._note_commit(offsets)
         except KafkaError as problem:
             if problem.retriable:
                 pause_ms = min(pause_ms, self._settings.retry_backoff_ms)

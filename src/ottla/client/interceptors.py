@@ -1,0 +1,104 @@
+"""Objects of the application's that see, and may change, every record: `interceptor.classes` (KIP-42).
+
+They are given as objects, in a list, and called in its order; each is given what the one before it returned. What one
+raises is logged, and the record goes on as it was: an interceptor must not keep records from being sent or read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from ottla.base.ids import TopicPartition
+from ottla.client.serialization import Header
+from ottla.client.settings import ClientSettings
+from ottla.client.topic_partition import OffsetAndMetadata
+
+T = TypeVar("T")
+_KEY = "interceptor.classes"
+
+
+class RecordToSend(NamedTuple):
+    """What `send` was given, before it is serialized."""
+
+    topic: str
+    value: Any = None
+    key: Any = None
+    partition: int | None = None
+    timestamp_ms: int | None = None
+    headers: Sequence[Header] | None = None
+
+
+class ProducerInterceptor:
+    """What a producer calls. All three are optional for classes that inherit from it."""
+
+    def on_send(self, record: RecordToSend) -> RecordToSend:
+        """Within `send`, on its caller's thread. Returns the record to send."""
+        return record
+
+    def on_acknowledgement(self, delivery: Any) -> None:
+        """A record that was handed over is written, or failed. Before its own callback, and where that runs."""
+
+    def close(self) -> None:
+        """The producer was closed."""
+
+
+class ConsumerInterceptor:
+    """What a consumer calls, within the application's calls. All are optional for classes that inherit from it."""
+
+    def on_consume(self, records: list[Any]) -> list[Any]:
+        """Before `poll` returns them. Returns the records to hand out."""
+        return records
+
+    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """The coordinator has these offsets."""
+
+    def close(self) -> None:
+        """The consumer was closed."""
+
+
+class Interceptors:
+    """Those of one client, in order; false if there are none. `report` is told what they raise."""
+
+    def __init__(self, settings: ClientSettings, report: Callable[[Exception], None]) -> None:
+        given: Any = settings.plug_in(_KEY)
+        self._all: tuple[Any, ...] = tuple(given or ())
+        self._report = report
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def on_send(self, record: RecordToSend) -> RecordToSend:
+        return self._pass_through("on_send", record)
+
+    def on_consume(self, records: list[Any]) -> list[Any]:
+        return self._pass_through("on_consume", records)
+
+    def acknowledging(self, on_delivery: Callable[[Any], None] | None) -> Callable[[Any], None]:
+        """The callback of one delivery, for these and for the application."""
+
+        def told(delivery: Any) -> None:
+            self._tell("on_acknowledgement", delivery)
+            if on_delivery is not None:
+                on_delivery(delivery)
+
+        return told
+
+    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self._tell("on_commit", offsets)
+
+    def close(self) -> None:
+        self._tell("close")
+
+    def _pass_through(self, name: str, given: T) -> T:
+        for one in self._all:
+            try:
+                given = getattr(one, name)(given)
+            except Exception as problem:
+                self._report(problem)
+        return given
+
+    def _tell(self, name: str, *arguments: Any) -> None:
+        for one in self._all:
+            try:
+                getattr(one, name)(*arguments)
+            except Exception as problem:
+                self._report(problem)
