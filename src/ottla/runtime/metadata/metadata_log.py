@@ -371,7 +371,7 @@ class MetadataLog(Generic[ControllerT]):
             self._tell_listeners(delta, TakenUp(first_offset, self.committed_offset, kinds))
         self.apart(self._decisions.give_replies)
         if self.controller is None and self.raft.is_leader and self.committed_offset > self._epoch_start >= 0:
-            self.apart(self._decisions.activate, self._become_ready)
+            self.guarded(lambda: self._decisions.activate(self._become_ready))
         if self.leader is not None:
             self.apart(self.leader.on_committed)
         if self.voter_changes is not None:
