@@ -91,9 +91,10 @@ def test_a_metadata_log_that_cannot_be_written_stops_the_whole_node() -> None:
     assert whole.ended
 
 
-def test_metadata_that_the_broker_cannot_take_up_stop_the_whole_node() -> None:
+def test_metadata_that_a_part_of_the_node_cannot_take_up_cost_that_part_alone() -> None:
     whole = WholeNode(COMBINED)
     whole.node._metadata.listen(breaks)
     topics = [CreateTopicsRequest.CreatableTopic(name="orders", num_partitions=1, replication_factor=1)]
-    whole.ask(CreateTopicsRequest(topics=topics, timeout_ms=1000), 7, PORT)
-    assert whole.ended
+    reply = whole.ask(CreateTopicsRequest(topics=topics, timeout_ms=1000), 7, PORT)
+    assert [topic.error_code for topic in reply.topics] == [0]
+    assert not whole.ended

@@ -87,12 +87,15 @@ class Partitions(dict[tuple[str, int], Partition]):
         self.given_up: set[Partition] = set()
         """Those that this node leads and would rather not. They are told of, and the metadata has not said more yet."""
         self._failing: set[str] = set()
-        self._lacks = SparingLog(_log, world.timers.now_s)
 
     @cached_property
     def surroundings(self) -> Surroundings:
         max_lag_ms = self.node_settings.effective.integer("replica.lag.time.max.ms")
         return Surroundings(self.identity.node_id, self.metadata, max_lag_ms)
+
+    @cached_property
+    def _lacks(self) -> SparingLog:
+        return SparingLog(_log, self.clock.elapsed_s)
 
     def holds(self, partition: Partition) -> bool:
         """Whether this very partition is still held: not deleted meanwhile, nor lost with its disk."""
