@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from brokers import NOW_MS, Reply, TestNode
-from transaction_scenes import PENDING, WRITTEN, log_request
+from transaction_scenes import NEW, PENDING, WRITTEN, log_request
 from transaction_table import (
     QUESTIONS,
     WAITS,
@@ -35,9 +35,9 @@ class Node(TestNode):
 
     __test__ = False
 
-    def __init__(self) -> None:
+    def __init__(self, transaction_version: int = NEW) -> None:
         super().__init__()
-        self.commit(FeatureLevelRecord(name="transaction.version", feature_level=2))
+        self.commit(FeatureLevelRecord(name="transaction.version", feature_level=transaction_version))
         for name in (COORDINATOR, "__consumer_offsets"):
             self.create_topic(name, cleanup_policy="compact")
         self.create_topic("orders")
@@ -72,7 +72,10 @@ def asked_of_ours() -> Table:
         reply = node.send(log_request(title, NOW_MS), 12, "__admin_client")
         assert not reply.responses[0].partition_responses[0].error_code
     node.load_anew()
-    return made_table(Cluster(node.send, lambda: node.timers.advance(10)))
+    older = Node(0)
+    return made_table(Cluster(node.send, lambda: node.timers.advance(10))) | made_table(
+        Cluster(older.send, lambda: older.timers.advance(10), 0)
+    )
 
 
 def differences(ours: Table) -> Iterator[tuple[tuple[str, str, str], str, str]]:

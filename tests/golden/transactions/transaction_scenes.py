@@ -209,6 +209,9 @@ for _number, _words in _PROTOCOLS.items():
     }
 
 
+OF_PROTOCOL_2 = {"CompleteAbort of nothing", *(title for title in REACHED if title.endswith(_PROTOCOLS[NEW]))}
+
+
 # By the log
 
 IDS_IN_THE_LOG = 100

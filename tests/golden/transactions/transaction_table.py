@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 from transaction_scenes import (
     GROUP,
     LAST_EPOCH,
+    NEW,
     NO_ID,
+    OF_PROTOCOL_2,
+    OLD,
     PENDING,
     REACHED,
     WRITTEN,
@@ -33,6 +36,9 @@ from ottla.wire.message import Message
 from ottla.wire.messages import TxnOffsetCommitRequest
 
 FACTS = Path(__file__).parent / "transactions-kafka-4.3.1.json"
+OLDER = "transaction.version 0: "
+"""Begins the names of states in a cluster of the first protocol."""
+
 WAITS = "waits"
 """Instead of an answer that does not come."""
 
@@ -43,8 +49,11 @@ Make = Callable[[str, Has], Message]
 
 
 class Question(NamedTuple):
+    """`protocol` is that of the clients that ask so."""
+
     make: Make
     version: int
+    protocol: int = OLD
 
     @property
     def is_of_a_start(self) -> bool:
@@ -72,18 +81,22 @@ for _version in (3, 4, 5):
     QUESTIONS[f"InitProducerId v{_version}"] = Question(init_request, _version)
 for _version in (1, 3):
     QUESTIONS[f"AddPartitionsToTxn v{_version}"] = Question(lambda name, has: add_request(name, has, "held"), _version)
-QUESTIONS["AddPartitionsToTxn v5"] = Question(lambda name, has: broker_request(name, has, "held", verify_only=False), 5)
+QUESTIONS["AddPartitionsToTxn v5"] = Question(
+    lambda name, has: broker_request(name, has, "held", verify_only=False), 5, NEW
+)
 QUESTIONS["AddPartitionsToTxn v5, verify"] = Question(
     lambda name, has: broker_request(name, has, "held", verify_only=True), 5
 )
 for _version in (1, 4):
     QUESTIONS[f"AddOffsetsToTxn v{_version}"] = Question(group_request, _version)
 for _version in (3, 4, 5):
-    QUESTIONS[f"TxnOffsetCommit v{_version}"] = Question(_offsets, _version)
+    QUESTIONS[f"TxnOffsetCommit v{_version}"] = Question(_offsets, _version, NEW if _version == 5 else OLD)
 for _version in (1, 4, 5):
     for _committed, _words in ((True, "commit"), (False, "abort")):
         QUESTIONS[f"EndTxn v{_version}, {_words}"] = Question(
-            lambda name, has, committed=_committed: end_request(name, has, committed=committed), _version
+            lambda name, has, committed=_committed: end_request(name, has, committed=committed),
+            _version,
+            NEW if _version == 5 else OLD,
         )
 
 
@@ -113,10 +126,14 @@ class Cluster(NamedTuple):
 
     send: Callable[[Message, int], Any]
     wait: Callable[[], None]
+    transaction_version: int = NEW
 
 
 def made_table(cluster: Cluster) -> Table:
-    """Of a cluster whose coordinator has read what was put into its log."""
+    """Of a cluster whose coordinator has read what was put into its log.
+
+    With `transaction.version` 0 there is no second protocol, and the coordinator aborts as the first one does.
+    """
 
     def by_requests(title: str) -> Callable[[int], Scene]:
         def make(number: int) -> Scene:
@@ -129,6 +146,9 @@ def made_table(cluster: Cluster) -> Table:
     def by_the_log(title: str) -> Callable[[int], Scene]:
         return lambda number: Scene(cluster.send, *written_id(title, number))
 
+    if cluster.transaction_version < NEW:
+        reached = [title for title in REACHED if title not in OF_PROTOCOL_2]
+        return {OLDER + title: _row(_Scenes(by_requests(title), cluster.wait), OLD) for title in reached}
     rows = {title: _row(_Scenes(by_requests(title), cluster.wait)) for title in REACHED}
     return rows | {f"log: {title}": _row(_Scenes(by_the_log(title), cluster.wait)) for title in WRITTEN}
 
@@ -153,10 +173,11 @@ class _Scenes:
         self._now = None
 
 
-def _row(scenes: _Scenes) -> dict[str, dict[str, str]]:
+def _row(scenes: _Scenes, protocol: int = NEW) -> dict[str, dict[str, str]]:
     return {
         title: {words: _asked(scenes, question, words) for words in askers(question, *scenes.get())}
         for title, question in QUESTIONS.items()
+        if question.protocol <= protocol
     }
 
 

@@ -11,7 +11,8 @@ pending.
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -144,15 +145,26 @@ def _in_sync(admin: Admin, topic: str) -> set[int]:
 
 def asked_anew(say: Callable[[str], None] = lambda _: None) -> Table:
     libraries()
-    with tempfile.TemporaryDirectory() as directory:
-        kinds = dict.fromkeys((COORDINATOR, FOLLOWER, AWAY), APACHE_KAFKA)
-        with MixedCluster(Path(directory), kinds, more=SETTINGS) as cluster:
-            nodes = Nodes(cluster)
+    table: Table = {}
+    for transaction_version in (2, 0):
+        with a_cluster(transaction_version) as nodes:
             nodes.prepare()
-            say("prepared")
-            table = made_table(Cluster(nodes.send, lambda: time.sleep(0.002)))
-            say("asked")
-            return table | nodes.asked_while_pending()
+            say(f"transaction.version {transaction_version}")
+            table |= made_table(Cluster(nodes.send, lambda: time.sleep(0.002), transaction_version))
+            if transaction_version:
+                table |= nodes.asked_while_pending()
+    return table
+
+
+@contextmanager
+def a_cluster(transaction_version: int) -> Iterator[Nodes]:
+    feature = ["--feature", f"transaction.version={transaction_version}"]
+    kinds = dict.fromkeys((COORDINATOR, FOLLOWER, AWAY), APACHE_KAFKA)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        MixedCluster(Path(directory), kinds, more=SETTINGS, format_options=feature) as cluster,
+    ):
+        yield Nodes(cluster)
 
 
 def test_the_table_is_what_apache_kafka_does() -> None:
