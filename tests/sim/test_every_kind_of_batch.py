@@ -59,7 +59,7 @@ def run(seed: int, budget_bytes: int = 3 << 20) -> Ledger:
     disk = node.kill()
     for place in program.places:
         directory = f"/data/{place}"
-        files = sorted(name for name in disk.listdir(directory) if name.endswith(".log"))
+        files = sorted(name for name in disk.list_dir(directory) if name.endswith(".log"))
         data = [disk.open(f"{directory}/{name}").read_at(0, disk.size(f"{directory}/{name}")) for name in files]
         batches = list(stored_batches(data))
         assert all(batch.is_sound for batch in batches), place
