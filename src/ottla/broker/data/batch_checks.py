@@ -86,10 +86,8 @@ def check_ahead(
         return {id(suspect.data): _check(suspect, now_ms) for suspect in heavy}
 
     def checked(found: Outcomes) -> None:
-        try:
-            then(outcomes | found)
-        finally:
-            client.resume()
+        # What comes next may have to wait for the transaction's coordinator, and keeps the connection paused then.
+        client.resume_with(lambda: then(outcomes | found))
 
     keep_records(request)
     client.pause()

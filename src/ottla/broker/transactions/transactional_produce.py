@@ -78,11 +78,10 @@ class TransactionalBatches:
             nonlocal is_answered
             is_answered = True
             self._errors.update(errors)
-            try:
+            if is_paused:
+                client.resume_with(lambda: self._finish(then))
+            else:
                 self._finish(then)
-            finally:
-                if is_paused:
-                    client.resume()
 
         questions = self._verifications.questions
         producer = Producer(self._name, producer_id, epoch)

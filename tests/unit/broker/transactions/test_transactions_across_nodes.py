@@ -102,6 +102,24 @@ def test_what_comes_behind_a_write_that_waits_for_the_coordinator_does_not_overt
     assert not node.client.is_paused
 
 
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_a_batch_that_was_checked_by_a_worker_is_not_overtaken_while_the_coordinator_is_asked(version: int) -> None:
+    """The connection is paused for the worker, and stays so for the coordinator."""
+    node = node_of_another_coordinator(version)
+    node.peers.replies = [coordinators_answer(ErrorCode.NONE)]
+    node.peers.is_held = True
+    node.workers.hold()
+    reply = node.ask_to_write((1000, 0), 0, bytes(900_000), bytes(900_000), compression=Compression.LZ4)
+    assert not node.peers.asked, "the worker has not looked at it"
+    node.workers.let_go()
+    assert len(node.peers.asked) == 1
+    assert not reply.is_here
+    assert node.client.is_paused, "the next request may have the next sequence"
+    node.peers.let_go()
+    assert only(reply.message).error_code == ErrorCode.NONE
+    assert not node.client.is_paused
+
+
 @pytest.mark.parametrize("codec", Compression)
 @pytest.mark.parametrize("version", [OLD, NEW])
 @pytest.mark.parametrize("settings", [{}, {"message_timestamp_type": "LogAppendTime"}, {"compression_type": "gzip"}])
