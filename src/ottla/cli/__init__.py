@@ -2,7 +2,7 @@
 
     main             `ottla`; kafka finds Kafka's tools by the names that they are called by
 
-Nodes and directories: start, storage, server_stop, certificates, dump_log (dump), metadata_shell, doctor,
+Nodes and directories: start, storage, server_stop, certificates, dump_log (dump), metadata_shell, doctor, verify,
 local_cluster (`ottla cluster`), sim, demo, node_demo.
 
 Against a cluster: topics, groups, configs, cluster, acls, tokens, transactions, reassign, console, top, performance,

@@ -14,6 +14,9 @@ COMMANDS: Final = {
     "storage": Tool("ottla.cli.storage", "format the directories of a node, or tell what they are"),
     "certificates": Tool("ottla.cli.certificates", "make certificates for trying TLS out, and say how to use them"),
     "dump-log": Tool("ottla.cli.dump_log", "print what is in log segments, indexes, checkpoints and snapshots"),
+    "verify": Tool(
+        "ottla.cli.verify.verify", "check every batch of a data directory or a running cluster, and its indexes"
+    ),
     "doctor": Tool("ottla.cli.doctor.doctor", "look at what a node would start with, and say what to do about it"),
     "tail": Tool("ottla.cli.records.tail", "print the records of topics as they come"),
     "produce": Tool("ottla.cli.records.produce", "send lines or JSON records to a topic"),

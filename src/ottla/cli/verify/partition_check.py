@@ -1,0 +1,204 @@
+"""One partition's directory: its segments in order, its leader epochs, and the snapshots of its producers."""
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+from ottla.cli.verify.batch_order import BatchOrder
+from ottla.cli.verify.problems import BY_ITSELF, DAMAGE, FORGET, NOTE, RESTORE, Problem, Tell
+from ottla.cli.verify.segment_check import Segment, check_segment
+from ottla.log import names
+from ottla.log.checkpoint import parse_leader_epochs, parse_partition_metadata
+from ottla.log.errors import CorruptFile
+from ottla.log.producer_snapshot import parse_snapshot
+from ottla.records.header import BatchHeader
+
+
+class Checkpoints(NamedTuple):
+    """What the directory's checkpoints say of a partition, None where they say nothing."""
+
+    recovery_point: int | None = None
+    high_watermark: int | None = None
+    log_start_offset: int | None = None
+    first_dirty_offset: int | None = None
+
+
+class Circumstances(NamedTuple):
+    """`is_live`: a node runs on the directory. `was_closed`: the last one stopped in good order."""
+
+    is_live: bool
+    was_closed: bool
+    deep: bool
+
+
+def segments_of(path: str) -> list[tuple[int, int]]:
+    """Base offset and size of each segment, in order. Files that are on their way in or out are none."""
+    found = []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            base_offset = names.offset_of(entry.name, names.LOG)
+            if base_offset is not None:
+                found.append((base_offset, entry.stat().st_size))
+    return sorted(found)
+
+
+def check_partition(
+    partition: str, path: str, told: Checkpoints, given: Circumstances, tell: Tell, progress: Callable[[int], None]
+) -> None:
+    """Tells all that is wrong with it. Raises `OSError` when a file cannot be read, or is gone meanwhile."""
+    _check_metadata(partition, path, tell)
+    epochs = _read_epochs(partition, path, tell)
+    segments = [base_offset for base_offset, _ in segments_of(path)]
+    if not segments:
+        tell(Problem(NOTE, partition, path, -1, -1, "it has no segment", BY_ITSELF))
+        return
+    order = BatchOrder(segments[0], holes_before=told.first_dirty_offset or 0)
+    for number, base_offset in enumerate(segments):
+        next_base = segments[number + 1] if number + 1 < len(segments) else None
+        # What was not synced when the node died, recovery looks at again.
+        is_recovered = next_base is None or next_base > (told.recovery_point or 0)
+        segment = Segment(
+            partition,
+            f"{path}/{names.file_name(base_offset, names.LOG)}",
+            base_offset,
+            next_base,
+            may_be_torn=not given.was_closed and not given.is_live and is_recovered,
+            is_live=given.is_live,
+        )
+        check_segment(
+            segment,
+            order,
+            tell,
+            progress,
+            deep=given.deep,
+            epoch_at=lambda header: _wrong_epoch(epochs, header, given),
+        )
+    end_offset = max(order.next_offset or 0, segments[-1])
+    if (order.next_offset or 0) < segments[-1] and (order.next_offset or 0) >= order.holes_before:
+        file = f"{path}/{names.file_name(segments[-1], names.LOG)}"
+        what = f"offsets {order.next_offset} to {segments[-1] - 1} before it are missing, and no cleaner was there"
+        tell(Problem(DAMAGE, partition, file, 0, segments[-1], what, RESTORE))
+    _check_epochs(partition, path, epochs, end_offset, tell, given)
+    _check_snapshots(partition, path, end_offset, tell, given)
+    _check_checkpoints(partition, path, told, segments[0], end_offset, tell, given)
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _check_metadata(partition: str, path: str, tell: Tell) -> None:
+    file = f"{path}/{names.PARTITION_METADATA}"
+    content = _read(file)
+    if content is not None:
+        try:
+            parse_partition_metadata(content, file)
+        except CorruptFile as problem:
+            what = str(problem).removeprefix(f"{file}: ")
+            advice = "Write it anew: `version: 0`, and `topic_id: ` with the id that `kafka-topics --describe` shows."
+            tell(Problem(DAMAGE, partition, file, -1, -1, what, advice))
+
+
+# Leader epochs
+
+
+def _read_epochs(partition: str, path: str, tell: Tell) -> list[tuple[int, int]]:
+    file = f"{path}/{names.LEADER_EPOCHS}"
+    content = _read(file)
+    if content is None:
+        return []
+    try:
+        return parse_leader_epochs(content, file)
+    except CorruptFile as problem:
+        what = str(problem).removeprefix(f"{file}: ")
+        tell(Problem(DAMAGE, partition, file, -1, -1, what, FORGET))
+        return []
+
+
+def _wrong_epoch(epochs: list[tuple[int, int]], header: BatchHeader, given: Circumstances) -> str | None:
+    """What a batch's epoch has against the checkpoint. Only a log that was closed has all of its epochs in there."""
+    epoch = header.partition_leader_epoch
+    if header.magic < 2 or epoch < 0 or not epochs or header.base_offset < epochs[0][1]:
+        return None
+    slot = bisect_right(epochs, header.base_offset, key=lambda entry: entry[1]) - 1
+    known = epochs[slot][0]
+    is_new = slot == len(epochs) - 1 and epoch > known and not given.was_closed
+    if epoch == known or is_new:
+        return None
+    return f"its leader epoch is {epoch}, and by leader-epoch-checkpoint it is {known} from offset {epochs[slot][1]} on"
+
+
+def _check_epochs(
+    partition: str, path: str, epochs: list[tuple[int, int]], end_offset: int, tell: Tell, given: Circumstances
+) -> None:
+    file = f"{path}/{names.LEADER_EPOCHS}"
+    for (epoch, start), (next_epoch, next_start) in pairwise(epochs):
+        if next_epoch <= epoch or next_start < start:
+            what = f"epoch {next_epoch} from offset {next_start} comes after epoch {epoch} from offset {start}"
+            tell(Problem(DAMAGE, partition, file, -1, next_start, what, FORGET))
+    if epochs and epochs[-1][1] > end_offset and not given.is_live:
+        what = f"epoch {epochs[-1][0]} begins at offset {epochs[-1][1]}, and the log ends at {end_offset}"
+        level, advice = (DAMAGE, FORGET) if given.was_closed else (NOTE, BY_ITSELF)
+        tell(Problem(level, partition, file, -1, epochs[-1][1], what, advice))
+
+
+# Producers
+
+
+def _check_snapshots(partition: str, path: str, end_offset: int, tell: Tell, given: Circumstances) -> None:
+    with os.scandir(path) as entries:
+        found = sorted(entry.name for entry in entries if entry.name.endswith(names.PRODUCER_SNAPSHOT))
+    for name in found:
+        offset = names.offset_of(name, names.PRODUCER_SNAPSHOT)
+        if offset is None:
+            continue
+        file = f"{path}/{name}"
+        content = _read(file)
+        if content is None:
+            continue  # a running node has removed it
+        # A node throws away what it cannot read, and reads the log from the snapshot before it.
+        try:
+            for producer in parse_snapshot(content, file):
+                if producer.last_offset >= offset:
+                    what = (
+                        f"producer {producer.producer_id} has written offset {producer.last_offset}, after the snapshot"
+                    )
+                    tell(Problem(DAMAGE, partition, file, -1, producer.last_offset, what, FORGET))
+        except CorruptFile as problem:
+            what = str(problem).removeprefix(f"{file}: ")
+            level, advice = (DAMAGE, FORGET) if given.was_closed or given.is_live else (NOTE, BY_ITSELF)
+            tell(Problem(level, partition, file, -1, offset, what, advice))
+        if offset > end_offset and not given.is_live:
+            what = f"it is of offset {offset}, and the log ends at {end_offset}"
+            level, advice = (DAMAGE, FORGET) if given.was_closed else (NOTE, BY_ITSELF)
+            tell(Problem(level, partition, file, -1, offset, what, advice))
+
+
+# The directory's checkpoints
+
+
+def _check_checkpoints(
+    partition: str, path: str, told: Checkpoints, first_offset: int, end_offset: int, tell: Tell, given: Circumstances
+) -> None:
+    parent = os.path.dirname(path)
+    rows = (
+        (names.RECOVERY_POINTS, told.recovery_point, "the recovery point"),
+        (names.HIGH_WATERMARKS, told.high_watermark, "the high watermark"),
+        (names.LOG_START_OFFSETS, told.log_start_offset, "the log's start"),
+        (names.CLEANER_OFFSETS, told.first_dirty_offset, "what the cleaner has not seen"),
+    )
+    for name, offset, of_what in rows:
+        if offset is not None and offset > end_offset:
+            what = f"{of_what} is offset {offset}, and the log ends at {end_offset}: records may be missing at its end"
+            advice = "Compare with another replica; a node that starts here lowers it to the log's end."
+            tell(Problem(DAMAGE, partition, f"{parent}/{name}", -1, offset, what, advice))
+    start = told.log_start_offset
+    if start is not None and start < first_offset and told.high_watermark is not None and start > 0:
+        what = f"the log's start is offset {start}, and its first segment begins at {first_offset}"
+        tell(Problem(NOTE, partition, f"{parent}/{names.LOG_START_OFFSETS}", -1, start, what, BY_ITSELF))
