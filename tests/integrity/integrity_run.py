@@ -3,7 +3,9 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from itertools import product
 from random import Random
 from threading import Thread
@@ -14,6 +16,9 @@ from readers import Seen, compare_directory, consumed, consumed_as_arrow
 from targets import Target
 
 from ottla import Producer, RecordMetadata, TopicPartition
+from ottla.cli.verify import verify
+from ottla.cli.verify.directory_check import DataDirectory
+from ottla.cli.verify.problems import DAMAGE, Problem
 from ottla.testing.workload.conversations import METADATA_VERSION, Ask, Routes, metadata_request, routes_of, talk
 from ottla.testing.workload.drawing import MAX_MESSAGE_BYTES, draw_program
 from ottla.testing.workload.ledger import Ending, Ledger, SentBatch
@@ -69,7 +74,10 @@ class IntegrityRun:
         self._fetch_all("before a kill")
         self._consume_all("before a kill", records=_COMMITTED, arrow=_UNCOMMITTED)
         self._step("compaction", self._read_after_compaction)
+        self._verify("while it runs")
+        self._verify_cluster()
         self.target.kill()
+        self._verify("after a kill")
         for node, data in self.target.data_dirs().items():
             self.counts["read by files"] += compare_directory(self.program, self.ledger, node, data)["records"]
         self.target.start()
@@ -236,6 +244,24 @@ class IntegrityRun:
     def _add(self, reader: str, found: Counter[str]) -> None:
         self.counts[f"read by {reader.split(',')[0]}"] += found["records"]
 
+    def _verify(self, when: str) -> None:
+        """What `ottla verify` says of every directory."""
+        for node, data in self.target.data_dirs().items():
+            DataDirectory(str(data), deep=True).check(lambda found, node=node: self._tell(node, when, found), _nothing)
+            self.counts["directories verified"] += 1
+
+    def _verify_cluster(self) -> None:
+        """What `ottla verify` says of the running cluster: every replica."""
+        told = StringIO()
+        with redirect_stdout(told):
+            code = verify.main(["-b", str(self.target.client_settings(encrypted=False)["bootstrap.servers"])])
+        if code:
+            self.ledger.tell(f"ottla verify of the cluster ends with {code}: {told.getvalue()}")
+
+    def _tell(self, node: str, when: str, found: Problem) -> None:
+        if found.level == DAMAGE:
+            self.ledger.tell(f"ottla verify of {node}, {when}: {found.partition} offset {found.offset}: {found.what}")
+
     # The target
 
     def _routes(self) -> Routes:
@@ -253,6 +279,10 @@ class IntegrityRun:
     def _sockets(self, name: str, *, encrypted: bool) -> LaneSockets:
         tls = self.target.tls() if encrypted else None
         return LaneSockets(lambda node: self.target.address_of(node, encrypted=encrypted), tls, name)
+
+
+def _nothing(_partition: str, _size_bytes: int) -> None:
+    """Nobody looks at the progress."""
 
 
 def _one(asked: Ask) -> Generator[list[Ask], list[Any], Any]:

@@ -98,7 +98,9 @@ class ThreeNodes(Target):
     has_tls = False
 
     def __init__(self) -> None:
-        self._cluster = Cluster(3, SETTINGS, faults=False)
+        # Nothing is to fail here, so that leaders stay where they are: on a busy machine, too.
+        patience = {"broker.session.timeout.ms": 15_000, "broker.heartbeat.interval.ms": 2_000}
+        self._cluster = Cluster(3, {**SETTINGS, **patience}, faults=False)
 
     def create(self, topic: TopicPlan) -> None:
         self._cluster.create_topic(topic.name, partitions=topic.partitions, settings=topic.settings)
