@@ -94,7 +94,9 @@ def test_the_page_has_examples() -> None:
     assert not matches(["a", "b"], ["a"])
 
 
-@pytest.mark.parametrize("name", ["ottla start", "ottla verify", "ottla doctor", "kafka-server-stop", "kafka-metadata-shell"])
+@pytest.mark.parametrize(
+    "name", ["ottla start", "ottla verify", "ottla doctor", "kafka-server-stop", "kafka-metadata-shell"]
+)
 def test_the_page_has_the_command(name: str) -> None:
     assert f"## {name}\n" in PAGE.read_text()
 
