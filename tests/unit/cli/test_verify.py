@@ -320,6 +320,25 @@ def test_records_that_cannot_be_read_are_found_by_a_deep_look(partition: Path) -
     assert "record 3 cannot be read" in only(found(partition.parent, deep=True)).what
 
 
+def test_a_high_watermark_beyond_the_end_is_a_note_after_a_crash(partition: Path) -> None:
+    (partition.parent / ".kafka_cleanshutdown").unlink()
+    (partition.parent / "replication-offset-checkpoint").write_text("0\n1\norders 0 9999\n")
+    assert found(partition.parent) == []
+    assert "the high watermark is offset 9999" in only(found(partition.parent, NOTE)).what
+
+
+@pytest.mark.parametrize(("position", "told"), [(70, "the checksum does not match"), (16, "there is no batch")])
+def test_a_snapshot_of_the_metadata_that_is_damaged(data: Path, position: int, told: str) -> None:
+    metadata = data / "__cluster_metadata-0"
+    snapshot = metadata / "00000000000000000005-0000000001.checkpoint"
+    snapshot.write_bytes(bytes(build_batch(1, None, [b"a record of the metadata"])))
+    assert found(data) == []
+    overwrite(snapshot, position, b"\x63")
+    problem = only(found(data))
+    assert (problem.partition, problem.file) == ("__cluster_metadata-0", str(snapshot))
+    assert told in problem.what
+
+
 # ---- the order of producers ----------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ import fcntl
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from ottla.cli.verify.partition_check import Checkpoints, Circumstances, check_partition, segments_of
@@ -122,7 +123,8 @@ class DataDirectory:
             path = f"{self._parent}/{name}"
             if parsed is None or parsed[1] or not self._topics(parsed[0].topic) or not os.path.isdir(path):
                 continue  # on its way out, moving in, or stray: no log of the cluster
-            yield PartitionDir(name, path, sum(size for _, size in segments_of(path)))
+            with suppress(FileNotFoundError):  # a running node has deleted it
+                yield PartitionDir(name, path, sum(size for _, size in segments_of(path)))
 
     def _checkpoints(self, tell: Tell) -> dict[str, dict[str, int]]:
         return {

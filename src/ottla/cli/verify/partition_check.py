@@ -3,9 +3,11 @@
 import os
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import closing
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from ottla.cli.dump.disk import ReadOnlyDisk
 from ottla.cli.verify.batch_order import BatchOrder
 from ottla.cli.verify.problems import BY_ITSELF, DAMAGE, FORGET, NOTE, RESTORE, Problem, Tell
 from ottla.cli.verify.segment_check import Segment, check_segment
@@ -13,7 +15,12 @@ from ottla.log import names
 from ottla.log.checkpoint import parse_leader_epochs, parse_partition_metadata
 from ottla.log.errors import CorruptFile
 from ottla.log.producer_snapshot import parse_snapshot
-from ottla.records.header import BatchHeader
+from ottla.log.scan import scan_batches
+from ottla.records.batch import checksum_matches
+from ottla.records.header import BatchHeader, CorruptBatch
+
+_METADATA_SNAPSHOT: Final = ".checkpoint"
+_OLDER: Final = "Another node of the quorum sends a sound one to a controller whose metadata directory is empty."
 
 
 class Checkpoints(NamedTuple):
@@ -49,6 +56,7 @@ def check_partition(
 ) -> None:
     """Tells all that is wrong with it. Raises `OSError` when a file cannot be read, or is gone meanwhile."""
     _check_metadata(partition, path, tell)
+    _check_metadata_snapshots(partition, path, tell, progress)
     epochs = _read_epochs(partition, path, tell)
     segments = [base_offset for base_offset, _ in segments_of(path)]
     if not segments:
@@ -103,6 +111,24 @@ def _check_metadata(partition: str, path: str, tell: Tell) -> None:
             what = str(problem).removeprefix(f"{file}: ")
             advice = "Write it anew: `version: 0`, and `topic_id: ` with the id that `kafka-topics --describe` shows."
             tell(Problem(DAMAGE, partition, file, -1, -1, what, advice))
+
+
+def _check_metadata_snapshots(partition: str, path: str, tell: Tell, progress: Callable[[int], None]) -> None:
+    """Of the metadata log: batches like those of a segment, from which the node builds its image."""
+    with os.scandir(path) as entries:
+        found = sorted(entry.path for entry in entries if entry.name.endswith(_METADATA_SNAPSHOT))
+    for name in found:
+        position = 0
+        try:
+            with closing(ReadOnlyDisk().open(name)) as file:
+                for position, header, batch in scan_batches(file, 0, file.size()):
+                    progress(header.size)
+                    if not checksum_matches(batch, 0, header):
+                        tell(Problem(DAMAGE, partition, name, position, -1, "the checksum does not match", _OLDER))
+        except FileNotFoundError:
+            continue  # a running node has removed it
+        except CorruptBatch as problem:
+            tell(Problem(DAMAGE, partition, name, position, -1, f"there is no batch: {problem}", _OLDER))
 
 
 # Leader epochs
@@ -197,7 +223,10 @@ def _check_checkpoints(
         if offset is not None and offset > end_offset:
             what = f"{of_what} is offset {offset}, and the log ends at {end_offset}: records may be missing at its end"
             advice = "Compare with another replica; a node that starts here lowers it to the log's end."
-            tell(Problem(DAMAGE, partition, f"{parent}/{name}", -1, offset, what, advice))
+            # A machine that lost its power may have lost what was not synced: all but what the recovery point covers.
+            is_of_a_crash = name == names.HIGH_WATERMARKS and not given.was_closed and not given.is_live
+            level = NOTE if is_of_a_crash else DAMAGE
+            tell(Problem(level, partition, f"{parent}/{name}", -1, offset, what, advice))
     start = told.log_start_offset
     if start is not None and start < first_offset and told.high_watermark is not None and start > 0:
         what = f"the log's start is offset {start}, and its first segment begins at {first_offset}"
