@@ -1,5 +1,7 @@
 """All that producers can send, side by side, from a seed, on real nodes; then every reader, a kill, and they again."""
 
+from typing import Any
+
 import pytest
 from integrity_run import Outcome, run_program
 from targets import running
@@ -12,15 +14,15 @@ KINDS = [f"batches {kind.name.lower()}" for kind in LaneKind]
 READERS = ["Fetch from its leader", "a consumer", "Arrow", "files"]
 
 
-def run(seed: int, nodes: int, budget_bytes: int = BUDGET_BYTES, most_rounds: int = MOST_ROUNDS) -> Outcome:
+def run(seed: int, nodes: int, **options: Any) -> Outcome:
     with running(nodes) as target:
-        outcome = run_program(seed, target, budget_bytes=budget_bytes, most_rounds=most_rounds)
+        outcome = run_program(seed, target, **{"budget_bytes": BUDGET_BYTES, "most_rounds": MOST_ROUNDS, **options})
     assert not outcome.differences, f"seed {seed} on {nodes}:\n" + "\n".join(outcome.differences)
     return outcome
 
 
 def test_one_node_stores_and_tells_every_record_as_it_was_sent() -> None:
-    counts = run(1, 1).counts
+    counts = run(1, 1, cleaner_within_s=120).counts
     assert all(counts[kind] for kind in KINDS)
     assert all(counts[f"read by {reader}"] for reader in READERS)
     assert counts["transactions aborted"]

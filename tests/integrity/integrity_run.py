@@ -46,23 +46,26 @@ def run_program(
     budget_bytes: int = 24 << 20,
     most_rounds: int = 12,
     only: Sequence[LaneKind] = (),
+    cleaner_within_s: float = _COMPACTED_WITHIN_S,
 ) -> Outcome:
     """What must not be, and how much there was. The target's nodes are killed and started again in between.
 
+    `cleaner_within_s`: so long is waited for the cleaner to remove something, which it may have no reason to.
     `only` some kinds of lanes, if any are given: a smaller program that may show the same.
     """
     start_ms = int(time.time() * 1000) - _BEFORE_MS
     program = draw_program(seed, start_ms, budget_bytes=budget_bytes, most_rounds=most_rounds, with_tls=target.has_tls)
     if only:
         program = replace(program, lanes=tuple(lane for lane in program.lanes if lane.kind in only))
-    return IntegrityRun(program, target).run()
+    return IntegrityRun(program, target, cleaner_within_s).run()
 
 
 class IntegrityRun:
-    def __init__(self, program: Program, target: Target) -> None:
+    def __init__(self, program: Program, target: Target, cleaner_within_s: float = _COMPACTED_WITHIN_S) -> None:
         self.program = program
         self.target = target
         self.ledger = Ledger()
+        self._cleaner_within_s = cleaner_within_s
         self.counts: Counter[str] = Counter()
         self._random = Random(program.seed)
         self._ends: dict[TopicPartition, int] = {}
@@ -230,7 +233,7 @@ class IntegrityRun:
         """Waits a while until the cleaner has removed something, if it has anything to do."""
         places = [place for place in self.program.places if self.program.topic(place.topic).is_compacted]
         settings = self.target.client_settings(encrypted=False)
-        deadline_s = time.monotonic() + _COMPACTED_WITHIN_S
+        deadline_s = time.monotonic() + self._cleaner_within_s
         while True:
             seen = consumed(settings, places, _COMMITTED)
             found: Counter[str] = Counter()
