@@ -33,6 +33,7 @@ def test_a_broker_that_has_lost_its_metadata_keeps_its_logs() -> None:
     simulation, machine = cluster.simulation, cluster.machines[BROKER]
     simulation.run_until(lambda: bool(logs_of(machine)), 30_000)
     simulation.run_until(lambda: is_whole(cluster), 30_000)
+    simulation.run_for(1_000)  # All of its logs are made.
     logs = logs_of(machine)
     machine.kill()
     forget_metadata(machine.disk)

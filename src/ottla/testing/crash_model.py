@@ -156,9 +156,10 @@ class Directory:
 class Faults:
     """The errors that calls are to fail with, by the number of the call or by what it does."""
 
-    __slots__ = ("_at", "_next", "_since")
+    __slots__ = ("_at", "_next", "_since", "_sometimes")
 
     def __init__(self) -> None:
+        self._sometimes: tuple[Random, float, int, tuple[str, ...]] | None = None
         self._at: dict[int, int] = {}
         self._since: tuple[int, int] | None = None
         self._next: dict[str, tuple[int, int]] = {}
@@ -172,13 +173,21 @@ class Faults:
     def next(self, operation: str, error: int, times: int) -> None:
         self._next[operation] = (error, times)
 
+    def sometimes(self, chance: Random, share: float, error: int, operations: tuple[str, ...]) -> None:
+        self._sometimes = (chance, share, error, operations)
+
     def clear(self) -> None:
+        self._sometimes = None
         self._at.clear()
         self._next.clear()
         self._since = None
 
     def error_of(self, call: int, operation: str) -> int | None:
         """What this call fails with, if it is to fail. One that is to fail by its name has then done so once."""
+        if self._sometimes is not None:
+            chance, share, error, operations = self._sometimes
+            if operation.startswith(operations) and chance.random() < share:
+                return error
         if not (self._at or self._next or self._since):
             return None
         if call in self._at:

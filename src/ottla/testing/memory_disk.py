@@ -51,6 +51,9 @@ class MemoryDisk:
         self.reads = 0
         self.open_files = 0
         self.clock: Clock | None = None
+        self.on_call: Callable[[str], None] | None = None
+        """Told of every call before it does anything, and of a sync when it is done, too: what another thread does may
+        come in between."""
         self.syncs_lose_pages = False
         """Whether a file's sync that fails takes the unsynced changes with it, as Linux does it."""
         self.usable_bytes: int | None = None
@@ -101,6 +104,11 @@ class MemoryDisk:
         """As `fail_at`, for the n-th read of a file's content."""
         self._read_faults.at(read, error, times)
 
+    def fail_sometimes(self, chance: Random, share: float, error: int, operations: tuple[str, ...]) -> None:
+        """From now on this share of the calls whose names begin so fail: "open", "create", "write", "sync", …"""
+        self._faults.sometimes(chance, share, error, operations)
+        self._read_faults.sometimes(chance, share, error, operations)
+
     def fail_directory(self, path: str) -> None:
         """Everything in it fails from now on."""
         self.dead.add(path)
@@ -148,6 +156,16 @@ class MemoryDisk:
         if isinstance(file, Content):
             file.mend()
 
+    def replace(self, path: str, content: bytes | None) -> None:
+        """A file has other content where nobody wrote, durably; without any it is gone."""
+        parent, name = self._parent(path)
+        self._file(path)
+        entries = {key: entry for key, entry in parent.entries.items() if key != name}
+        if content is not None:
+            entries[name] = Content(content)
+        parent.change(entries)
+        parent.sync()
+
     def survivor(self, random: Random) -> "MemoryDisk":
         """The disk as the next start finds it after a power cut now."""
         return MemoryDisk(random, self._root.after_crash(random, {}))
@@ -156,6 +174,18 @@ class MemoryDisk:
         """The disk as the next start finds it when only the process died: nothing is lost but what a sync has lost."""
         self._root.evict()
         return MemoryDisk(self._random, self._root)
+
+    def call(self, operation: str) -> None:
+        """At the beginning of every call."""
+        if self.on_call is not None:
+            self.on_call(operation)
+
+    def look(self, operation: str) -> None:
+        """At the beginning of every call that changes nothing. Raises if this one is to fail."""
+        self.call(operation)
+        error = self._read_faults.error_of(-1, operation)
+        if error is not None:
+            raise OSError(error, f"injected at {operation}")
 
     def step(self, operation: str, partly: Callable[[Random], object] | None = None) -> None:
         """Before every call that can fail. Raises if this one does, after what `partly` says it has done of it."""
@@ -184,6 +214,7 @@ class MemoryDisk:
             raise Crashed("the machine has already stopped")
 
     def open(self, path: str, *, create: bool = False) -> MemoryFile:
+        self.look("open")
         self.dead.check(path)
         parent, name = self._parent(path)
         entry = parent.entries.get(name)
@@ -200,26 +231,32 @@ class MemoryDisk:
 
     def exists(self, path: str) -> bool:
         """As Python has it: False where the disk cannot say."""
+        self.call("exists")
         return not self.dead.hold(path) and self._find(path) is not None
 
     def is_dir(self, path: str) -> bool:
+        self.call("is_dir")
         return not self.dead.hold(path) and isinstance(self._find(path), Directory)
 
     def size(self, path: str) -> int:
+        self.look("size")
         self.dead.check(path)
         return len(self._file(path).data)
 
     def modified_ms(self, path: str) -> int:
+        self.look("modified_ms")
         self.dead.check(path)
         return self._file(path).modified_ms
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        self.call("set_modified_ms")
         self.dead.check(path)
         file = self._file(path)
         self.step("utime")
         file.modified_ms = modified_ms
 
     def space(self, path: str) -> Space:
+        self.look("space")
         self.dead.check(path)
         self._directory(path)
         return _SPACE if self.usable_bytes is None else Space(_SPACE.total_bytes, self.usable_bytes)
@@ -237,10 +274,12 @@ class MemoryDisk:
         return found
 
     def list_dir(self, path: str) -> list[str]:
+        self.look("list_dir")
         self.dead.check(path)
         return sorted(self._directory(path).entries)
 
     def make_dirs(self, path: str) -> None:
+        self.call("make_dirs")
         self.dead.check(path)
         directory = self._root
         for name in path.strip("/").split("/"):
@@ -254,6 +293,7 @@ class MemoryDisk:
             directory = entry
 
     def rename(self, source: str, target: str) -> None:
+        self.call("rename")
         self.dead.check(source)
         parent, name = self._parent(source)
         target_parent, target_name = self._parent(target)
@@ -266,30 +306,36 @@ class MemoryDisk:
         parent.change(entries)
 
     def remove(self, path: str) -> None:
+        self.call("remove")
         self.dead.check(path)
         self._file(path)
         self._unlink(path)
 
     def remove_dir(self, path: str) -> None:
+        self.call("remove_dir")
         self.dead.check(path)
         if self._directory(path).entries:
             raise OSError(errno.ENOTEMPTY, "directory not empty", path)
         self._unlink(path)
 
     def sync_dir(self, path: str) -> None:
+        self.call("sync_dir")
         self.dead.check(path)
         directory = self._directory(path)
         self.step("sync_dir")
         directory.sync()
+        self.call("after sync_dir")
 
     def sync_all(self, paths: Sequence[str]) -> None:
         """A crash or a failure comes when some of them are synced, and chance decides which."""
+        self.call("sync_all")
         for path in paths:
             self.dead.check(path)
         entries = [self._entry(path) for path in paths]
         self.step("sync_all", partly=lambda random: [entry.sync() for entry in entries if random.random() < 0.5])
         for entry in entries:
             entry.sync()
+        self.call("after sync_all")
 
     def lock(self, path: str) -> _MemoryLock:
         if path in self.locks:

@@ -21,6 +21,7 @@ class MemoryFile:
         self._open = True
 
     def read_at(self, position: int, size: int) -> bytes:
+        self._disk.call("read")
         self._alive()
         self._disk.dead.check(self._path)
         if self._content.is_cold:
@@ -39,6 +40,7 @@ class MemoryFile:
         return len(data)
 
     def write_at(self, position: int, data: Seen) -> None:
+        self._disk.call("write")
         self._alive()
         self._disk.dead.check(self._path)
         write = Write(position, bytes(data))
@@ -49,10 +51,12 @@ class MemoryFile:
         self._content.modified_ms = self._disk.now_ms
 
     def size(self) -> int:
+        self._disk.call("size")
         self._alive()
         return len(self._content.data)
 
     def truncate(self, size: int) -> None:
+        self._disk.call("truncate")
         self._alive()
         self._disk.dead.check(self._path)
         self._disk.step("truncate")
@@ -62,10 +66,12 @@ class MemoryFile:
         return False
 
     def sync(self) -> None:
+        self._disk.call("sync file")
         self._alive()
         self._disk.check_sync(self._path, self._lose)
         self._disk.step("sync file", partly=self._lose)
         self._content.sync()
+        self._disk.call("after sync file")
 
     def _lose(self, random: Random) -> None:
         if self._disk.syncs_lose_pages:
@@ -81,6 +87,7 @@ class MemoryFile:
         """See `pin`."""
 
     def close(self) -> None:
+        self._disk.call("close")
         self._alive()
         self._open = False
         self._disk.open_files -= 1

@@ -45,6 +45,8 @@ class Agenda:
 
     def __init__(self, clock: FixedClock) -> None:
         self.clock = clock
+        self.is_firing = False
+        """Whether something happens now, and not only a look is taken at what has happened."""
         self._queue: list[tuple[int, int, Due]] = []
         self._count = 0
 
@@ -80,7 +82,11 @@ class Agenda:
             return False
         due_us, _, timer = heappop(self._queue)
         self.clock.advance_to(due_us)
-        timer.fire()
+        self.is_firing = True
+        try:
+            timer.fire()
+        finally:
+            self.is_firing = False
         return True
 
 

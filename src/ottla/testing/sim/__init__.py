@@ -4,7 +4,7 @@
     simulated_node       one life of a node, from its start to a stop, a kill or a power cut
     simulated_client     a client's connection to a node
     simulated_dialer     the world of our own clients in it
-    simulated_workers    disk threads whose jobs take a while, and finish in an order that chance decides
+    simulated_workers    disk threads whose jobs are cut into their calls, and finish in an order that chance decides
     simulated_cleaner    a cleaner that takes its steps one after the other
     transcript           what went over the connections, to compare one run with another
     cluster/             several nodes, each on its machine

@@ -57,6 +57,7 @@ class SimulatedNode:
         self._on_outcome = on_outcome
         self._procedure: Procedure[None] | None = None
         disk.clock = self.clock
+        disk.on_call = self.workers.on_call
         self.world = World(
             disk=disk,
             clock=self.clock,

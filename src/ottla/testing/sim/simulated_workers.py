@@ -1,20 +1,45 @@
 """Disk threads of a simulated node: jobs take a while, and finish in an order that chance decides.
 
+Theory of operation. A job is cut into its calls to the disk (`MemoryDisk.on_call`): at a share of them it pauses for a
+moment, and what the loop and other jobs do meanwhile comes in between. It is the same the other way round: where the
+loop calls the disk, jobs that have paused may go on. So whatever two threads can do to each other around a call, chance
+does to them; what comes between two calls of a job is atomic here, though not in a real node.
+
+How often jobs pause, and for how long, is drawn anew for each life of a node: everywhere and briefly, or seldom and
+long, as when a disk thread has to wait behind others.
+
 As with real threads, a job's work and the word of it are two events. A node that is killed in between has written what
-the job wrote, and never hears of it.
+the job wrote, and never hears of it. A node that is killed while a job has paused never makes the call it paused at.
 """
 
 from collections import deque
 from collections.abc import Callable, Hashable
 from random import Random
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from ottla.runtime.attribution import Attributed, current, work_for
+from ottla.testing.sim.hosts.stepped_thread import SteppedThread, running, use_stepped_locks
 from ottla.testing.step_timers import StepTimers
 
 _THREADS = 4
 _LONGEST_JOB_S = 0.002
 _LONGEST_WAY_BACK_S = 0.0002
+
+
+class Cutting(NamedTuple):
+    """How jobs are cut into their calls."""
+
+    share: float
+    """Of the calls, those that a job pauses at."""
+    longest_s: float
+    """How long a pause may be; short is likelier."""
+
+
+CUTTINGS: Final = (Cutting(1.0, 0.001), Cutting(0.3, 0.005), Cutting(0.05, 0.1), Cutting(0.01, 1.0))
+_LONGEST_PAUSE_S: Final = 2.0
+"""However slow the disk is."""
+_LOOP_LETS_GO_ON: Final = 0.1
+"""At how many of its own calls the loop finds that a job has gone on."""
 
 
 class _Job:
@@ -27,7 +52,7 @@ class _Job:
         request: Attributed | None,
     ) -> None:
         self.key = key
-        self.function = function
+        self.thread = SteppedThread(function)
         self.then = then
         self.failed = failed
         self.request = request
@@ -46,6 +71,9 @@ class SimulatedWorkers:
         self._under_way = 0
         self._when_idle: list[Callable[[], None]] = []
         self._is_closed = False
+        self._paused: dict[_Job, None] = {}
+        self._cutting = random.choice(CUTTINGS)
+        use_stepped_locks()
         self.slowness = 1.0
         """How many times as long as usual jobs take."""
 
@@ -83,6 +111,9 @@ class SimulatedWorkers:
         self._is_closed = True
         self._under_way = 0
         self._timers.close()
+        for job in self._paused:
+            job.thread.abandon()
+        self._paused.clear()
         self._ready.clear()
         self._behind.clear()
         self._when_idle.clear()
@@ -94,17 +125,36 @@ class SimulatedWorkers:
             took_s = self._random.random() * _LONGEST_JOB_S * self.slowness
             self._timers.after(took_s, lambda job=job: self._work(job))  # type: ignore[misc]
 
-    def _work(self, job: _Job) -> None:
-        result: Any = None
-        problem: Exception | None = None
-        try:
-            result = job.function()
-        except Exception as error:
-            problem = error
-        way_back_s = self._random.random() * _LONGEST_WAY_BACK_S
-        self._timers.after(way_back_s, lambda: self._finish(job, result, problem))
+    def on_call(self, operation: str) -> None:
+        """Something of the node is about to call the disk: a job, which may pause here, or the loop."""
+        job = running()
+        if job is not None:
+            if self._random.random() < self._cutting.share:
+                job.pause()
+        elif self._paused and self._timers.agenda.is_firing and self._random.random() < _LOOP_LETS_GO_ON:
+            job = self._random.choice(list(self._paused)).thread
+            if not job.is_over:
+                job.go_on()
 
-    def _finish(self, job: _Job, result: Any, problem: Exception | None) -> None:
+    def _work(self, job: _Job) -> None:
+        """The job goes on to where it pauses next, unless it has meanwhile gone on to its end."""
+        self._paused.pop(job, None)
+        if not job.thread.is_over:
+            job.thread.go_on()
+        problem = job.thread.problem
+        if problem is not None and not isinstance(problem, Exception):
+            raise problem
+        if job.thread.is_over:
+            way_back_s = self._random.random() * _LONGEST_WAY_BACK_S
+            self._timers.after(way_back_s, lambda: self._finish(job))
+        else:
+            self._paused[job] = None
+            paused_s = self._random.random() ** 3 * self._cutting.longest_s * self.slowness
+            paused_s = min(paused_s, _LONGEST_PAUSE_S)
+            self._timers.after(paused_s, lambda: self._work(job))
+
+    def _finish(self, job: _Job) -> None:
+        result, problem = job.thread.result, job.thread.problem
         self._busy -= 1
         self._under_way -= 1
         if job.key is not None:
