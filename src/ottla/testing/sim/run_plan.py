@@ -8,6 +8,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from ottla.testing.sim.cluster.cluster_settings import ClusterSettings, drawn_settings
+from ottla.testing.sim.cluster.small_sizes import Sizes, draw_sizes
 from ottla.testing.sim.faults.drawn_faults import draw_faults
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.network.links import Weather
@@ -34,6 +35,7 @@ class RunPlan(NamedTuple):
     faults: tuple[Fault, ...]
     actors: tuple[str, ...] = ACTORS
     profile: str = USUAL
+    sizes: Sizes = Sizes()
 
     def only(self, faults: Collection[int] | None = None, actors: Collection[str] | None = None) -> "RunPlan":
         """The same with these faults and actors alone."""
@@ -60,8 +62,9 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
     chance = Random(f"{seed} plan" if profile == USUAL else f"{seed} plan {profile}")
     drawn = PROFILES[profile]
     settings = drawn_settings(chance, nodes)
+    sizes = draw_sizes(Random(f"{seed} sizes"))
     settings = settings._replace(
-        more={**settings.more, **drawn.settings},
+        more={**settings.more, **sizes.settings, **drawn.settings},
         most_controllers=drawn.most_controllers,
         isolated=drawn.isolated,
         dynamic_voters=drawn.dynamic_voters,
@@ -72,4 +75,4 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
         bytes_per_us=chance.choice((10, 100)),
     )
     faults = draw_faults(chance, drawn, nodes, duration_ms)
-    return RunPlan(seed, settings, weather, duration_ms, faults, (*ACTORS, *drawn.more_actors), profile)
+    return RunPlan(seed, settings, weather, duration_ms, faults, (*ACTORS, *drawn.more_actors), profile, sizes)

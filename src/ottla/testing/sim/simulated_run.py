@@ -95,7 +95,7 @@ class SimulatedRun:
 
     def run(self) -> Outcome:
         began_s = process_time()
-        with NodeLog(self.history, self.nemesis.note):
+        with NodeLog(self.history, self.nemesis.note), self.plan.sizes.in_force():
             try:
                 self._play()
             except _Over:
@@ -179,11 +179,16 @@ class SimulatedRun:
     def _learn_of_all(self) -> None:
         """A node that was just cut off may be whole by what it knows, and not have heard of the last changes yet."""
         self._phase = "learning of all changes"
-        logs = {machine.node_id: machine.metadata for machine in self.cluster.machines.values()}
-        end_offset = max(log.committed_offset for log in logs.values() if log is not None)
+        machines = self.cluster.machines
+
+        def known() -> dict[int, int]:
+            logs = {id: machine.metadata for id, machine in machines.items()}
+            return {id: -1 if log is None else log.committed_offset for id, log in logs.items()}
+
+        end_offset = max(known().values())
 
         def behind() -> list[int]:
-            return [id for id, log in logs.items() if log is None or log.committed_offset < end_offset]
+            return [id for id, offset in known().items() if offset < end_offset]
 
         self._within(CAUGHT_UP_WITHIN_MS, lambda: not behind(), lambda: f"nodes {behind()} are not at {end_offset}")
 

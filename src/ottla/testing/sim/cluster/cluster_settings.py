@@ -101,7 +101,6 @@ def drawn_settings(chance: Random, nodes: int) -> ClusterSettings:
         "metadata.max.retention.bytes": str(2 * between_snapshots),
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
         "log.flush.scheduler.interval.ms": "1000",
-        "log.flush.offset.checkpoint.interval.ms": str(chance.choice((1_000, 60_000))),
     }
     if chance.random() < 0.3:
         more["log.flush.interval.ms"] = str(chance.choice((1_000, 10_000)))
