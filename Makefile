@@ -18,9 +18,8 @@ JOBS   := 6
 BY_FILE := --dist loadfile --no-loadscope-reorder
 # In the order in which workers take them: first what computes long, so that the end is short.
 COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture
-# How long `make sim`, `make integrity` and the faults of `make chaos` go on, and how many nodes the clusters of `make sim` have.
+# How long `make sim`, `make integrity` and the faults of `make chaos` go on.
 SECONDS = 60
-NODES   = 1
 
 # A group is installed again only when what it was made from has changed.
 BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx src/ottla/*/*.pxd src/ottla/*/*/*.pyx)
@@ -50,8 +49,9 @@ test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (three minutes on two co
 	$(say) "pytest tests/spark (one Spark session, one broker)"
 	@$(BIN)/pytest tests/spark
 
-sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds: make sim SECONDS=600 NODES=3 SEED=1 PROFILE=elections
-	@$(BIN)/ottla sim --for $(SECONDS) --nodes $(NODES) $(if $(SEED),--seed $(SEED)) $(if $(PROFILE),--profile $(PROFILE))
+sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds, one a core: make sim SECONDS=600 SEED=1 PROFILE=elections NODES=3
+	@$(BIN)/ottla sim --for $(SECONDS) --jobs $(or $(SIM_JOBS),$(shell nproc 2>/dev/null || echo 2)) --profile $(or $(PROFILE),all) \
+	  $(if $(NODES),--nodes $(NODES)) $(if $(SEED),--seed $(SEED))
 
 chaos: $(VENV)/.core ## three real processes, killed, paused and cut off, and a verdict: make chaos SECONDS=60 SEED=1 TARGET=apache-kafka|mixed
 	@$(BIN)/python tests/chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(TARGET),--target $(TARGET)) \

@@ -27,7 +27,7 @@ def faults_of(plan: RunPlan) -> str:
 
 def failure(found: Outcome, shortest: Outcome, canary: str | None = None) -> Iterator[str]:
     """What the run found, and the shortest one that finds the same; `canary` is how the nodes were broken for it."""
-    broken = "" if canary is None else f" --canary {canary}"
+    broken = _broken(canary)
     for violation in found.violations[:_MOST_VIOLATIONS]:
         yield f"  violated: {violation}"
     yield f"  with {len(shortest.plan.faults)} faults and {', '.join(shortest.plan.actors) or 'no programs'}:"
@@ -37,3 +37,34 @@ def failure(found: Outcome, shortest: Outcome, canary: str | None = None) -> Ite
         yield f"    violated: {violation}"
     yield f"  again, whole:  {found.plan.command()}{broken}"
     yield f"  again, short:  {shortest.plan.command()}{broken}"
+
+
+class Totals:
+    """Of all runs. `failed` are those that found something."""
+
+    def __init__(self) -> None:
+        self.failed: list[RunPlan] = []
+        self._runs = 0
+        self._simulated_s = self._cpu_s = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        self._runs += 1
+        self._simulated_s += outcome.simulated_s
+        self._cpu_s += outcome.cpu_s
+        if not outcome.is_good:
+            self.failed.append(outcome.plan)
+
+    def lines(self, canary: str | None = None) -> Iterator[str]:
+        if self._runs < 2:
+            return
+        pace = self._simulated_s / max(self._cpu_s, 0.001)
+        yield (
+            f"{self._runs} runs, {len(self.failed)} failed; {self._simulated_s / 3600:.2f} simulated hours, "
+            f"{pace:.0f} in an hour of a core"
+        )
+        for plan in self.failed:
+            yield f"  failed: {plan.command()}{_broken(canary)}"
+
+
+def _broken(canary: str | None) -> str:
+    return "" if canary is None else f" --canary {canary}"

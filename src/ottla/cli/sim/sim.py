@@ -7,10 +7,13 @@ import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
-from contextlib import ExitStack
 from itertools import count
+from typing import TYPE_CHECKING
 
-_DAY_S = 86_400
+if TYPE_CHECKING:
+    from ottla.cli.sim.runs import Task
+
+_ALL = "all"
 _SHRINKING_RUNS = 60
 
 
@@ -21,16 +24,19 @@ def argument_parser() -> ArgumentParser:
         "from one seed. Faults happen; what the cluster promises is checked. The same seed gives the same run.",
         allow_abbrev=False,
     )
-    parser.add_argument("--seed", type=int, help="the seed of the first run; another one every day if not given")
-    parser.add_argument("--seeds", type=_positive, help="how many runs, with seeds in a row (1)")
+    parser.add_argument("--seed", type=int, help="the seed of the first run; a new one each time if not given")
+    parser.add_argument("--seeds", type=_positive, help="how many seeds in a row (1)")
     parser.add_argument(
         "--for", type=_positive, dest="for_s", metavar="SECONDS", help="as many runs as begin in that time"
     )
-    parser.add_argument("--nodes", type=_positive, default=1, help="how many nodes (%(default)s)")
-    parser.add_argument("--minutes", type=float, default=1.0, help="simulated minutes under faults (%(default)s)")
+    parser.add_argument(
+        "--jobs", type=_positive, default=1, help="how many runs at a time, each a process (%(default)s)"
+    )
+    parser.add_argument("--nodes", type=_positive, help="how many nodes (what the profile has)")
+    parser.add_argument("--minutes", type=float, help="simulated minutes under faults (what the profile has)")
     parser.add_argument("--faults", type=_numbers, help="only these of the seed's faults, by number: 3,7 or none")
     parser.add_argument("--actors", type=_names, help="only these of the programs: writer-1,reader-1 or none")
-    parser.add_argument("--profile", default="usual", help="what goes wrong (%(default)s); `list` lists the ways")
+    parser.add_argument("--profile", default="usual", help="what goes wrong (%(default)s): all, or one of the `list`")
     parser.add_argument("--canary", help="break the nodes on purpose, to see that it is found; `list` lists the ways")
     parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter run that fails too")
     parser.add_argument("--verbose", "-v", action="store_true", help="tell what happens when")
@@ -46,7 +52,7 @@ def main(arguments: list[str]) -> int:
         for name, profile in PROFILES.items():
             print(f"{name:28} {profile.summary}")
         return 0
-    if options.profile not in PROFILES:
+    if options.profile not in (*PROFILES, _ALL):
         print(f"ottla sim: there is no profile {options.profile!r}; `--profile list` lists them", file=sys.stderr)
         return 2
     if options.canary == "list":
@@ -57,53 +63,59 @@ def main(arguments: list[str]) -> int:
     if options.canary is not None and options.canary not in CANARIES:
         print(f"ottla sim: there is no canary {options.canary!r}; `--canary list` lists them", file=sys.stderr)
         return 2
-    with ExitStack() as stack:
-        if options.canary is not None:
-            stack.enter_context(CANARIES[options.canary].broken())
-        return _run(options)
+    return _run(options)
 
 
 def _run(options: Namespace) -> int:
-    from ottla.cli.sim.run_report import failure, faults_of, summary
-    from ottla.testing.sim.run_plan import draw_plan
-    from ottla.testing.sim.shrinking import shrink
-    from ottla.testing.sim.simulated_run import SimulatedRun
+    from ottla.cli.sim.run_report import Totals, failure, faults_of, summary
+    from ottla.cli.sim.runs import side_by_side
 
-    failed = runs = 0
-    simulated_s = cpu_s = 0.0
-    for seed in _seeds(options):
-        duration_ms = round(options.minutes * 60_000)
-        plan = draw_plan(seed, options.nodes, duration_ms, options.profile).only(options.faults, options.actors)
-        print(f"seed {seed}: {options.nodes} nodes, {faults_of(plan)}", flush=True)
-        outcome = SimulatedRun(plan).run()
-        runs, simulated_s, cpu_s = runs + 1, simulated_s + outcome.simulated_s, cpu_s + outcome.cpu_s
+    totals = Totals()
+    for outcome, shortest in side_by_side(_tasks(options), options.jobs):
+        plan = outcome.plan
+        print(f"seed {plan.seed}: {plan.settings.nodes} nodes, {plan.profile}: {faults_of(plan)}")
         print(summary(outcome), flush=True)
+        totals.add(outcome)
         if not outcome.is_good:
-            failed += 1
-            shortest = outcome
-            if not options.no_shrink:
-                shortest = shrink(outcome, lambda plan: SimulatedRun(plan).run(), _SHRINKING_RUNS)
             for line in failure(outcome, shortest, options.canary):
                 print(line, flush=True)
         elif options.verbose:
             for line in outcome.log:
                 print(f"  {line}")
-    if runs > 1:
-        pace = simulated_s / max(cpu_s, 0.001)
-        print(f"{runs} runs, {failed} failed; {simulated_s:.0f} simulated s, {pace:.0f} per CPU s")
-    return 1 if failed else 0
+    for line in totals.lines(options.canary):
+        print(line)
+    return 1 if totals.failed else 0
 
 
-def _seeds(options: Namespace) -> Iterator[int]:
-    first = int(time.time()) // _DAY_S * 1000 if options.seed is None else options.seed
-    if options.for_s is None:
-        yield from range(first, first + (options.seeds or 1))
-        return
-    end_s = time.monotonic() + options.for_s
-    for seed in count(first):
-        if time.monotonic() > end_s or (options.seeds is not None and seed >= first + options.seeds):
-            return
-        yield seed
+def _tasks(options: Namespace) -> Iterator["Task"]:
+    from ottla.cli.sim.runs import Task
+    from ottla.testing.sim.run_profiles import PROFILES
+
+    profiles = list(PROFILES) if options.profile == _ALL else [options.profile]
+    for seed, name in _seeds(options, profiles):
+        profile = PROFILES[name]
+        yield Task(
+            seed,
+            options.nodes or profile.nodes,
+            round((options.minutes or profile.minutes) * 60_000),
+            name,
+            options.faults,
+            options.actors,
+            options.canary,
+            0 if options.no_shrink else _SHRINKING_RUNS,
+        )
+
+
+def _seeds(options: Namespace, profiles: list[str]) -> Iterator[tuple[int, str]]:
+    """Every seed with every profile, until it is enough."""
+    first = int(time.time()) if options.seed is None else options.seed
+    most = options.seeds or (None if options.for_s is not None else 1)
+    end_s = None if options.for_s is None else time.monotonic() + options.for_s
+    for seed in count(first) if most is None else range(first, first + most):
+        for profile in profiles:
+            if end_s is not None and time.monotonic() > end_s:
+                return
+            yield seed, profile
 
 
 def _positive(text: str) -> int:

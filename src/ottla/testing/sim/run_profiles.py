@@ -15,6 +15,8 @@ class Profile(NamedTuple):
     """How far faults are apart on average; a seed has one of these."""
     spread_us: tuple[int, ...]
     """How far latencies are apart."""
+    nodes: int = 3
+    """How many, unless somebody says."""
     most_controllers: int = 3
     isolated: bool = False
     """Controllers are nodes of their own."""
@@ -22,6 +24,10 @@ class Profile(NamedTuple):
     """Of every node."""
     more_actors: tuple[str, ...] = ()
     """Programs besides the usual ones."""
+    lasting: int = 1
+    """How many times as long as usual faults may last."""
+    minutes: float = 1.0
+    """How long faults happen, unless somebody says."""
     dynamic_voters: bool = False
     """The voters are data (KIP-853), and not a setting."""
 
@@ -44,6 +50,9 @@ _USUAL: Final = {
     "client kill": 5,
 }
 
+_SHAPES: Final = {"partition": 2, "pair": 5, "one way": 5, "bridge": 5, "ring": 5, "swizzle": 1}
+_ERRORS: Final = {"no descriptors": 4, "no memory": 4, "no space": 4, "disk errors": 4}
+
 PROFILES: Final = {
     "usual": Profile("a bit of everything", _USUAL, (1_500, 4_000, 10_000), (200, 2_000, 30_000)),
     "elections": Profile(
@@ -51,6 +60,7 @@ PROFILES: Final = {
         {"leader kill": 8, "voter kill": 8, "resets": 2, "slow links": 2, "power cut": 1, "swizzle": 1},
         (1_500, 3_000),
         (30_000, 150_000, 400_000),
+        nodes=5,
         most_controllers=5,
         settings={"controller.quorum.election.timeout.ms": "400", "controller.quorum.election.backoff.max.ms": "100"},
     ),
@@ -59,13 +69,47 @@ PROFILES: Final = {
         {"leader kill": 6, "partition": 6, "kill": 4, "resets": 3, "power cut": 3, "swizzle": 3, "slow links": 2},
         (1_500, 4_000),
         (200, 30_000, 150_000),
+        nodes=5,
         most_controllers=5,
         settings={"controller.quorum.election.timeout.ms": "400", "controller.quorum.election.backoff.max.ms": "100"},
         more_actors=("voters-1",),
         dynamic_voters=True,
     ),
     "isolated": Profile(
-        "as usual, and controllers are nodes of their own", _USUAL, (1_500, 4_000, 10_000), (200, 30_000), isolated=True
+        "as usual, and controllers are nodes of their own",
+        _USUAL,
+        (1_500, 4_000, 10_000),
+        (200, 30_000),
+        nodes=6,
+        isolated=True,
+    ),
+    "cuts": Profile(
+        "links are cut in pairs, bridges and rings, one way or both; replies come too late or never",
+        {**_SHAPES, "late replies": 4, "lost replies": 5, "slow links": 1, "kill": 2, "client kill": 2},
+        (1_500, 4_000, 10_000),
+        (200, 2_000, 30_000),
+        nodes=5,
+        most_controllers=5,
+    ),
+    "patient": Profile(
+        "nodes are paused and cut off for minutes",
+        {**_SHAPES, "pause": 8, "clock set": 2, "kill": 1, "restart": 1, "client kill": 1},
+        (5_000, 15_000),
+        (200, 2_000, 30_000),
+        lasting=10,
+        minutes=4.0,
+    ),
+    "errors": Profile(
+        "disks answer with errors now and then: no descriptors, no memory, no space, or none at all",
+        {**_ERRORS, "failed sync": 1, "failed write": 1, "full disk": 1, "kill": 2, "resets": 1, "partition": 2},
+        (1_500, 4_000),
+        (200, 2_000),
+    ),
+    "files": Profile(
+        "nodes start without some of their checkpoints, indexes and snapshots, or with damaged ones",
+        {"lost files": 10, "power cut": 3, "restart": 2, "partition": 3, "pause": 1, "resets": 1},
+        (1_500, 4_000),
+        (200, 2_000),
     ),
     "rot": Profile(
         "bits turn over on disks",

@@ -21,7 +21,7 @@ def draw_faults(chance: Random, profile: Profile, nodes: int, duration_ms: int) 
     while at_ms < duration_ms:
         (kind,) = chance.choices(names, weights)
         node_id = chance.randrange(nodes) + 1
-        for_ms = chance.randrange(KINDS[kind].longest_ms) + 1
+        for_ms = chance.randrange(KINDS[kind].longest_ms * profile.lasting) + 1
         amount = chance.randrange(-_LARGEST_AMOUNT, _LARGEST_AMOUNT)
         faults.append(Fault(len(faults), at_ms, kind, node_id, for_ms, amount))
         at_ms += 1 + int(chance.expovariate(1.0) * between_ms)

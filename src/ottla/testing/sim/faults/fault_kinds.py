@@ -1,14 +1,14 @@
-"""What each kind of fault does. A function begins it, and returns what ends it."""
+"""What each kind of fault does. A function begins it, and returns what ends it.
 
-import errno
+Those of processes, machines, clocks and whole directories are here; `disk_errors` and `network_cuts` have the others.
+"""
+
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.testing.sim.cluster.machine import Machine
+from ottla.testing.sim.faults import disk_errors, network_cuts
 from ottla.testing.sim.faults.fault import Fault
-from ottla.testing.sim.network.fabric import Host
-from ottla.testing.sim.network.links import Link
 
 if TYPE_CHECKING:
     from ottla.testing.sim.faults.nemesis import Nemesis
@@ -126,53 +126,17 @@ def clock_jump(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     return lambda: machine.clock.jump(-fault.amount)
 
 
+def clock_set(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
+    """As `clock_jump`, and nobody sets it right."""
+    machine.clock.jump(fault.amount)
+
+
 def clock_stall(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     machine.clock.stall()
     return machine.clock.go_on
 
 
-# Disks
-
-
-def slow_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
-    machine.set_slowness(1.0 + abs(fault.amount) % 500)
-    return lambda: machine.set_slowness(1.0)
-
-
-def full_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
-    if nemesis.must_live(machine):
-        return None
-    machine.spoil_disk()
-    machine.disk.usable_bytes = abs(fault.amount) % 20_000
-    return machine.mend_disk
-
-
-def failed_sync(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
-    """What the sync was to make durable may be lost for good, though this life of the node still sees it."""
-    if not nemesis.may_cut_power(machine):
-        return None
-    nemesis.on_memory_lost(machine)
-    machine.spoil_disk()
-    machine.disk.fail_next("sync", errno.EIO)
-    return machine.mend_disk
-
-
-def failed_write(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
-    if nemesis.must_live(machine):
-        return None
-    machine.spoil_disk()
-    machine.disk.fail_next("write", errno.EIO)
-    return machine.mend_disk
-
-
-def bit_rot(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
-    """A bit of some partition's records reads wrong, until it is found out and mended.
-
-    Not where the node starts with it: recovery would cut the log there, and that may be the last replica in sync.
-    """
-    if not machine.is_serving or machine.is_rotten or nemesis.must_live(machine):
-        return None
-    return machine.rot(nemesis.chance_of(fault))
+# Directories
 
 
 def lost_directory(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
@@ -222,81 +186,6 @@ def lost_directory(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | 
     return end
 
 
-# The network
-
-
-def partition(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
-    """The node is cut off from the other nodes, from clients, or from both; in one direction or in both."""
-    others: list[Host] = []
-    if fault.amount % 3 != 0:
-        others += nemesis.other_nodes(machine)
-    if fault.amount % 3 != 1:
-        others += nemesis.client_hosts()
-    links: list[Link] = []
-    if fault.amount % 4 != 0:
-        links += nemesis.fabric.links_between([machine.host], others)
-    if fault.amount % 4 != 1:
-        links += nemesis.fabric.links_between(others, [machine.host])
-    return _cut(links)
-
-
-def swizzle(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
-    """Some nodes are cut off one after the other, and come back one after the other in another order."""
-    chance = nemesis.chance_of(fault)
-    machines = list(nemesis.machines)
-    chance.shuffle(machines)
-    mends: list[End] = []
-    is_over: list[bool] = []
-
-    def cut(links: list[Link]) -> None:
-        if not is_over:
-            mends.append(_cut(links))
-
-    for place, one in enumerate(machines[: chance.randrange(1, len(machines) + 1)]):
-        others = [*nemesis.other_nodes(one), *nemesis.client_hosts()]
-        links = nemesis.fabric.links_between([one.host], others) + nemesis.fabric.links_between(others, [one.host])
-        nemesis.later(place * 700, partial(cut, links))
-
-    def end() -> None:
-        is_over.append(True)
-        chance.shuffle(mends)
-        for place, mend in enumerate(mends):
-            nemesis.later(place * 700, mend)
-
-    return end
-
-
-def slow_links(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
-    others = [*nemesis.other_nodes(machine), *nemesis.client_hosts()]
-    links = nemesis.fabric.links_between([machine.host], others) + nemesis.fabric.links_between(others, [machine.host])
-    for link in links:
-        link.slow_us = abs(fault.amount) % 2_000_000
-
-    def end() -> None:
-        for link in links:
-            link.slow_us = 0
-
-    return end
-
-
-def resets(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
-    """Every connection of the node breaks, half-way through whatever went over it."""
-    if machine.life is not None:
-        for connection in machine.life.network.connections():
-            connection.reset()
-
-
-def _cut(links: list[Link]) -> End:
-    for link in links:
-        link.cut()
-
-    def end() -> None:
-        for link in links:
-            link.mend()
-
-    return end
-
-
 # Clients
 
 
@@ -319,15 +208,27 @@ KINDS: Final[dict[str, FaultKind]] = {
     "pause": FaultKind(pause, 15_000),
     "clock jump": FaultKind(clock_jump, 30_000),
     "clock stall": FaultKind(clock_stall, 10_000),
-    "slow disk": FaultKind(slow_disk, 10_000),
-    "full disk": FaultKind(full_disk, 5_000),
-    "failed sync": FaultKind(failed_sync, 5_000),
-    "failed write": FaultKind(failed_write, 5_000),
-    "bit rot": FaultKind(bit_rot, 6_000),
+    "clock set": FaultKind(clock_set, 1),
+    "slow disk": FaultKind(disk_errors.slow_disk, 10_000),
+    "full disk": FaultKind(disk_errors.full_disk, 5_000),
+    "failed sync": FaultKind(disk_errors.failed_sync, 5_000),
+    "failed write": FaultKind(disk_errors.failed_write, 5_000),
+    "no descriptors": FaultKind(disk_errors.no_descriptors, 5_000),
+    "no memory": FaultKind(disk_errors.no_memory, 5_000),
+    "no space": FaultKind(disk_errors.no_space, 5_000),
+    "disk errors": FaultKind(disk_errors.disk_errors, 5_000),
+    "lost files": FaultKind(disk_errors.lost_files, 5_000),
+    "bit rot": FaultKind(disk_errors.bit_rot, 6_000),
     "lost directory": FaultKind(lost_directory, 15_000),
-    "partition": FaultKind(partition, 20_000),
-    "swizzle": FaultKind(swizzle, 8_000),
-    "slow links": FaultKind(slow_links, 10_000),
-    "resets": FaultKind(resets, 1),
+    "partition": FaultKind(network_cuts.partition, 20_000),
+    "pair": FaultKind(network_cuts.pair, 20_000),
+    "one way": FaultKind(network_cuts.one_way, 20_000),
+    "bridge": FaultKind(network_cuts.bridge, 20_000),
+    "ring": FaultKind(network_cuts.ring, 20_000),
+    "swizzle": FaultKind(network_cuts.swizzle, 8_000),
+    "slow links": FaultKind(network_cuts.slow_links, 10_000),
+    "late replies": FaultKind(network_cuts.late_replies, 10_000),
+    "lost replies": FaultKind(network_cuts.lost_replies, 10_000),
+    "resets": FaultKind(network_cuts.resets, 1),
     "client kill": FaultKind(client_kill, 1),
 }

@@ -136,6 +136,9 @@ class ConnectionEnd:
         if self.link.is_cut:
             self.link.keep(lambda: self._carry(data))
             return
+        if self.link.breaks and self.link.breaks_now():
+            self.reset()
+            return
         peer, fabric = self.peer, self.network.fabric
         now_us = fabric.agenda.clock.elapsed_us()
         peer._last_us = max(peer._last_us, now_us + self.link.delay_us(len(data or b"")))

@@ -26,11 +26,14 @@ class Weather(NamedTuple):
 
 
 class Link:
-    """`slow_us` comes on top of the weather, for as long as it is set."""
+    """`slow_us` comes on top of the weather, for as long as it is set. `breaks` is how likely a connection is to break
+    under a piece that it sends: the piece is lost with it."""
 
     def __init__(self, agenda: Agenda, random: Random, weather: Weather) -> None:
         self.is_cut = False
+        self.breaks = 0.0
         self.slow_us = 0
+        self._cuts = 0
         self._agenda = agenda
         self._random = random
         self._weather = weather
@@ -50,10 +53,18 @@ class Link:
         """It is cut: `send_again` is called when it is mended."""
         self._kept.append(send_again)
 
+    def breaks_now(self) -> bool:
+        return bool(self.breaks) and self._random.random() < self.breaks
+
     def cut(self) -> None:
+        self._cuts += 1
         self.is_cut = True
 
     def mend(self) -> None:
+        """Ends one cut. It is whole when that was the last."""
+        self._cuts = max(self._cuts - 1, 0)
+        if self._cuts:
+            return
         self.is_cut = False
         kept, self._kept = self._kept, []
         if kept:

@@ -1,0 +1,120 @@
+"""Disks that answer with errors, and files that are gone or damaged.
+
+While a disk may fail, the node on it may give up (`Machine.may_fail`); it is started again with a sound one.
+"""
+
+import errno
+from typing import TYPE_CHECKING, Final
+
+from ottla.log import names
+from ottla.testing.sim.cluster.machine import Machine
+from ottla.testing.sim.faults.fault import Fault
+
+if TYPE_CHECKING:
+    from ottla.testing.sim.faults.fault_kinds import End
+    from ottla.testing.sim.faults.nemesis import Nemesis
+
+_OPENING: Final = ("open", "create", "list_dir")
+_GROWING: Final = ("create", "mkdir", "rename", "write", "sync")
+_ANY: Final = ("",)
+_LARGEST_SHARE: Final = 0.3
+
+_CHECKPOINTS: Final = (names.RECOVERY_POINTS, names.HIGH_WATERMARKS, names.LOG_START_OFFSETS, names.CLEANER_OFFSETS)
+
+
+def slow_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
+    machine.set_slowness(1.0 + abs(fault.amount) % 500)
+    return lambda: machine.set_slowness(1.0)
+
+
+def full_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    if nemesis.must_live(machine):
+        return None
+    machine.spoil_disk()
+    machine.disk.usable_bytes = abs(fault.amount) % 20_000
+    return machine.mend_disk
+
+
+def failed_sync(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    """What the sync was to make durable may be lost for good, though this life of the node still sees it."""
+    if not nemesis.may_cut_power(machine):
+        return None
+    nemesis.on_memory_lost(machine)
+    machine.spoil_disk()
+    machine.disk.fail_next("sync", errno.EIO)
+    return machine.mend_disk
+
+
+def failed_write(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    if nemesis.must_live(machine):
+        return None
+    machine.spoil_disk()
+    machine.disk.fail_next("write", errno.EIO)
+    return machine.mend_disk
+
+
+def no_descriptors(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    """The process has as many files open as it may."""
+    return _fail_sometimes(nemesis, fault, machine, errno.EMFILE, _OPENING)
+
+
+def no_memory(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    """The system has no memory for what it is asked, now and then: whatever it is."""
+    return _fail_sometimes(nemesis, fault, machine, errno.ENOMEM, _ANY)
+
+
+def no_space(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    """Others fill the disk and free it again: anything that needs room may fail, a sync of what was written too."""
+    return _fail_sometimes(nemesis, fault, machine, errno.ENOSPC, _GROWING)
+
+
+def disk_errors(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    """The disk fails now and then, whatever it is asked."""
+    return _fail_sometimes(nemesis, fault, machine, errno.EIO, _ANY)
+
+
+def _fail_sometimes(
+    nemesis: "Nemesis", fault: Fault, machine: Machine, error: int, operations: tuple[str, ...]
+) -> "End | None":
+    if not nemesis.may_cut_power(machine):  # A sync may be among what fails.
+        return None
+    nemesis.on_memory_lost(machine)
+    machine.spoil_disk()
+    chance = nemesis.chance_of(fault)
+    machine.disk.fail_sometimes(chance, _LARGEST_SHARE * chance.random() ** 2, error, operations)
+    return machine.mend_disk
+
+
+def bit_rot(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    """A bit of some partition's records reads wrong, until it is found out and mended.
+
+    Not where the node starts with it: recovery would cut the log there, and that may be the last replica in sync.
+    """
+    if not machine.is_serving or machine.is_rotten or nemesis.must_live(machine):
+        return None
+    return machine.rot(nemesis.chance_of(fault))
+
+
+def lost_files(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
+    """The node is killed, and starts without some of the files that can be made again, or with what is left of them.
+
+    Checkpoints are gone, empty or full of zeros, as file systems leave them; so are snapshots of producers, which have
+    a checksum. Indexes are gone: of one that is damaged and looks sound, nobody can know it.
+    """
+    if nemesis.must_live(machine):
+        return None
+    machine.kill("killed; files are lost")
+    chance = nemesis.chance_of(fault)
+    for path, content in machine.disk.files().items():
+        name = path.rpartition("/")[2]
+        if "/__cluster_metadata" in path or chance.random() < 0.5:
+            continue
+        if name in _CHECKPOINTS or name.endswith(names.PRODUCER_SNAPSHOT):
+            left = chance.choice((None, b"", bytes(len(content))))
+        elif name.endswith((names.INDEX, names.TIME_INDEX)):
+            left = None
+        else:
+            continue
+        nemesis.note(f"{path} of node {machine.node_id} {'is gone' if left is None else f'is {len(left)} zeros'}")
+        machine.disk.replace(path, left)
+    return lambda: nemesis.start(machine)
