@@ -25,7 +25,7 @@ def test_a_good_run_is_told_in_two_lines(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_failure_is_shortened_and_its_command_fails_again(capsys: pytest.CaptureFixture[str]) -> None:
     canary = ["--canary", "drop-commits"]
-    assert main([*SHORT, *canary]) == 1
+    assert main([*SHORT, "--nodes", "1", *canary]) == 1
     told = capsys.readouterr().out
     (violation,) = re.findall(r"^  violated: (.*)", told, re.MULTILINE)[:1]
     (command,) = re.findall(r"again, short:  ottla sim (.*)", told)

@@ -48,6 +48,18 @@ _USUAL: Final = {
     "slow links": 3,
     "resets": 5,
     "client kill": 5,
+    "pair": 2,
+    "one way": 2,
+    "bridge": 1,
+    "ring": 1,
+    "late replies": 1,
+    "lost replies": 3,
+    "clock set": 1,
+    "no descriptors": 1,
+    "no memory": 1,
+    "no space": 1,
+    "disk errors": 1,
+    "lost files": 2,
 }
 
 _SHAPES: Final = {"partition": 2, "pair": 5, "one way": 5, "bridge": 5, "ring": 5, "swizzle": 1}
@@ -106,10 +118,12 @@ PROFILES: Final = {
         (200, 2_000),
     ),
     "files": Profile(
-        "nodes start without some of their checkpoints, indexes and snapshots, or with damaged ones",
+        "brokers start without some of their checkpoints, indexes, snapshots and metadata, or with damaged ones",
         {"lost files": 10, "power cut": 3, "restart": 2, "partition": 3, "pause": 1, "resets": 1},
         (1_500, 4_000),
         (200, 2_000),
+        nodes=6,
+        isolated=True,
     ),
     "rot": Profile(
         "bits turn over on disks",

@@ -4,6 +4,7 @@ While a disk may fail, the node on it may give up (`Machine.may_fail`); it is st
 """
 
 import errno
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 from ottla.log import names
@@ -19,7 +20,12 @@ _GROWING: Final = ("create", "mkdir", "rename", "write", "sync")
 _ANY: Final = ("",)
 _LARGEST_SHARE: Final = 0.3
 
-_CHECKPOINTS: Final = (names.RECOVERY_POINTS, names.HIGH_WATERMARKS, names.LOG_START_OFFSETS, names.CLEANER_OFFSETS)
+_CHECKPOINTS: Final = (
+    names.RECOVERY_POINTS,
+    names.HIGH_WATERMARKS,
+    names.LOG_START_OFFSETS,
+    names.CLEANER_OFFSETS,
+)
 
 
 def slow_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
@@ -99,22 +105,36 @@ def lost_files(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | Non
     """The node is killed, and starts without some of the files that can be made again, or with what is left of them.
 
     Checkpoints are gone, empty or full of zeros, as file systems leave them; so are snapshots of producers, which have
-    a checksum. Indexes are gone: of one that is damaged and looks sound, nobody can know it.
+    a checksum. Indexes are gone: of one that is damaged and looks sound, nobody can know it. The metadata are gone, or
+    bits of their log have turned over, where the node is no controller: it fetches them again. A controller's vote
+    rests on its metadata, and to go on without them is another procedure (docs/cluster.md).
     """
     if nemesis.must_live(machine):
         return None
     machine.kill("killed; files are lost")
     chance = nemesis.chance_of(fault)
+    loses_metadata = not nemesis.is_controller(machine) and chance.random() < 0.5
+    loses_all_metadata = chance.random() < 0.5
     for path, content in machine.disk.files().items():
         name = path.rpartition("/")[2]
-        if "/__cluster_metadata" in path or chance.random() < 0.5:
-            continue
-        if name in _CHECKPOINTS or name.endswith(names.PRODUCER_SNAPSHOT):
+        if names.CLUSTER_METADATA_TOPIC in path:
+            is_lost = loses_metadata and (loses_all_metadata or name.endswith(names.LOG))
+            left = None if loses_all_metadata else _rotten(content, chance)
+        elif name in _CHECKPOINTS or name.endswith(names.PRODUCER_SNAPSHOT):
+            is_lost = chance.random() < 0.5
             left = chance.choice((None, b"", bytes(len(content))))
-        elif name.endswith((names.INDEX, names.TIME_INDEX)):
-            left = None
         else:
-            continue
-        nemesis.note(f"{path} of node {machine.node_id} {'is gone' if left is None else f'is {len(left)} zeros'}")
-        machine.disk.replace(path, left)
+            is_lost = name.endswith((names.INDEX, names.TIME_INDEX, names.LEADER_EPOCHS)) and chance.random() < 0.5
+            left = None
+        if is_lost:
+            nemesis.note(f"{path} of node {machine.node_id} is {'gone' if left is None else 'damaged'}")
+            machine.disk.replace(path, left)
     return lambda: nemesis.start(machine)
+
+
+def _rotten(content: bytes, chance: Random) -> bytes:
+    """The same with a bit turned over."""
+    rotten = bytearray(content)
+    if rotten:
+        rotten[chance.randrange(len(rotten))] ^= 1 << chance.randrange(8)
+    return bytes(rotten)

@@ -110,6 +110,9 @@ class Nemesis:
         self.note(f"node {machine.node_id} lives on: another has lost records that it has")
         return True
 
+    def is_controller(self, machine: Machine) -> bool:
+        return machine.node_id in self._cluster.settings.controllers()
+
     def other_nodes(self, machine: Machine) -> list[Host]:
         return [one.host for one in self.machines if one is not machine]
 
