@@ -131,6 +131,14 @@ PROFILES: Final = {
         (1_500, 4_000),
         (200, 2_000),
     ),
+    "moves": Profile(
+        "replicas move between log directories all the time, while leaders come and go and logs are cut",
+        {"partition": 8, "one way": 3, "pause": 5, "kill": 4, "leader kill": 2, "restart": 2, "slow disk": 3},
+        (1_500, 4_000),
+        (200, 2_000, 30_000),
+        settings={"log.dirs": "/data,/data-2,/data-3", "broker.session.timeout.ms": "3000"},
+        more_actors=("moves-1", "moves-2", "moves-3"),
+    ),
     "directories": Profile(
         "nodes have three log directories, which fail one by one, while replicas move between them",
         {"lost directory": 10, "kill": 3, "restart": 3, "power cut": 2, "pause": 2, "partition": 4, "resets": 2},

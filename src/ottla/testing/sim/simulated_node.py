@@ -49,7 +49,8 @@ class SimulatedNode:
         self.network = HostNetwork(simulation.fabric, host, self.process)
         self.timers = ProcessTimers(self.process, self.clock)
         self.workers = SimulatedWorkers(ProcessTimers(self.process, self.clock), random)
-        self._cleaners = ProcessTimers(self.process, self.clock)
+        self._cleaning = ProcessTimers(self.process, self.clock)
+        self._cleaners: list[SimulatedRunner] = []
         self._simulation = simulation
         self._random = random
         self._clients = 0
@@ -66,14 +67,14 @@ class SimulatedNode:
             network=self.network,
             entropy=random,
             host_names=FixedHostNames(),
-            make_cleaner=lambda: SimulatedRunner(disk, self._cleaners),
+            make_cleaner=self._make_cleaner,
         )
         self.node = make_node(self.world)
 
     @property
     def pending(self) -> int:
         """How many timers and jobs it has."""
-        return len(self.timers) + len(self.workers) + len(self._cleaners)
+        return len(self.timers) + len(self.workers) + len(self._cleaning)
 
     @property
     def is_over(self) -> bool:
@@ -135,8 +136,16 @@ class SimulatedNode:
             self._procedure.cancel()
         self.timers.close()
         self.workers.close()
-        self._cleaners.close()
+        for cleaner in self._cleaners:
+            cleaner.stop()
+        self._cleaning.close()
         self.node.abandon()
+
+    def _make_cleaner(self) -> SimulatedRunner:
+        """A process of its own, which ends with the node's."""
+        cleaner = SimulatedRunner(self.disk, self._cleaning, self._random)
+        self._cleaners.append(cleaner)
+        return cleaner
 
     def _run(self, procedure: Coroutine[Any, None, None]) -> None:
         self._procedure = Procedure(procedure, self.timers, self._conclude, self._conclude)
