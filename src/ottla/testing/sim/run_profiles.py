@@ -48,6 +48,8 @@ _USUAL: Final = {
     "slow links": 3,
     "resets": 5,
     "client kill": 5,
+    "client pause": 3,
+    "client clock": 1,
     "pair": 2,
     "one way": 2,
     "bridge": 1,
@@ -105,7 +107,7 @@ PROFILES: Final = {
     ),
     "patient": Profile(
         "nodes are paused and cut off for minutes",
-        {**_SHAPES, "pause": 8, "clock set": 2, "kill": 1, "restart": 1, "client kill": 1},
+        {**_SHAPES, "pause": 8, "client pause": 6, "clock set": 2, "kill": 1, "restart": 1, "client kill": 1},
         (5_000, 15_000),
         (200, 2_000, 30_000),
         lasting=10,

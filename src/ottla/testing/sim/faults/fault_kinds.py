@@ -194,6 +194,20 @@ def client_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
         nemesis.actors[abs(fault.amount) % len(nemesis.actors)].kill()
 
 
+def client_pause(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
+    """A program stands still, and takes itself for a member or an owner that it may not be any more when it goes on."""
+    if not nemesis.actors:
+        return None
+    process = nemesis.actors[abs(fault.amount) % len(nemesis.actors)].client.process
+    process.stop()
+    return process.go_on
+
+
+def client_clock(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
+    if nemesis.actors:
+        nemesis.actors[abs(fault.amount) % len(nemesis.actors)].client.clock.jump(fault.amount)
+
+
 class FaultKind(NamedTuple):
     begin: Begin
     longest_ms: int
@@ -231,4 +245,6 @@ KINDS: Final[dict[str, FaultKind]] = {
     "lost replies": FaultKind(network_cuts.lost_replies, 10_000),
     "resets": FaultKind(network_cuts.resets, 1),
     "client kill": FaultKind(client_kill, 1),
+    "client pause": FaultKind(client_pause, 15_000),
+    "client clock": FaultKind(client_clock, 1),
 }
