@@ -25,6 +25,7 @@ _CHECKPOINTS: Final = (
     names.HIGH_WATERMARKS,
     names.LOG_START_OFFSETS,
     names.CLEANER_OFFSETS,
+    names.LEADER_EPOCHS,
 )
 
 
@@ -124,7 +125,7 @@ def lost_files(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | Non
             is_lost = chance.random() < 0.5
             left = chance.choice((None, b"", bytes(len(content))))
         else:
-            is_lost = name.endswith((names.INDEX, names.TIME_INDEX, names.LEADER_EPOCHS)) and chance.random() < 0.5
+            is_lost = name.endswith((names.INDEX, names.TIME_INDEX)) and chance.random() < 0.5
             left = None
         if is_lost:
             nemesis.note(f"{path} of node {machine.node_id} is {'gone' if left is None else 'damaged'}")
