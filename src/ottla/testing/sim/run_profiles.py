@@ -50,6 +50,7 @@ _USUAL: Final = {
     "client kill": 5,
     "client pause": 3,
     "client clock": 1,
+    "stale leader": 2,
     "pair": 2,
     "one way": 2,
     "bridge": 1,
@@ -135,8 +136,8 @@ PROFILES: Final = {
     ),
     "moves": Profile(
         "replicas move between log directories all the time, while leaders come and go and logs are cut",
-        {"partition": 8, "one way": 3, "pause": 5, "kill": 4, "leader kill": 2, "restart": 2, "slow disk": 3},
-        (1_500, 4_000),
+        {"stale leader": 10, "partition": 3, "pause": 3, "kill": 2, "restart": 1, "slow disk": 2},
+        (3_000, 6_000),
         (200, 2_000, 30_000),
         settings={"log.dirs": "/data,/data-2,/data-3", "broker.session.timeout.ms": "3000"},
         more_actors=("moves-1", "moves-2", "moves-3"),

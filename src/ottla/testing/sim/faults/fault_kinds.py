@@ -235,6 +235,7 @@ KINDS: Final[dict[str, FaultKind]] = {
     "bit rot": FaultKind(disk_errors.bit_rot, 6_000),
     "lost directory": FaultKind(lost_directory, 15_000),
     "partition": FaultKind(network_cuts.partition, 20_000),
+    "stale leader": FaultKind(network_cuts.stale_leader, 15_000),
     "pair": FaultKind(network_cuts.pair, 20_000),
     "one way": FaultKind(network_cuts.one_way, 20_000),
     "bridge": FaultKind(network_cuts.bridge, 20_000),

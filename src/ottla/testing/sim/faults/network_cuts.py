@@ -33,6 +33,11 @@ def partition(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
     return _cut(links)
 
 
+def stale_leader(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
+    """The node is cut off from the other nodes, and clients reach it: it takes what its logs are cut of later."""
+    return _cut(_both_ways(nemesis, [machine.host], nemesis.other_nodes(machine)))
+
+
 def pair(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
     """The node and another do not reach each other; everybody else reaches both."""
     other = nemesis.chance_of(fault).choice(nemesis.other_nodes(machine) or nemesis.client_hosts())
