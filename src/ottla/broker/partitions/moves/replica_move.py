@@ -165,9 +165,10 @@ class ReplicaMove:
         self._run(lambda: copy.copy(part), then, on_failed, over=file.unpin)
 
     def on_cut(self) -> None:
-        """The current log has been cut. So is the copy, at once or after what works on it or waits to."""
+        """The current log has been cut, if there was anything to cut. So is the copy, at once or after what works on it
+        or waits to."""
         copy = self._copy
-        if copy is not None and self._is_at_rest:
+        if copy is not None and copy.must_be_cut and self._is_at_rest:
             self._cut(copy, lambda: self._step() if self.may_copy else None)
 
     def _cut(self, copy: ReplicaCopy, then: Callable[[], None]) -> None:

@@ -104,6 +104,16 @@ def test_the_copy_is_cut_at_once_if_nothing_works_on_it(node: TestNode) -> None:
     assert values(node) == old_and_new(3, 3)
 
 
+def test_a_leader_that_tells_to_cut_where_the_log_ends_changes_nothing(node: TestNode) -> None:
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    cut(deposed(node), 9)
+    node.controller.let_go()
+    finish(node)
+    assert values(node) == old_and_new(9, 9)
+
+
 @pytest.mark.parametrize("value", [b"new-%d", b"a longer new one: %d"], ids=["at the same place", "at another place"])
 def test_a_log_is_cut_and_grows_again_while_a_part_of_it_is_copied(node: TestNode, value: bytes) -> None:
     half_way(node)
