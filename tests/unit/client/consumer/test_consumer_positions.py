@@ -54,6 +54,24 @@ def test_a_new_leader_is_asked_whether_it_has_what_was_read(make_bench):
     assert bench.core.subscription.partitions[T0].position.epoch == 1
 
 
+def test_a_leader_of_an_older_epoch_than_the_position_is_not_asked(make_bench):
+    """It was deposed and does not know it: its log ends before what others have read since."""
+    bench = make_bench(nodes=(1, 2))
+    bench.logs.append(T0, b"a")
+    bench.core.assign([T0])
+    bench.core.seek(T0, OffsetAndMetadata(3, leader_epoch=1))
+    for _ in range(3):
+        bench.poll()
+        bench.brokers.advance(1_000)
+    assert not bench.brokers.asked("OffsetForLeaderEpoch")
+    assert not bench.brokers.asked("Fetch")
+    assert bench.core.subscription.partitions[T0].position.offset == 3
+    bench.logs.append(T0, b"b", b"c")
+    bench.logs.append(T0, b"d", epoch=1)
+    change_leader(bench)
+    assert bench.values() == [b"d"]
+
+
 def test_a_cut_log_is_read_again_from_where_it_was_cut(make_bench):
     bench = make_bench(nodes=(1, 2))
     bench.logs.append(T0, b"a", b"b", b"c")

@@ -23,6 +23,7 @@ from ottla.client.consumer.offsets.offset_reset import LATEST
 from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, PartitionState, Subscription
 from ottla.client.errors import ClientClosed, KafkaError, LogTruncated, NoOffsetForPartition, error_for
 from ottla.wire.apis import ApiKey
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetForLeaderEpochRequest
 
 _FIRST_FOR_CONSUMERS: Final = 3
@@ -150,8 +151,23 @@ class Positions:
             state.validated_epoch = leader.epoch
             return True
         self._validating[state.partition] = None
-        self._cluster.world.start(self._validate(state, position, leader, state.moves))
+        if position.epoch > leader.epoch:
+            self._cluster.world.start(self._await_newer_leader(state))
+        else:
+            self._cluster.world.start(self._validate(state, position, leader, state.moves))
         return False
+
+    async def _await_newer_leader(self, state: PartitionState) -> None:
+        """What was read is of a newer epoch than this leader's: it was deposed, and the metadata are old.
+
+        Its log may end before the position, and is no reason to begin anew. Kafka's consumer waits for newer metadata
+        in the same way (KIP-320).
+        """
+        try:
+            await self._try_again(state, error_for(ErrorCode.FENCED_LEADER_EPOCH))
+        finally:
+            self._validating.pop(state.partition, None)
+        self._on_found()
 
     async def _validate(self, state: PartitionState, position: FetchPosition, leader: Leader, moves: int) -> None:
         partition = state.partition
