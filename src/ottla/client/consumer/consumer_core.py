@@ -4,6 +4,8 @@ Theory of operation. `poll` hands out what was fetched, and sees to it that more
 brokers ahead of the application. When there is nothing to hand out, `activity` is done as soon as there may be; a face
 waits for it and polls again. What must run in the application's own call (its rebalance listener, callbacks of commits)
 waits in `tasks`. An error that no call is waiting for waits for the next `poll`, which raises it.
+
+One file because all calls of the application meet here, and each decides what the next poll may hand out.
 """
 
 from collections import deque

@@ -4,6 +4,7 @@ core                  sends, topics, identity, the end
 append                the work per record: a record into the open batch of its partition (compiled where possible)
 accumulator           queues of batches, memory, linger
 batch                 one batch, and what becomes of its records
+topic_queues          one topic's queues and open batches
 partition_queue       one partition's batches and sequence
 partitioning          where records without a key go
 sender                Produce requests, answers, retries

@@ -9,14 +9,14 @@ take their room out of `buffer.memory` when they are opened and give it back whe
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import Buffer, Timer
 from ottla.client.cluster.view import NO_NODE, ClusterView
 from ottla.client.errors import DeliveryTimedOut, MessageTooLarge
-from ottla.client.producer.append import Appender, Delivery, OnDelivery, OpenBatches, put
+from ottla.client.producer.append import Appender, Delivery, OnDelivery, put
 from ottla.client.producer.batch import ProducerBatch, Waiting
 from ottla.client.producer.partition_queue import PartitionQueue
 from ottla.client.producer.producer_settings import ProducerSettings
+from ottla.client.producer.topic_queues import TopicQueues
 from ottla.client.promise import Promise, all_settled
 from ottla.client.world import ClientWorld
 from ottla.records.header import HEADER_SIZE, Compression
@@ -28,44 +28,6 @@ _RECORD_OVERHEAD = 26
 _RATIO_WORSENS = 0.05
 _RATIO_IMPROVES = 0.005
 _RATIO_MARGIN = 1.05
-
-
-class TopicQueues:
-    """One topic's. `ratio` is to which part of their size its records are compressed, by experience."""
-
-    __slots__ = ("_settings", "is_wanted", "name", "open", "queues", "ratio", "topic_id", "used_s")
-
-    def __init__(self, name: str, partition_count: int, settings: ProducerSettings) -> None:
-        self.name = name
-        self.topic_id = ZERO_UUID
-        self._settings = settings
-        self.open = self._open_batches(partition_count)
-        self.queues = [PartitionQueue(name, index) for index in range(partition_count)]
-        self.ratio = 1.0
-        self.used_s = 0.0
-        self.is_wanted = True
-        """Its metadata is kept up to date."""
-
-    def grow(self, partition_count: int) -> None:
-        self.open.grow(partition_count)
-        self.queues += [PartitionQueue(self.name, index) for index in range(len(self.queues), partition_count)]
-
-    def cut(self, partition_count: int) -> list[ProducerBatch]:
-        """The topic was made again with fewer partitions. Returns what waited for those that are gone."""
-        gone, before = self.queues[partition_count:], self.open
-        for queue in gone:
-            before.put(queue.partition, None)  # other threads may append at any moment, without the lock
-        del self.queues[partition_count:]
-        self.open = self._open_batches(partition_count)
-        for index in range(partition_count):
-            self.open.put(index, before.get(index))
-        batches = [batch for queue in gone for batch in queue.waiting]
-        for batch in batches:
-            batch.is_closed = True
-        return batches
-
-    def _open_batches(self, partition_count: int) -> OpenBatches:
-        return OpenBatches(partition_count, max(self._settings.batch_size, 1) * 2, self._settings.ignores_keys)
 
 
 class Accumulator:

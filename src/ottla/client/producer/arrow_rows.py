@@ -7,10 +7,11 @@ key go where murmur2 says, in the kernel; those without one to a single partitio
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ottla.client.producer.accumulator import Accumulator, TopicQueues
+from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.append import partitions_for_column
 from ottla.client.producer.batch import ProducerBatch
 from ottla.client.producer.producer_settings import ProducerSettings
+from ottla.client.producer.topic_queues import TopicQueues
 from ottla.client.topic_partition import RecordMetadata
 from ottla.records.arrow import RowColumns, row_columns, rows_by_partition
 from ottla.records.header import HEADER_SIZE

@@ -21,14 +21,15 @@ from ottla.client.errors import (
     UnknownTopicOrPartition,
     error_for,
 )
-from ottla.client.producer.accumulator import Accumulator, Headers, TopicQueues
+from ottla.client.producer.accumulator import Accumulator, Headers
 from ottla.client.producer.append import Appender, Delivery, OnDelivery, partition_for_key
-from ottla.client.producer.batch import ProducerBatch, Waiting
+from ottla.client.producer.batch import Waiting
 from ottla.client.producer.partition_queue import Identity
 from ottla.client.producer.partitioning import StickyPartitioner, partition_by
 from ottla.client.producer.producer_settings import producer_settings
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.sequences import Sequences
+from ottla.client.producer.topic_queues import TopicQueues
 from ottla.client.promise import Promise, spawn
 from ottla.client.settings import ClientSettings
 from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
@@ -60,7 +61,9 @@ class ProducerCore:
         self.sender.identify = self._identify
         self.sender.on_failed = self._on_failed
         self.transactions = None if self.settings.transactional_id is None else self._make_transactions()
-        self._sticky = StickyPartitioner(world.entropy, self.settings.is_adaptive, self.sender.is_slow)
+        self._sticky = StickyPartitioner(
+            world.entropy, self.settings.is_adaptive, self.settings.batch_size, self.sender.is_slow
+        )
         self._is_identifying = False
         self.accumulator.on_due = self.sender.run
         self.accumulator.is_busy = self.sender.is_busy
@@ -174,19 +177,8 @@ class ProducerCore:
             return partition_by(self.settings.partitioner, topic.name, key_bytes, value_bytes, topic.queues)
         if key is not None and not self.settings.ignores_keys:
             return partition_for_key(bytes(key), len(topic.queues))
-        open_batches = topic.open
-        sticky = open_batches.sticky  # once: other threads append without the lock, and may spend it meanwhile
-        # Another partition is drawn where a batch ends, so that none is left half full (KIP-794).
-        is_spent = open_batches.sticky_bytes >= self.settings.batch_size // 2
-        if sticky < 0 or (is_spent and self._is_at_a_boundary(open_batches.get(sticky), key, value)):
-            sticky = self._sticky.choose(topic.queues)
-            open_batches.sticky = sticky
-            open_batches.sticky_bytes = 0
-        return sticky
-
-    def _is_at_a_boundary(self, batch: ProducerBatch | None, key: Buffer | None, value: Buffer | None) -> bool:
         size = (0 if key is None else len(key)) + (0 if value is None else len(value))
-        return batch is None or batch.size + size + 8 > self.settings.batch_size
+        return self._sticky.partition_for(topic, size)
 
     # --- topics ---
 

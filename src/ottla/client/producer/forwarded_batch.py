@@ -7,8 +7,9 @@ checksum with it. Records are decoded only if a broker finds the batch too large
 
 from typing import TYPE_CHECKING
 
-from ottla.client.producer.accumulator import Accumulator, TopicQueues
+from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.batch import ProducerBatch, Waiting
+from ottla.client.producer.topic_queues import TopicQueues
 from ottla.records.batch import MAGIC
 from ottla.records.header import BatchHeader
 

@@ -9,12 +9,16 @@ broker takes longer, is drawn more seldom; and one whose broker has taken nothin
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.base.ports import Entropy
 from ottla.client.cluster.view import NO_NODE
 from ottla.client.errors import SerializationFailed
+from ottla.client.producer.batch import ProducerBatch
 from ottla.client.producer.partition_queue import PartitionQueue
+
+if TYPE_CHECKING:
+    from ottla.client.producer.topic_queues import TopicQueues
 
 
 class Partitioner(Protocol):
@@ -28,10 +32,25 @@ class Partitioner(Protocol):
 class StickyPartitioner:
     """`is_slow` tells of a node whether it has left batches waiting for too long."""
 
-    def __init__(self, entropy: Entropy, is_adaptive: bool, is_slow: Callable[[int], bool]) -> None:
+    def __init__(self, entropy: Entropy, is_adaptive: bool, batch_size: int, is_slow: Callable[[int], bool]) -> None:
         self._entropy = entropy
         self._is_adaptive = is_adaptive
+        self._batch_size = batch_size
         self._is_slow = is_slow
+
+    def partition_for(self, topic: "TopicQueues", size: int) -> int:
+        """Where a record of so many bytes goes. Another one is drawn where a batch ends: none is left half full."""
+        open_batches = topic.open
+        sticky = open_batches.sticky  # once: other threads append without the lock, and may spend it meanwhile
+        is_spent = open_batches.sticky_bytes >= self._batch_size // 2
+        if sticky < 0 or (is_spent and self._is_at_an_end(open_batches.get(sticky), size)):
+            sticky = self.choose(topic.queues)
+            open_batches.sticky = sticky
+            open_batches.sticky_bytes = 0
+        return sticky
+
+    def _is_at_an_end(self, batch: ProducerBatch | None, size: int) -> bool:
+        return batch is None or batch.size + size + 8 > self._batch_size
 
     def choose(self, queues: Sequence[PartitionQueue]) -> int:
         """The next partition of a topic. One without a leader only if there is none with."""

@@ -6,6 +6,8 @@ way at most; a request has one batch of each partition, and no more than `max.re
 
 An attempt that fails is repeated if its error is retriable, the batch is not too old, and there are `retries` left:
 after a pause that grows (KIP-580), or at once if the partition has a new leader (KIP-951).
+
+One file because a batch goes round in it: out, answered, and back into its queue; each step leaves what the next needs.
 """
 
 from collections.abc import Callable
