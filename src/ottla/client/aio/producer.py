@@ -59,6 +59,8 @@ class Producer:
         self._serialize = Serializing(settings)
         self._serializes = self._serialize.is_needed
         self._interceptors = Interceptors(settings, log_problem)
+        self._is_plain = not self._serializes and not self._interceptors
+        """Records go as they come, as mostly: looked at once for each of them."""
         self._io = AsyncioWorld(settings)
         self._core = ProducerCore(self._io.world, settings, _Waiting(self._io))
         self._append = self._core.appender.append
@@ -82,12 +84,13 @@ class Producer:
 
         Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
         """
-        if self._interceptors:
-            record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
-            topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
-            on_delivery = self._interceptors.acknowledging(on_delivery)
-        if self._serializes:
-            value, key, headers = self._serialize(topic, value, key, headers)
+        if not self._is_plain:
+            if self._interceptors:
+                record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
+                topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
+                on_delivery = self._interceptors.acknowledging(on_delivery)
+            if self._serializes:
+                value, key, headers = self._serialize(topic, value, key, headers)
         delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
         if delivery is None:
             return await self._send_slowly(topic, value, key, partition, timestamp_ms, headers, on_delivery)

@@ -70,6 +70,8 @@ class Producer:
         self._serialize = Serializing(settings)
         self._serializes = self._serialize.is_needed
         self._interceptors = Interceptors(settings, log_problem)
+        self._is_plain = not self._serializes and not self._interceptors
+        """Records go as they come, as mostly: looked at once for each of them."""
         self._loop = LoopThread("ottla-producer", settings)
         self._lock = self._loop.lock
         self._callbacks = Callbacks(self._loop.nudge)
@@ -87,8 +89,7 @@ class Producer:
         self._append = appender.append
         self._loop.on_forked = appender.topics.clear
         appender.send_slowly = self._send_slowly
-        is_plain = not self._serializes and not self._interceptors
-        if IS_COMPILED and is_plain and type(self).send is Producer.send:
+        if IS_COMPILED and self._is_plain and type(self).send is Producer.send:
             # Nothing is between a user and the compiled code then: a third of what sending a record costs.
             self.send = appender.send  # type: ignore[method-assign]
         self._max_block_s = self._core.settings.max_block_ms / 1000
@@ -111,12 +112,13 @@ class Producer:
         Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
         Without a partition, the key decides; without a key, records go to one partition for a batch's worth.
         """
-        if self._interceptors:
-            record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
-            topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
-            on_delivery = self._interceptors.acknowledging(on_delivery)
-        if self._serializes:
-            value, key, headers = self._serialize(topic, value, key, headers)
+        if not self._is_plain:
+            if self._interceptors:
+                record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
+                topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
+                on_delivery = self._interceptors.acknowledging(on_delivery)
+            if self._serializes:
+                value, key, headers = self._serialize(topic, value, key, headers)
         if IS_COMPILED:
             delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
         else:
