@@ -8,6 +8,7 @@ held against what was promised.
 
 from collections.abc import Callable
 from time import process_time
+from traceback import extract_tb
 from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
@@ -103,7 +104,9 @@ class SimulatedRun:
             except TimeoutError as problem:
                 self.history.violated("what is asked comes to an end", f"{self._phase}: {problem}")
             except AssertionError as problem:
-                self.history.violated("no assertion fails", f"{problem!r}")
+                self.history.violated("no assertion fails", f"{problem!r} {_where(problem)}")
+            except Exception as problem:  # Of a node's, a client's, or the simulation's own step.
+                self.history.violated("no step raises", f"{problem!r} {_where(problem)}")
         simulation = self.cluster.simulation
         return Outcome(
             self.plan,
@@ -224,3 +227,9 @@ class SimulatedRun:
             case ["moves", _]:
                 return ReplicaMover(self.cluster, self.history, name, _PARTITIONS)
         raise ValueError(f"there is no actor {name!r}")
+
+
+def _where(problem: Exception) -> str:
+    """The line that raised it."""
+    *_, last = extract_tb(problem.__traceback__)
+    return f"in {last.filename}:{last.lineno}"

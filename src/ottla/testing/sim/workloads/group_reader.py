@@ -54,6 +54,8 @@ class GroupReader(Actor):
         self._topics = topics
         self._core: ConsumerCore
         self._read: dict[TopicPartition, int] = {}
+        self._epochs: dict[TopicPartition, int | None] = {}
+        """Of the last record that was read: without it, a leader that was deposed cannot be told from one that is."""
         self._committing: Promise[None] | None = None
 
     def _begin_life(self) -> None:
@@ -95,6 +97,7 @@ class GroupReader(Actor):
         for record in core.poll(self.chance.choice((1, 20, 500))):
             partition = TopicPartition(record.topic, record.partition)
             self._read[partition] = record.offset + 1
+            self._epochs[partition] = record.leader_epoch
             self.history.note_read(self.group, self.life_name, partition, record.offset, bytes(record.value or b""))
 
     async def _commit(self, core: ConsumerCore) -> None:
@@ -103,7 +106,7 @@ class GroupReader(Actor):
             self.history.note_commit_sent(self.group, partition, offset)
         try:
             await core.offsets.commit(
-                {partition: OffsetAndMetadata(offset) for partition, offset in offsets.items()}, _COMMIT_MS
+                {one: OffsetAndMetadata(offset, "", self._epochs[one]) for one, offset in offsets.items()}, _COMMIT_MS
             )
         except KafkaError as error:
             self.note_error(error)
