@@ -43,7 +43,9 @@ class OneLeader(Invariant):
         self._epochs[machine.node_id] = machine.life, raft.epoch
         if raft.is_leader:
             self._claim(("the quorum", raft.epoch), machine.node_id)
-        if raft.voted_for is not None and not metadata.quorum.is_saving:  # One that is not saved was not given.
+        # A vote that is not saved was not given; and where saving it has failed, none is given any more.
+        quorum = metadata.quorum
+        if raft.voted_for is not None and not quorum.is_saving and not quorum._is_stopped:
             voted_id = self._votes.setdefault((machine.node_id, raft.epoch), raft.voted_for.id)
             if voted_id != raft.voted_for.id:
                 both = f"{voted_id} and {raft.voted_for.id}"
