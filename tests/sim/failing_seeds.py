@@ -6,6 +6,18 @@ left of an old one is one more run.
 
 from typing import NamedTuple
 
+PROGRAMS_THEN = (
+    "writer-1",
+    "writer-2",
+    "transactions-1",
+    "transactions-2",
+    "reader-1",
+    "reader-2",
+    "reader-3",
+    "topics-1",
+)
+"""Those that every run had when the first of these failed."""
+
 
 class FailedOnce(NamedTuple):
     seed: int
@@ -13,6 +25,7 @@ class FailedOnce(NamedTuple):
     minutes: float
     why: str
     profile: str = "usual"
+    actors: tuple[str, ...] | None = PROGRAMS_THEN
 
 
 FAILED_ONCE = [

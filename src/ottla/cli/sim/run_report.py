@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from ottla.testing.sim.marks import MARKS
 from ottla.testing.sim.run_plan import RunPlan
 from ottla.testing.sim.simulated_run import Outcome
 
@@ -46,11 +47,13 @@ class Totals:
         self.failed: list[RunPlan] = []
         self._runs = 0
         self._simulated_s = self._cpu_s = 0.0
+        self._reached: set[str] = set()
 
     def add(self, outcome: Outcome) -> None:
         self._runs += 1
         self._simulated_s += outcome.simulated_s
         self._cpu_s += outcome.cpu_s
+        self._reached |= outcome.marks
         if not outcome.is_good:
             self.failed.append(outcome.plan)
 
@@ -62,6 +65,8 @@ class Totals:
             f"{self._runs} runs, {len(self.failed)} failed; {self._simulated_s / 3600:.2f} simulated hours, "
             f"{pace:.0f} in an hour of a core"
         )
+        missed = "; ".join(sorted(MARKS.keys() - self._reached)) or "none"
+        yield f"{len(self._reached)} of {len(MARKS)} marked paths reached; missed: {missed}"
         for plan in self.failed:
             yield f"  failed: {plan.command()}{_broken(canary)}"
 

@@ -14,6 +14,7 @@
     run_profiles         what runs are like: which faults happen, how often, and who votes
     run_plan             what a seed has in store, as data
     simulated_run        one run of it: safety under faults, then liveness
+    marks                paths that runs must have reached
     shrinking            the shortest run that still fails
     canaries/            nodes that are broken on purpose, to see that it is found
     node_log             exceptions that nodes log

@@ -13,17 +13,9 @@ from ottla.testing.sim.faults.drawn_faults import draw_faults
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.network.links import Weather
 from ottla.testing.sim.run_profiles import PROFILES, USUAL
+from ottla.testing.sim.workloads.programs import PROGRAMS, SETTINGS, draw_programs
 
-ACTORS: Final = (
-    "writer-1",
-    "writer-2",
-    "transactions-1",
-    "transactions-2",
-    "reader-1",
-    "reader-2",
-    "reader-3",
-    "topics-1",
-)
+ACTORS: Final = PROGRAMS
 
 
 class RunPlan(NamedTuple):
@@ -38,10 +30,10 @@ class RunPlan(NamedTuple):
     sizes: Sizes = Sizes()
 
     def only(self, faults: Collection[int] | None = None, actors: Collection[str] | None = None) -> "RunPlan":
-        """The same with these faults and actors alone."""
+        """The same with these faults alone; and with these actors, also such as the seed has not drawn."""
         return self._replace(
             faults=self.faults if faults is None else tuple(one for one in self.faults if one.number in faults),
-            actors=self.actors if actors is None else tuple(one for one in self.actors if one in actors),
+            actors=self.actors if actors is None else tuple(actors),
         )
 
     def command(self) -> str:
@@ -64,7 +56,7 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
     settings = drawn_settings(chance, nodes)
     sizes = draw_sizes(Random(f"{seed} sizes"))
     settings = settings._replace(
-        more={**settings.more, **sizes.settings, **drawn.settings},
+        more={**settings.more, **SETTINGS, **sizes.settings, **drawn.settings},
         most_controllers=drawn.most_controllers,
         isolated=drawn.isolated,
         dynamic_voters=drawn.dynamic_voters,
@@ -75,4 +67,5 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
         bytes_per_us=chance.choice((10, 100)),
     )
     faults = draw_faults(chance, drawn, nodes, duration_ms)
-    return RunPlan(seed, settings, weather, duration_ms, faults, (*ACTORS, *drawn.more_actors), profile, sizes)
+    programs = draw_programs(Random(f"{seed} programs {profile}"))
+    return RunPlan(seed, settings, weather, duration_ms, faults, (*programs, *drawn.more_actors), profile, sizes)

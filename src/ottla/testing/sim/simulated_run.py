@@ -2,8 +2,8 @@
 
 Theory of operation. In the safety phase anything may fail, but nothing false may be seen. Then faults end, and in the
 liveness phase each step has a bound in simulated time: everything is up, led and in sync; the programs settle what they
-have begun; everything can be read, with no transaction open; every group has read everything. Last, what was found is
-held against what was promised.
+have begun; with half of the seeds, a minority of the nodes is taken away again, and the others serve; everything can be
+read, with no transaction open; every group has read everything. Last, what was found is held against what was promised.
 """
 
 from collections.abc import Callable
@@ -12,39 +12,26 @@ from traceback import extract_tb
 from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.topics import NewTopic
 from ottla.testing.sim.cluster.cluster_health import is_whole, what_is_amiss
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.faults.nemesis import Nemesis
-from ottla.testing.sim.invariants.acknowledged_is_there import AcknowledgedIsThere
-from ottla.testing.sim.invariants.changes_last import ChangesLast
-from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn, OneOwner
-from ottla.testing.sim.invariants.images_are_equal import ImagesAreEqual
-from ottla.testing.sim.invariants.invariant import Invariant
-from ottla.testing.sim.invariants.leaders_to_be_have_all import LeadersToBeHaveAll
-from ottla.testing.sim.invariants.offsets_have_one_value import OffsetsHaveOneValue
-from ottla.testing.sim.invariants.once_and_in_order import OnceAndInOrder
-from ottla.testing.sim.invariants.one_leader import OneLeader
-from ottla.testing.sim.invariants.replicas_match import ReplicasMatch
-from ottla.testing.sim.invariants.transactions_are_atomic import TransactionsAreAtomic
-from ottla.testing.sim.invariants.voters_are_equal import VotersAreEqual
+from ottla.testing.sim.invariants.all_invariants import make_invariants
+from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn
+from ottla.testing.sim.invariants.invariant import Invariant, on_steps
+from ottla.testing.sim.marks import watching
 from ottla.testing.sim.node_log import NodeLog
 from ottla.testing.sim.run_plan import RunPlan
-from ottla.testing.sim.workloads.actor import Actor
+from ottla.testing.sim.workloads.actor import Settles
 from ottla.testing.sim.workloads.final_reader import FinalRead, read_everything
-from ottla.testing.sim.workloads.group_reader import STRATEGIES, GroupReader
+from ottla.testing.sim.workloads.group_reader import GroupReader
 from ottla.testing.sim.workloads.history import History
-from ottla.testing.sim.workloads.idempotent_writer import IdempotentWriter
-from ottla.testing.sim.workloads.replica_mover import ReplicaMover
-from ottla.testing.sim.workloads.topic_changer import TopicChanger
-from ottla.testing.sim.workloads.transactional_writer import TransactionalWriter
-from ottla.testing.sim.workloads.voter_changer import VoterChanger
+from ottla.testing.sim.workloads.majority import SERVED_WITHIN_MS, Majority
+from ottla.testing.sim.workloads.programs import make_programs, topics_for
+from ottla.testing.sim.workloads.topics import KEPT
 
 WHOLE_WITHIN_MS: Final = 60_000
 SETTLED_WITHIN_MS: Final = 60_000
 CAUGHT_UP_WITHIN_MS: Final = 60_000
-_TOPICS: Final = {"orders": 3, "clicks": 2}
-_PARTITIONS: Final = [TopicPartition(topic, number) for topic, count in _TOPICS.items() for number in range(count)]
 
 
 class Outcome(NamedTuple):
@@ -61,6 +48,8 @@ class Outcome(NamedTuple):
     acknowledged: int
     read: int
     transactions: int
+    marks: frozenset[str] = frozenset()
+    """Which paths it has reached: see `marks`."""
 
     @property
     def is_good(self) -> bool:
@@ -76,27 +65,16 @@ class SimulatedRun:
         self.plan = plan
         self.history = History()
         self.cluster = SimulatedCluster(plan.seed, plan.settings, plan.weather)
-        self.actors = [self._make_actor(name) for name in plan.actors]
+        self.actors = make_programs(self.cluster, self.history, plan.actors)
+        self.topics = topics_for(plan.actors)
         self.nemesis = Nemesis(self.cluster, self.history, self.actors)
-        changers = [actor for actor in self.actors if isinstance(actor, TopicChanger)]
-        self.history.invariants = [
-            OffsetsHaveOneValue(self.cluster, self.history),
-            AcknowledgedIsThere(self.cluster, self.history),
-            OnceAndInOrder(self.cluster, self.history),
-            TransactionsAreAtomic(self.cluster, self.history),
-            GroupsGoOn(self.cluster, self.history),
-            OneOwner(self.cluster, self.history),
-            ImagesAreEqual(self.cluster, self.history),
-            VotersAreEqual(self.cluster, self.history),
-            OneLeader(self.cluster, self.history),
-            ReplicasMatch(self.cluster, self.history),
-            LeadersToBeHaveAll(self.cluster, self.history),
-            ChangesLast(self.cluster, self.history, changers),
-        ]
+        self.majority = Majority(self.nemesis, self.history)
+        self.reached: set[str] = set()
+        self.history.invariants = make_invariants(self.cluster, self.history, self.actors)
 
     def run(self) -> Outcome:
         began_s = process_time()
-        with NodeLog(self.history, self.nemesis.note), self.plan.sizes.in_force():
+        with NodeLog(self.history, self.nemesis.note), self.plan.sizes.in_force(), watching(self.reached):
             try:
                 self._play()
             except _Over:
@@ -120,14 +98,15 @@ class SimulatedRun:
             self.history.acknowledged,
             self.history.read,
             len(self.history.transactions),
+            frozenset(self.reached),
         )
 
     def _play(self) -> None:
         simulation = self.cluster.simulation
         self._phase = "starting"
         self.cluster.start()
-        self.cluster.create_topics(*(NewTopic(name, count) for name, count in _TOPICS.items()))
-        self._on_step = [one.on_step for one in self.history.invariants if type(one).on_step is not Invariant.on_step]
+        self.cluster.create_topics(*self.topics)
+        self._on_step = on_steps(self.history.invariants, simulation.clock)
         simulation.after_step = self._look
         self._phase = "under faults"
         self.nemesis.note("the cluster is up")
@@ -138,7 +117,9 @@ class SimulatedRun:
         self.nemesis.note("the faults are over")
         self.nemesis.end_all()
         self._become_whole()
-        self._settle([actor for actor in self.actors if not isinstance(actor, GroupReader)])
+        self._settle(Settles.FIRST)
+        self._go_on_without_some()
+        self._settle(Settles.WHEN_ALL_IS_WRITTEN)
         found = self._read_all()
         self._check_end(found)
 
@@ -146,8 +127,19 @@ class SimulatedRun:
         self._phase = "becoming whole"
         self._within(WHOLE_WITHIN_MS, lambda: is_whole(self.cluster), lambda: what_is_amiss(self.cluster))
 
-    def _settle(self, actors: list[Actor]) -> None:
+    def _go_on_without_some(self) -> None:
+        """The cluster serves while only a majority is well."""
+        if not self.majority.is_drawn():
+            return
+        self._phase = "serving with a majority"
+        self.majority.begin()
+        self._within(SERVED_WITHIN_MS, lambda: not self.majority.missing(), self.majority.missing)
+        self.majority.end()
+        self._become_whole()
+
+    def _settle(self, when: Settles) -> None:
         self._phase = "settling"
+        actors = [actor for actor in self.actors if actor.settles is when]
         for actor in actors:
             actor.finish()
         self._within(
@@ -158,24 +150,26 @@ class SimulatedRun:
 
     def _read_all(self) -> FinalRead:
         self._phase = "reading everything"
+        partitions = [TopicPartition(name, number) for name, count, *_ in self.topics for number in range(count or 0)]
         return FinalRead(
-            read_everything(self.cluster, _PARTITIONS, "read_uncommitted"),
-            read_everything(self.cluster, _PARTITIONS, "read_committed"),
+            read_everything(self.cluster, partitions, "read_uncommitted"),
+            read_everything(self.cluster, partitions, "read_committed"),
         )
 
     def _check_end(self, found: FinalRead) -> None:
         self._phase = "catching up"
-        readers: list[Actor] = [actor for actor in self.actors if isinstance(actor, GroupReader)]
-        committed = len({value for records in found.committed.values() for _, value in records})
-        groups = {actor.group for actor in readers if isinstance(actor, GroupReader)}
+        of_topics = [records for partition, records in found.committed.items() if partition.topic in KEPT]
+        committed = len({value for records in of_topics for _, value in records})
+        groups = {actor.group for actor in self.actors if isinstance(actor, GroupReader)}
         of_groups = next(one for one in self.history.invariants if isinstance(one, GroupsGoOn))
         self._within(
             CAUGHT_UP_WITHIN_MS,
             lambda: all(of_groups.count_read(group) >= committed for group in groups),
             lambda: ", ".join(f"{group} has read {of_groups.count_read(group)} of {committed}" for group in groups),
         )
-        self._settle(readers)
+        self._settle(Settles.WHEN_ALL_IS_READ)
         self._learn_of_all()
+        self._come_to_an_end()
         for invariant in self.history.invariants:
             invariant.at_end(found)
 
@@ -195,6 +189,16 @@ class SimulatedRun:
 
         self._within(CAUGHT_UP_WITHIN_MS, lambda: not behind(), lambda: f"nodes {behind()} are not at {end_offset}")
 
+    def _come_to_an_end(self) -> None:
+        """What was begun and needs no client: moves, what the metadata have to be told."""
+        self._phase = "coming to an end"
+        pending = [one.pending for one in self.history.invariants if type(one).pending is not Invariant.pending]
+        self._within(
+            CAUGHT_UP_WITHIN_MS,
+            lambda: not any(one() for one in pending),
+            lambda: "; ".join(what for one in pending if (what := one())),
+        )
+
     def _within(self, most_ms: int, is_so: Callable[[], bool], what_is_missing: Callable[[], str]) -> None:
         try:
             self.cluster.simulation.run_until(is_so, most_ms)
@@ -208,25 +212,6 @@ class SimulatedRun:
         if self.history.violations:
             self.cluster.simulation.after_step = None
             raise _Over
-
-    def _make_actor(self, name: str) -> Actor:
-        match name.split("-"):
-            case ["writer", _]:
-                return IdempotentWriter(self.cluster, self.history, name, _PARTITIONS)
-            case ["transactions", _]:
-                return TransactionalWriter(self.cluster, self.history, name, _PARTITIONS)
-            case ["reader", _]:
-                chance = self.cluster.simulation.chance("strategy")
-                return GroupReader(
-                    self.cluster, self.history, name, "readers", chance.choice(STRATEGIES), tuple(_TOPICS)
-                )
-            case ["topics", _]:
-                return TopicChanger(self.cluster, self.history, name)
-            case ["voters", _]:
-                return VoterChanger(self.cluster, self.history, name)
-            case ["moves", _]:
-                return ReplicaMover(self.cluster, self.history, name, _PARTITIONS)
-        raise ValueError(f"there is no actor {name!r}")
 
 
 def _where(problem: Exception) -> str:

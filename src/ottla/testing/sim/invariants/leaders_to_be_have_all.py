@@ -13,7 +13,7 @@ from ottla.testing.sim.workloads.history import History, SentRecord
 
 class LeadersToBeHaveAll(PeriodicInvariant):
     name = "ISR and eligible leaders have every acknowledged record"
-    every_us = 250_000
+    every_us = 20_000
 
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
         super().__init__(cluster, history)

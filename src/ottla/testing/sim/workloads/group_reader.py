@@ -12,7 +12,7 @@ from ottla.client.settings import read_settings
 from ottla.client.topic_partition import OffsetAndMetadata
 from ottla.config.scopes import Scope
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
-from ottla.testing.sim.workloads.actor import Actor
+from ottla.testing.sim.workloads.actor import Actor, Settles
 from ottla.testing.sim.workloads.history import History
 
 STRATEGIES: Final = ("range", "cooperative-sticky", "consumer")
@@ -38,6 +38,8 @@ class _Listener:
 
 class GroupReader(Actor):
     """Reads committed records only. It goes on until it is told to `finish`."""
+
+    settles = Settles.WHEN_ALL_IS_READ
 
     def __init__(
         self,

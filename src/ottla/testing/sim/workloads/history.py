@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
 
 if TYPE_CHECKING:
     from ottla.testing.sim.invariants.invariant import Invariant
+
+ALL: Final = -1
+"""`acks=all`"""
 
 
 class Fate(Enum):
@@ -15,6 +18,7 @@ class Fate(Enum):
 
     OPEN = "sent, and nothing is known of it"
     ACKNOWLEDGED = "acknowledged"
+    TAKEN = "taken by its leader alone, and lost if that is"
     FAILED = "given up; it may be in the log or not"
 
 
@@ -27,6 +31,17 @@ class Ending(Enum):
     ABORTED = "aborted"
 
 
+class Care(NamedTuple):
+    """What a writer asks for: how many replicas have a record before it hears of it, and whether it may come twice."""
+
+    acks: int = ALL
+    is_once: bool = True
+    """The record is there once at most, and in order: its producer is idempotent, or never sends anything again."""
+
+
+CAREFUL: Final = Care()
+
+
 class Transaction:
     def __init__(self, name: str) -> None:
         self.name = name
@@ -37,21 +52,30 @@ class Transaction:
 class SentRecord:
     """`writer` is one life of a writer, `number` counts what that life has sent."""
 
-    __slots__ = ("fate", "number", "offset", "partition", "transaction", "value", "writer")
+    __slots__ = ("care", "fate", "key", "number", "offset", "partition", "transaction", "value", "writer")
 
     def __init__(
-        self, writer: str, number: int, partition: TopicPartition, value: bytes, transaction: Transaction | None
+        self,
+        writer: str,
+        number: int,
+        partition: TopicPartition,
+        value: bytes,
+        transaction: Transaction | None,
+        care: Care = CAREFUL,
+        key: bytes | None = None,
     ) -> None:
         self.writer = writer
         self.number = number
         self.partition = partition
         self.value = value
         self.transaction = transaction
+        self.care = care
+        self.key = key
         self.fate = Fate.OPEN
         self.offset = -1
 
     def __repr__(self) -> str:
-        return f"{self.value.decode()} of {self.partition} ({self.fate.value})"
+        return f"{self.writer} #{self.number} of {self.partition} ({self.fate.value})"
 
     @property
     def must_be_there(self) -> bool:
@@ -76,6 +100,10 @@ class History:
         self.violations: list[str] = []
         self.acknowledged = 0
         self.read = 0
+        self.may_be_deleted: dict[TopicPartition, int] = {}
+        """Before which offset somebody has asked to delete records, whatever the answer was."""
+        self.is_deleted: dict[TopicPartition, int] = {}
+        """Before which offset somebody was told that all is deleted."""
 
     def violated(self, invariant: str, what: str) -> None:
         self.violations.append(f"{invariant}: {what}")
@@ -88,19 +116,39 @@ class History:
         return transaction
 
     def send(
-        self, writer: str, number: int, partition: TopicPartition, transaction: Transaction | None = None
+        self,
+        writer: str,
+        number: int,
+        partition: TopicPartition,
+        transaction: Transaction | None = None,
+        *,
+        care: Care = CAREFUL,
+        key: bytes | None = None,
+        padding: bytes = b"",
     ) -> SentRecord:
-        value = f"{writer} #{number}".encode()
-        record = self.sent[value] = SentRecord(writer, number, partition, value, transaction)
+        """A record whose value nobody else sends. `padding` makes it longer."""
+        value = b"%s #%d%s" % (writer.encode(), number, b" " + padding if padding else b"")
+        record = self.sent[value] = SentRecord(writer, number, partition, value, transaction, care, key)
         if transaction is not None:
             transaction.records.append(record)
         return record
 
-    def acknowledge(self, record: SentRecord, offset: int) -> None:
+    def acknowledge(self, record: SentRecord, offset: int | None) -> None:
+        """The cluster has told where it is. With `acks=0` nobody has, and with 1 only its leader has promised."""
         self.acknowledged += 1
+        if record.care.acks != ALL:
+            record.fate = Fate.TAKEN
+            return
+        assert offset is not None, "who waits for all hears of an offset"
         record.fate, record.offset = Fate.ACKNOWLEDGED, offset
         for invariant in self.invariants:
             invariant.on_acknowledged(record)
+
+    def note_deletion_asked(self, partition: TopicPartition, offset: int) -> None:
+        self.may_be_deleted[partition] = max(offset, self.may_be_deleted.get(partition, 0))
+
+    def note_deleted(self, partition: TopicPartition, offset: int) -> None:
+        self.is_deleted[partition] = max(offset, self.is_deleted.get(partition, 0))
 
     # For readers
 

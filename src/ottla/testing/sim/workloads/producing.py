@@ -46,9 +46,7 @@ class SimulatedProducer:
         def settle(delivery: Delivery) -> None:
             error = delivery.exception()
             if error is None:
-                offset = delivery.result().offset
-                assert offset is not None
-                self._history.acknowledge(record, offset)
+                self._history.acknowledge(record, delivery.result().offset)
             else:
                 record.fate = Fate.FAILED
                 self.on_error(error)
@@ -56,7 +54,7 @@ class SimulatedProducer:
         while True:
             try:
                 outcome = self.core.send(
-                    record.partition.topic, record.value, None, record.partition.partition, None, None, settle
+                    record.partition.topic, record.value, record.key, record.partition.partition, None, None, settle
                 )
                 if not isinstance(outcome, Promise):
                     return
