@@ -57,8 +57,8 @@ def main(arguments: list[str]) -> int:
         return 2
     if options.canary == "list":
         for name, canary in CANARIES.items():
-            where = f"{canary.nodes} nodes, profile {canary.profile}, seeds 1 to {canary.within_seeds}"
-            print(f"{name:28} {canary.summary} ({where})")
+            how = f"needs {canary.needs}" if canary.needs else f"{canary.plan().command()} --canary {name}"
+            print(f"{name:28} {canary.summary} ({how})")
         return 0
     if options.canary is not None and options.canary not in CANARIES:
         print(f"ottla sim: there is no canary {options.canary!r}; `--canary list` lists them", file=sys.stderr)
@@ -80,7 +80,7 @@ def _run(options: Namespace) -> int:
             for line in failure(outcome, shortest, options.canary):
                 print(line, flush=True)
         elif options.verbose:
-            for line in outcome.log:
+            for line in (*outcome.log, f"reached: {'; '.join(sorted(outcome.marks))}"):
                 print(f"  {line}")
     for line in totals.lines(options.canary):
         print(line)
