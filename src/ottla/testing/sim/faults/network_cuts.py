@@ -40,14 +40,18 @@ def stale_leader(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
 
 def pair(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
     """The node and another do not reach each other; everybody else reaches both."""
-    other = nemesis.chance_of(fault).choice(nemesis.other_nodes(machine) or nemesis.client_hosts())
-    return _cut(_both_ways(nemesis, [machine.host], [other]))
+    return _cut(_both_ways(nemesis, [machine.host], _another(nemesis, fault, machine)))
 
 
 def one_way(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
     """What the node sends to one other node does not arrive. What that one sends does."""
-    other = nemesis.chance_of(fault).choice(nemesis.other_nodes(machine) or nemesis.client_hosts())
-    return _cut(nemesis.fabric.links_between([machine.host], [other]))
+    return _cut(nemesis.fabric.links_between([machine.host], _another(nemesis, fault, machine)))
+
+
+def _another(nemesis: "Nemesis", fault: Fault, machine: Machine) -> list[Host]:
+    """Another node, or a client; nobody where there is none, as in a run without programs."""
+    others = nemesis.other_nodes(machine) or nemesis.client_hosts()
+    return [nemesis.chance_of(fault).choice(others)] if others else []
 
 
 def bridge(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
