@@ -10,7 +10,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking
 from ottla.client.admin.topics import NewTopic, create_topics
 from ottla.client.cluster.cluster import Cluster
-from ottla.client.errors import KafkaError
+from ottla.client.errors import KafkaError, TopicAlreadyExists
 from ottla.client.promise import spawn
 from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
@@ -103,7 +103,9 @@ class Majority:
     async def _create(self, asking: Asking) -> None:
         while not self._has_topic:
             try:
-                await create_topics(asking, [NewTopic("majority", 1, 1)])
+                (await create_topics(asking, [NewTopic("majority", 1, 1)])).raise_first()
+                self._has_topic = True
+            except TopicAlreadyExists:
                 self._has_topic = True
             except KafkaError:
                 await self._client.world.sleep(200)
