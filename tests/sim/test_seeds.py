@@ -19,13 +19,14 @@ LASTING_TIMES = 5
 
 USUAL_SEEDS = (2, 7, 10)
 FIXED = (
-    *(("usual", 3, seed, MINUTE_MS // 2) for seed in USUAL_SEEDS),
+    *(("usual", 3, seed, MINUTE_MS // 2, None) for seed in USUAL_SEEDS),
+    ("rot", 3, 5, MINUTE_MS // 2, ("writer-1", "writer-2")),
     *(
-        (name, profile.nodes, 1, MINUTE_MS // 4 * (LASTING_TIMES if profile.lasting > 1 else 1))
+        (name, profile.nodes, 1, MINUTE_MS // 4 * (LASTING_TIMES if profile.lasting > 1 else 1), None)
         for name, profile in PROFILES.items()
     ),
 )
-"""Profile, nodes, seed, and how long."""
+"""Profile, nodes, seed, how long, and programs if not the seed's own."""
 
 
 @cache
@@ -45,7 +46,7 @@ def test_what_has_failed_once_does_not_fail_again(failed: FailedOnce) -> None:
 
 
 @pytest.mark.parametrize("run", FIXED, ids=lambda run: f"{run[0]} {run[2]}")
-def test_a_cluster_keeps_its_promises_under_faults(run: tuple[str, int, int, int]) -> None:
+def test_a_cluster_keeps_its_promises_under_faults(run: tuple[str, int, int, int, tuple[str, ...] | None]) -> None:
     check(*run)
 
 
