@@ -117,10 +117,16 @@ def test_vulnerability_an_authorizer_that_raises_lets_nothing_through(
     def broken(*_args: object, **_kwargs: object) -> bool:
         raise ValueError("it is broken")
 
-    monkeypatch.setattr("ottla.security.acls.authorizer.Authorizer.allows", broken)
-    for request, version in ((m.MetadataRequest(topics=None), 12), (create("new"), 7)):
+    with monkeypatch.context() as patched:
+        patched.setattr("ottla.security.acls.authorizer.Authorizer.allows", broken)
         with pytest.raises(ValueError, match="broken"):
-            node.ask(request, version, principal=BOB)
+            node.ask(m.MetadataRequest(topics=None), 12, principal=BOB)
+        refused = node.ask(create("new"), 7, principal=BOB)
+    assert [topic.error_code for topic in refused.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    with pytest.raises(ValueError, match="broken"):  # The controller's own fault is told in a turn of its own.
+        node.whole.timers.advance(1)
+    known = node.ask(m.MetadataRequest(topics=None), 12)
+    assert "new" not in {topic.name for topic in known.topics}
 
 
 def test_a_session_hides_what_may_not_be_read_and_shows_it_when_it_may(node: GuardedNode, ids: TopicIds) -> None:
