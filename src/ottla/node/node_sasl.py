@@ -4,10 +4,11 @@ A node without such listeners has nothing here, and loads nothing of `node.secur
 """
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ottla.config.parse import ConfigError, Values
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.machines.metadata.image.scram_credentials import SALT_SECRET
 from ottla.node.config import NodeConfig
 from ottla.node.listeners import protocol_of
 from ottla.runtime.peers.node_connections import NodeConnections
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from ottla.node.security.authenticators import Authenticators
     from ottla.node.security.credentials import Credentials
     from ottla.runtime.peers.node_login import NewLogin
+
+_SECRET_BYTES: Final = 32
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +44,9 @@ class NodeSasl:
             self._credentials = Credentials(
                 secret_key.secret if secret_key is not None else None,
                 self._world.clock.now_ms,
-                self._world.entropy.randbytes,
+                self._world.entropy.randbytes(_SECRET_BYTES),
             )
+            self._take_salt_secret(values)
             self._authenticators = Authenticators(self._world, self._credentials)
         for name, authenticator in self._authenticators.make_all(values, self._config.listeners).items():
             server.set_authenticator(name, authenticator)
@@ -71,6 +75,8 @@ class NodeSasl:
         self, server: Server, connections: NodeConnections, values: Values, changed: frozenset[str]
     ) -> None:
         """Clients and connections that come from now on go by the new settings."""
+        if SALT_SECRET in changed:
+            self._take_salt_secret(values)
         if not any(".sasl." in key or key.startswith("sasl.") for key in changed):
             return
         try:
@@ -78,3 +84,9 @@ class NodeSasl:
             connections.logins = self.logins(values)
         except ConfigError as problem:
             _log.error("listeners go on with the logins that they had: %s", problem)
+
+    def _take_salt_secret(self, values: Values) -> None:
+        """The cluster's, from the metadata or the node's file. Without one, that which this node has stays."""
+        secret = values.secret(SALT_SECRET)
+        if secret is not None and self._credentials is not None:
+            self._credentials.salt_secret = secret.secret.encode()

@@ -45,7 +45,6 @@ _OWN_HANDLERS: Final = {
     GSSAPI: "org.apache.kafka.common.security.authenticator.SaslServerCallbackHandler",
 }
 _NONCE_BYTES: Final = 24
-_SECRET_BYTES: Final = 32
 
 
 class Authenticators:
@@ -55,7 +54,6 @@ class Authenticators:
         self._world = world
         self._credentials = credentials
         self._token_checks: TokenChecks | None = None
-        self._secret = world.entropy.randbytes(_SECRET_BYTES)
 
     def make_all(self, values: Values, listeners: Sequence[Listener]) -> dict[str, Authenticator]:
         """By the names of the listeners that have SASL. Raises `ConfigError` that names what is wrong."""
@@ -98,7 +96,7 @@ class Authenticators:
             if login is None:
                 raise _wrong(login_key(listener, name), None, f"a login of {PLAIN_MODULE} with the users of PLAIN")
             return partial(PlainServer, Passwords(login.users()))
-        return partial(_new_scram, name, self._credentials, self._world.entropy, self._secret)
+        return partial(_new_scram, name, self._credentials, self._world.entropy)
 
 
 def server_login(values: Values, listener: str, mechanism: str) -> JaasEntry | None:
@@ -117,8 +115,8 @@ def server_login(values: Values, listener: str, mechanism: str) -> JaasEntry | N
     return entry
 
 
-def _new_scram(mechanism: str, credentials: Credentials, entropy: Entropy, secret: bytes) -> ScramServer:
-    return ScramServer(mechanism, credentials.of_scram(mechanism), new_nonce(entropy), secret)
+def _new_scram(mechanism: str, credentials: Credentials, entropy: Entropy) -> ScramServer:
+    return ScramServer(mechanism, credentials.of_scram(mechanism), new_nonce(entropy), credentials.salt_secret)
 
 
 def new_nonce(entropy: Entropy) -> str:

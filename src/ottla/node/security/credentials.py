@@ -6,22 +6,34 @@ from typing import Final
 
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.security.sasl.scram_keys import SCRAM_HASHES, ScramCredential
-from ottla.security.sasl.scram_server import FindCredential, FoundCredential
+from ottla.security.sasl.scram_server import FindCredential, FoundCredential, made_up_salt
 from ottla.security.sasl.token_hmac import token_password
 
-_SALT_BYTES: Final = 20
 _MOST_KEPT: Final = 10_000
 
 
 class Credentials:
-    """Before the metadata is loaded, nobody has any. `secret_key` is `delegation.token.secret.key`."""
+    """Before the metadata is loaded, nobody has any. `secret_key` is `delegation.token.secret.key`.
 
-    def __init__(self, secret_key: str | None, now_ms: Callable[[], int], randbytes: Callable[[int], bytes]) -> None:
+    `salt_secret` makes the salts of all who have none of their own in the metadata: of users that there are not, and of
+    tokens. Nodes that have the same one give the same salts. A node that knows none begins with one of its own.
+    """
+
+    def __init__(self, secret_key: str | None, now_ms: Callable[[], int], salt_secret: bytes) -> None:
         self.image: MetadataImage | None = None
         self._secret_key = secret_key
         self._now_ms = now_ms
-        self._randbytes = randbytes
+        self._salt_secret = salt_secret
         self._of_tokens: dict[tuple[str, str], ScramCredential] = {}
+
+    @property
+    def salt_secret(self) -> bytes:
+        return self._salt_secret
+
+    @salt_secret.setter
+    def salt_secret(self, secret: bytes) -> None:
+        self._salt_secret = secret
+        self._of_tokens.clear()
 
     def of_scram(self, mechanism: str) -> FindCredential:
         return partial(self._find, mechanism)
@@ -48,7 +60,8 @@ class Credentials:
         if credential is None:
             scram = SCRAM_HASHES[mechanism]
             password = token_password(self._secret_key, token_id)
-            credential = scram.credential(password, self._randbytes(_SALT_BYTES), scram.min_iterations)
+            salt = made_up_salt(self._salt_secret, mechanism, token_id, is_token=True)
+            credential = scram.credential(password, salt, scram.min_iterations)
             if len(self._of_tokens) >= _MOST_KEPT:
                 self._of_tokens.clear()
             self._of_tokens[mechanism, token_id] = credential

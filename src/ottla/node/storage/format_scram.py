@@ -11,7 +11,7 @@ from typing import Final
 
 from ottla.base.errors import StorageError
 from ottla.machines.metadata.image.scram_credentials import MECHANISMS, credential_record
-from ottla.security.sasl.scram_keys import ScramHash
+from ottla.security.sasl.scram_keys import ScramHash, salt_from
 from ottla.wire.messages import UserScramCredentialRecord
 
 _DEFAULT_ITERATIONS: Final = 4096
@@ -21,7 +21,7 @@ class WrongScram(StorageError):
     """A credential that is not written as it must be."""
 
 
-def parse_scram(text: str, new_salt: Callable[[], bytes]) -> UserScramCredentialRecord:
+def parse_scram(text: str, salt_entropy: Callable[[], bytes]) -> UserScramCredentialRecord:
     name, equals, rest = text.strip().partition("=")
     if not equals:
         raise WrongScram(f"Failed to find equals sign in SCRAM argument '{text.strip()}'")
@@ -32,7 +32,7 @@ def parse_scram(text: str, new_salt: Callable[[], bytes]) -> UserScramCredential
     if not rest.endswith("]"):
         raise WrongScram("Expected configuration string to end with ]")
     given = dict(_component(part) for part in rest[1:-1].split(","))
-    return _record(name, MECHANISMS[name], given, new_salt)
+    return _record(name, MECHANISMS[name], given, salt_entropy)
 
 
 def _component(text: str) -> tuple[str, str]:
@@ -44,7 +44,7 @@ def _component(text: str) -> tuple[str, str]:
 
 
 def _record(
-    name: str, mechanism: ScramHash, given: dict[str, str], new_salt: Callable[[], bytes]
+    name: str, mechanism: ScramHash, given: dict[str, str], salt_entropy: Callable[[], bytes]
 ) -> UserScramCredentialRecord:
     if (user := given.pop("name", None)) is None:
         raise WrongScram("You must supply 'name' to add-scram")
@@ -57,7 +57,7 @@ def _record(
         raise WrongScram("You must supply 'salt' with 'saltedpassword' to add-scram")
     if given:
         raise WrongScram(f"Unknown SCRAM configurations: {', '.join(sorted(given))}")
-    salt = new_salt() if salt_text is None else _decode("salt", salt_text)
+    salt = salt_from(salt_entropy()) if salt_text is None else _decode("salt", salt_text)
     if password is not None:
         salted = mechanism.salted_password(password, salt, iterations)
     else:

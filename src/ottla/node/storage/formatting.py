@@ -64,7 +64,8 @@ class Surroundings:
     date: str
     """Now, as Java writes a date into a properties file."""
     new_uuid: Callable[[], Uuid]
-    new_salt: Callable[[], bytes]
+    salt_entropy: Callable[[], bytes]
+    """Random bytes for the salt of one password."""
 
 
 def format_storage(plan: FormatPlan, world: Surroundings, say: Callable[[str], None]) -> list[str]:
@@ -75,7 +76,7 @@ def format_storage(plan: FormatPlan, world: Surroundings, say: Callable[[str], N
         if levels[METADATA_VERSION] < _SCRAM_SINCE:
             since = METADATA_VERSIONS[_SCRAM_SINCE].name
             raise CannotFormat(f"SCRAM is only supported in metadata.version {since} or later.")
-        records += [VersionedRecord(parse_scram(text, world.new_salt), 0) for text in plan.scram]
+        records += [VersionedRecord(parse_scram(text, world.salt_entropy), 0) for text in plan.scram]
     found = _inspect(plan, world.disk, say)
     if not found.empty:
         say("All of the log directories are already formatted.")

@@ -3,9 +3,30 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
+from string import ascii_lowercase, digits
 from typing import Final, NamedTuple
 
 from ottla.security.sasl.mechanism import SCRAM_SHA_256, SCRAM_SHA_512
+
+SALT_ENTROPY_BYTES: Final = 17
+"""What a salt is made of, at least."""
+_SALT_BITS: Final = 130
+_DIGITS: Final = (digits + ascii_lowercase).encode()
+
+
+def salt_from(chance: bytes) -> bytes:
+    """A salt as Kafka's clients and tools make them: 130 bits as a number in base 36, mostly of 25 or 26 digits.
+
+    Every salt that is made here has this form, so that none tells which tool, or which node, made it.
+    """
+    assert len(chance) >= SALT_ENTROPY_BYTES, "there are too few bits for a salt"
+    number = int.from_bytes(chance, "big") % (1 << _SALT_BITS)
+    salt = bytearray()
+    while number or not salt:
+        number, digit = divmod(number, len(_DIGITS))
+        salt.append(_DIGITS[digit])
+    salt.reverse()
+    return bytes(salt)
 
 
 class ScramHash(NamedTuple):
@@ -16,6 +37,10 @@ class ScramHash(NamedTuple):
     hash: str
     min_iterations: int = 4096
     max_iterations: int = 16_384
+
+    @property
+    def hash_bytes(self) -> int:
+        return hashlib.new(self.hash).digest_size
 
     def salted_password(self, password: str, salt: bytes, iterations: int) -> bytes:
         """Takes milliseconds, on purpose."""

@@ -2,6 +2,7 @@
 
 A user that there is not goes the same way as one with a wrong password: it is given a salt, always the same for its
 name, and is refused in the end. So nobody finds out who has an account here, by the answers or by the time they take.
+The salt is made of the name and a secret that the nodes of a cluster share, and looks like those of Kafka's tools.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from hmac import compare_digest
 from typing import Final, NamedTuple
 
 from ottla.security.sasl.mechanism import AuthenticationFailed, SaslError
-from ottla.security.sasl.scram_keys import SCRAM_HASHES, ScramCredential, exclusive_or
+from ottla.security.sasl.scram_keys import SCRAM_HASHES, ScramCredential, exclusive_or, salt_from
 from ottla.security.sasl.scram_messages import (
     TOKEN_EXTENSION,
     ClientFirst,
@@ -19,7 +20,6 @@ from ottla.security.sasl.scram_messages import (
     parse_client_first,
 )
 
-_SALT_BYTES: Final = 20
 _OTHER_NAME: Final = "Authentication failed: Client requested an authorization id that is different from username"
 _WRONG: Final = "Authentication failed: Invalid user credentials"
 
@@ -36,8 +36,17 @@ FindCredential = Callable[[str, bool], FoundCredential | None]
 """The credential of a user; or, if the second argument is true, of the delegation token with this id."""
 
 
+def made_up_salt(secret: bytes, mechanism: str, name: str, is_token: bool) -> bytes:
+    """Of a user that there is not; and of every delegation token, whether there is one with this id or not."""
+    of = f"{'token' if is_token else 'user'}\0{name}"
+    return salt_from(SCRAM_HASHES[mechanism].signature(secret, of.encode()))
+
+
 class ScramServer:
-    """`nonce` is printable and never used twice. `secret` makes the salts of users that there are not."""
+    """`nonce` is printable and never used twice. `secret` makes the salts of users that there are not.
+
+    All nodes must have the same secret, at all times: a salt that changes is one of nobody.
+    """
 
     def __init__(self, mechanism: str, find: FindCredential, nonce: str, secret: bytes) -> None:
         self._mechanism = mechanism
@@ -81,7 +90,7 @@ class ScramServer:
         is_token = first.extensions.get(TOKEN_EXTENSION, "").lower() == "true"
         self._found = self._find(first.user, is_token)
         self.is_token_authenticated = is_token
-        made_up = self._made_up(first.user)
+        made_up = self._made_up(first.user, is_token)
         self._credential = made_up if self._found is None else self._found.credential
         if self._credential.iterations < self._scram.min_iterations:
             raise SaslError(
@@ -91,10 +100,11 @@ class ScramServer:
         self._challenge = ServerFirst(first.nonce + self._nonce, self._credential.salt, self._credential.iterations)
         return str(self._challenge).encode()
 
-    def _made_up(self, user: str) -> ScramCredential:
-        """Looks like a credential to those who guess names."""
-        salt = self._scram.signature(self._secret, user.encode())
-        return ScramCredential(salt[:_SALT_BYTES], salt, salt, self._scram.min_iterations)
+    def _made_up(self, name: str, is_token: bool) -> ScramCredential:
+        """Looks like a credential to those who guess names. Its keys open nothing, whatever they are."""
+        salt = made_up_salt(self._secret, self._mechanism, name, is_token)
+        keys = bytes(self._scram.hash_bytes)
+        return ScramCredential(salt, keys, keys, self._scram.min_iterations)
 
     def _on_final(self, response: bytes) -> bytes:
         first, challenge, credential = self._first, self._challenge, self._credential

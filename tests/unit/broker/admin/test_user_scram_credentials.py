@@ -7,6 +7,7 @@ from admin_node import AdminNode
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterUserScramCredentialsRequest as Alter
+from ottla.wire.messages import DescribeConfigsRequest as DescribeConfigs
 from ottla.wire.messages import DescribeUserScramCredentialsRequest as Describe
 
 SHA_256, SHA_512, NO_MECHANISM = 1, 2, 9
@@ -95,3 +96,25 @@ def test_what_is_refused_changes_nothing(changes, error):
     before = describe(node)
     assert list(alter(node, *changes).values()) == [error]
     assert describe(node) == before
+
+
+def test_the_secret_behind_salts_of_nobody_comes_with_the_first_user_and_is_shown_to_nobody():
+    node = AdminNode()
+    assert cluster_settings(node) == {}
+    alter(node, upsert("alice"))
+    (secret,) = cluster_secrets(node)
+    assert len(secret) == 44
+    assert cluster_settings(node) == {"ottla.scram.salt.secret": (None, True)}
+    alter(node, delete("alice"))
+    alter(node, upsert("bob"))
+    assert cluster_secrets(node) == [secret]
+
+
+def cluster_secrets(node):
+    return [value for key, value in node.image.configs.of_cluster().items() if key == "ottla.scram.salt.secret"]
+
+
+def cluster_settings(node):
+    wanted = DescribeConfigs.DescribeConfigsResource(resource_type=4, resource_name="", configuration_keys=None)
+    (result,) = node.send(DescribeConfigs(resources=[wanted]), 4).results
+    return {one.name: (one.value, one.is_sensitive) for one in result.configs if one.name.startswith("ottla.")}

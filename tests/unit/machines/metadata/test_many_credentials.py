@@ -24,7 +24,8 @@ def outcome(node: ControllerUnderTest, users: int) -> tuple[set[int], int, int]:
 
 
 def test_as_many_as_go_into_one_batch_are_changed() -> None:
-    assert outcome(one_node(), MOST_RECORDS) == ({ErrorCode.NONE}, MOST_RECORDS, MOST_RECORDS)
+    """And beside the first users, the secret for those that there are not."""
+    assert outcome(one_node(), MOST_RECORDS) == ({ErrorCode.NONE}, MOST_RECORDS, MOST_RECORDS + 1)
 
 
 def test_of_more_none_is_changed_and_each_is_told_so() -> None:

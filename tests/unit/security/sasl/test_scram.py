@@ -10,8 +10,8 @@ import pytest
 from ottla.security.sasl import scram_server
 from ottla.security.sasl.mechanism import AuthenticationFailed, SaslError
 from ottla.security.sasl.scram_client import ScramClient
-from ottla.security.sasl.scram_keys import SCRAM_HASHES, ScramCredential, ScramHash
-from ottla.security.sasl.scram_messages import escaped, unescaped
+from ottla.security.sasl.scram_keys import SCRAM_HASHES, ScramCredential, ScramHash, salt_from
+from ottla.security.sasl.scram_messages import escaped, parse_server_first, unescaped
 from ottla.security.sasl.scram_server import FoundCredential, ScramServer
 
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
@@ -128,6 +128,24 @@ def test_a_user_that_there_is_not_is_given_the_same_salt_each_time() -> None:
     assert challenges != {server_of().evaluate(b"n,,n=another,r=x")}
     another_node = ScramServer(SHA_256, Users(), SERVER_NONCE, b"of another server")
     assert another_node.evaluate(b"n,,n=other,r=x") not in challenges
+
+
+def test_a_salt_has_the_form_of_those_that_kafkas_tools_write() -> None:
+    """As `1lv4pdnw4fwq7notcxm0yy1k7q`, which one of them wrote."""
+    assert salt_from(bytes(17)) == b"0"
+    assert salt_from(bytes(16) + b"\x23") == b"z"
+    assert int(salt_from(b"\xff" * 17), 36) == (1 << 130) - 1
+    lengths = {len(salt_from(bytes([first]) + b"\x80" * 16)) for first in range(4)}
+    assert lengths == {25, 26}
+
+
+@pytest.mark.parametrize("mechanism", [SHA_256, SHA_512])
+def test_the_salt_of_a_user_that_there_is_not_looks_like_one_of_kafkas_tools(mechanism: str) -> None:
+    for number in range(100):
+        first = parse_server_first(server_of(mechanism).evaluate(f"n,,n=nobody-{number},r=x".encode()))
+        assert first.iterations == 4096
+        assert first.salt.isalnum()
+        assert 24 <= len(first.salt) <= 26
 
 
 def test_vulnerability_nobody_becomes_another_by_authzid() -> None:

@@ -10,7 +10,6 @@ from ottla.client.errors import error_for
 from ottla.config.values import Password as Password
 from ottla.wire import messages
 
-_SALT_BYTES = 20
 _FEWEST_ITERATIONS = 4096
 
 
@@ -92,7 +91,11 @@ def _upsertion(
 ) -> messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion:
     from hashlib import pbkdf2_hmac
 
-    salt = asking.cluster.world.entropy.randbytes(_SALT_BYTES) if change.salt is None else change.salt
+    from ottla.security.sasl.scram_keys import SALT_ENTROPY_BYTES, salt_from
+
+    salt = change.salt
+    if salt is None:
+        salt = salt_from(asking.cluster.world.entropy.randbytes(SALT_ENTROPY_BYTES))
     salted = pbkdf2_hmac(_HASHES[change.mechanism], change.password.secret.encode(), salt, change.iterations)
     return messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
         name=change.user, mechanism=change.mechanism, iterations=change.iterations, salt=salt, salted_password=salted

@@ -3,12 +3,15 @@
 Into an empty log, the records that formatting left (`bootstrap.checkpoint`): the feature levels above all. A
 transaction that a controller before it began and did not end is aborted, as nobody is there to end it. A feature that
 no node serves any more is switched off: Apache Kafka's directory, which this node has taken over alone, may have some.
+Where there are users of SCRAM, there is the secret that salts of nobody are made of: formatting, an older version or
+Apache Kafka's controller may have left users without one.
 """
 
 from collections.abc import Iterable, Iterator
 
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
+from ottla.machines.metadata.decisions.alter_scram import salt_secret_records
 from ottla.machines.metadata.image.configs_image import MIN_INSYNC_REPLICAS, ResourceType
 from ottla.machines.metadata.image.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
@@ -28,6 +31,7 @@ from ottla.wire.messages import (
     ConfigRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
+    UserScramCredentialRecord,
 )
 
 
@@ -39,6 +43,8 @@ def activate(context: ControllerContext, bootstrap: Iterable[Message]) -> Decisi
     if not context.image.is_bootstrapped:
         records += _first_records(context, [record for record in bootstrap if not _is_of_unserved(record)])
     records += [FeatureLevelRecord(name=name, feature_level=0) for name in _abandoned_features(context)]
+    if context.image.security.scram_credentials or any(isinstance(one, UserScramCredentialRecord) for one in records):
+        records += salt_secret_records(context)
     return Decision(None, [VersionedRecord(record, 0) for record in records])
 
 

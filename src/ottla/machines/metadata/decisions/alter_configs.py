@@ -23,6 +23,7 @@ from ottla.machines.metadata.image.configs_image import (
     ConfigResource,
     ResourceType,
 )
+from ottla.machines.metadata.image.scram_credentials import SALT_SECRET
 from ottla.machines.metadata.refusal import Refusal
 from ottla.machines.metadata.settings.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
 from ottla.machines.metadata.settings.setting_checks import (
@@ -207,7 +208,8 @@ def _alter(
             return value
         after[change.key] = value
     if is_replacing:
-        after |= {key: None for key in before if key not in after}
+        # Nobody can state what is never shown and was put there by a controller: a request that leaves it out keeps it.
+        after |= {key: None for key in before if key not in after and key != SALT_SECRET}
     return setting_records(context, resource, before, after)
 
 

@@ -1,16 +1,22 @@
-"""AlterUserScramCredentials: what users prove their names with (KIP-554)."""
+"""AlterUserScramCredentials: what users prove their names with (KIP-554).
 
+With the first of them a secret goes into the metadata, of which all nodes make salts for users that there are not.
+"""
+
+from ottla.base.ids import uuid_text
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS
+from ottla.machines.metadata.image.configs_image import CLUSTER_DEFAULT
 from ottla.machines.metadata.image.features import has_scram
-from ottla.machines.metadata.image.scram_credentials import BY_TYPE, credential_record
+from ottla.machines.metadata.image.scram_credentials import BY_TYPE, SALT_SECRET, credential_record
 from ottla.machines.metadata.refusal import Refusal
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message, like
 from ottla.wire.messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
+    ConfigRecord,
     RemoveUserScramCredentialRecord,
 )
 
@@ -54,7 +60,18 @@ def alter_user_scram_credentials(
         else:
             records.append(VersionedRecord(outcome, 0))
         reply.results.append(result)
+    if records:
+        records[:0] = [VersionedRecord(record, 0) for record in salt_secret_records(context)]
     return Decision(reply, records)
+
+
+def salt_secret_records(context: ControllerContext) -> list[ConfigRecord]:
+    """The record of a new secret; none if there is one. It is never replaced: every salt of nobody would change."""
+    if SALT_SECRET in context.image.configs.of_cluster() or context.config[SALT_SECRET] is not None:
+        return []
+    secret = uuid_text(context.new_uuid()) + uuid_text(context.new_uuid())
+    type, name = CLUSTER_DEFAULT
+    return [ConfigRecord(resource_type=type, resource_name=name, name=SALT_SECRET, value=secret)]
 
 
 def _all_refused(changes: list[Deletion | Upsertion]) -> AlterUserScramCredentialsResponse:

@@ -6,6 +6,9 @@ from typing import Final
 from ottla.security.sasl.scram_keys import SCRAM_HASHES, ScramHash
 from ottla.wire.messages import UserScramCredentialRecord
 
+SALT_SECRET: Final = "ottla.scram.salt.secret"
+"""The setting that all nodes make salts of which are nobody's; see `docs/decisions/0018-salts-of-nobody.md`."""
+
 MECHANISMS: Final[Mapping[str, ScramHash]] = SCRAM_HASHES
 BY_TYPE: Final[Mapping[int, ScramHash]] = {mechanism.type: mechanism for mechanism in MECHANISMS.values()}
 
