@@ -18,7 +18,7 @@ from sasl_node import PLAIN_USERS, SaslNode, a_sasl_node
 from token_provider import Provider
 
 from ottla import Admin, Producer
-from ottla.errors import SaslAuthenticationFailed
+from ottla.errors import PolicyViolation, SaslAuthenticationFailed
 from ottla.security.tls.issuing import Authority
 
 MODULES = "org.apache.kafka.common.security"
@@ -146,6 +146,8 @@ def test_a_delegation_token_logs_in_until_it_is_ended(node: SaslNode) -> None:
     base = {"bootstrap.servers": node.bootstrap, "security.protocol": "SASL_PLAINTEXT"}
     login = f'{MODULES}.plain.PlainLoginModule required username="alice" password="{PLAIN_USERS["alice"]}";'
     with Admin({**base, "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}) as admin:
+        with pytest.raises(PolicyViolation, match=r"too many renewers\. End tokens that are not needed"):
+            admin.create_delegation_token(renewers=[f"User:{number:0100d}" for number in range(200)])
         token = admin.create_delegation_token()
         hmac = b64encode(token.hmac).decode()
         shown = f'username="{token.token_id}" password="{hmac}" tokenauth="true"'

@@ -5,6 +5,7 @@ It is stored nowhere: each node makes it of the token's id. In base64 it is the 
 
 import hmac
 from base64 import b64encode
+from hashlib import sha256
 
 _HASH = "sha512"
 
@@ -15,6 +16,11 @@ def token_hmac(secret_key: str, token_id: str) -> bytes:
 
 def token_password(secret_key: str, token_id: str) -> str:
     return b64encode(token_hmac(secret_key, token_id)).decode()
+
+
+def hmac_digest(shown: bytes) -> bytes:
+    """What an HMAC may be looked up by: how it compares to others says nothing of the HMAC."""
+    return sha256(shown).digest()
 
 
 def is_hmac_of(given: bytes, secret_key: str, token_id: str) -> bool:

@@ -6,6 +6,14 @@ from typing import Any, NamedTuple
 from ottla.client.admin.asking import Asking
 from ottla.client.errors import error_for
 from ottla.wire import messages
+from ottla.wire.errors import ErrorCode
+
+_WHY = {
+    ErrorCode.POLICY_VIOLATION: "The owner has as many delegation tokens as it may have"
+    " (ottla.delegation.token.max.per.owner of the controllers), or the token has too many renewers. End tokens that"
+    " are not needed, with kafka-delegation-tokens --expire."
+}
+"""These responses have no room for a message."""
 
 
 class DelegationToken(NamedTuple):
@@ -97,7 +105,7 @@ async def describe_delegation_tokens(
 
 def _checked(response: Any) -> Any:
     if response.error_code:
-        raise error_for(response.error_code)
+        raise error_for(response.error_code, _WHY.get(response.error_code))
     return response
 
 

@@ -3,13 +3,16 @@
 A token is its owner's. Its owner, the client that asked for it and the renewers it was made with may renew and end it.
 Times are of the hour (ms since 1970), as tokens show them. Nobody who is not known, or who came with a token, may ask
 for any: a broker refuses them before.
+
+Every node keeps every token, so an owner has a bounded number of them (`ottla.delegation.token.max.per.owner`), each
+with a bounded list of renewers: POLICY_VIOLATION. Apache Kafka has no such bounds.
 """
 
 from ottla.base.ids import uuid_text
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
 from ottla.machines.metadata.image.features import has_delegation_tokens
-from ottla.security.sasl.token_hmac import is_hmac_of, token_hmac
+from ottla.security.sasl.token_hmac import token_hmac
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -29,6 +32,8 @@ FIRST_WITH_REQUESTERS = 3
 _USER = "User"
 _NO_TIME = -1
 _MOST_AT_ONCE = 1000
+_MOST_RENEWER_BYTES = 16_384
+"""Of the names of all renewers of a token."""
 
 
 def create_token(
@@ -55,6 +60,10 @@ def create_token(
         reply.error_code = ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka, which fails to write the record
     if secret is None or reply.error_code:
         return Decision(reply)
+    over = _in_the_way(context, owner, now_ms)
+    if over is None or sum(len(name.encode()) for name in renewers) > _MOST_RENEWER_BYTES:
+        reply.error_code = ErrorCode.POLICY_VIOLATION
+        return Decision(reply)
     longest_ms = context.config.integer("delegation.token.max.lifetime.ms")
     if request.max_lifetime_ms > 0:
         longest_ms = min(longest_ms, request.max_lifetime_ms)
@@ -72,7 +81,19 @@ def create_token(
     reply.max_timestamp_ms = record.max_timestamp
     reply.token_id = record.token_id
     reply.hmac = token_hmac(secret, record.token_id)
-    return Decision(reply, [VersionedRecord(record, 0)])
+    return Decision(reply, [*map(_removed, over), VersionedRecord(record, 0)])
+
+
+def _in_the_way(context: ControllerContext, owner: str, now_ms: int) -> list[DelegationTokenRecord] | None:
+    """The expired tokens to remove before an owner can have one more; None if all its places are taken by others.
+
+    Expired tokens are removed from time to time in any case. Until then they take places, or an owner could make as
+    many as it liked of those that expire at once.
+    """
+    tokens, ids = context.image.security.tokens, context.image.security.token_index.of_owner(owner)
+    if len(ids) < context.config.integer("ottla.delegation.token.max.per.owner"):
+        return []
+    return [tokens[id] for id in ids if _expired(tokens[id], now_ms)][:_MOST_AT_ONCE] or None
 
 
 def renew_token(
@@ -129,9 +150,9 @@ def _found(context: ControllerContext, given: bytes) -> DelegationTokenRecord | 
     secret = _secret(context)
     if secret is None:
         return ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
-    tokens = context.image.security.tokens.values()
-    found = [token for token in tokens if is_hmac_of(given, secret, token.token_id)]
-    return found[0] if found else ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+    security = context.image.security
+    token_id = security.token_index.find(given, secret)
+    return security.tokens[token_id] if token_id is not None else ErrorCode.DELEGATION_TOKEN_NOT_FOUND
 
 
 def _expired(token: DelegationTokenRecord, now_ms: int) -> ErrorCode | None:

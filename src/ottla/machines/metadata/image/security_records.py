@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_errors import CorruptMetadataError
+from ottla.machines.metadata.image.token_index import TokenIndex
 from ottla.wire.message import Message
 from ottla.wire.messages import (
     AccessControlEntryRecord,
@@ -21,13 +22,14 @@ from ottla.wire.messages import (
 
 
 class SecurityImage:
-    __slots__ = ("acls", "scram_credentials", "tokens")
+    __slots__ = ("acls", "scram_credentials", "token_index", "tokens")
 
     def __init__(self) -> None:
         self.acls: dict[Uuid, AccessControlEntryRecord] = {}
         self.scram_credentials: dict[tuple[int, str], UserScramCredentialRecord] = {}
         """By mechanism and user."""
         self.tokens: dict[str, DelegationTokenRecord] = {}
+        self.token_index = TokenIndex()
 
     def replay_acl(self, record: AccessControlEntryRecord, delta: MetadataDelta) -> None:
         self.acls[record.id] = record
@@ -47,11 +49,17 @@ class SecurityImage:
         delta.scram_users.add(record.name)
 
     def replay_token(self, record: DelegationTokenRecord, delta: MetadataDelta) -> None:
+        before = self.tokens.get(record.token_id)
+        if before is not None and before.owner != record.owner:
+            self.token_index.remove(before)
         self.tokens[record.token_id] = record
+        self.token_index.add(record)
         delta.tokens.add(record.token_id)
 
     def replay_remove_token(self, record: RemoveDelegationTokenRecord, delta: MetadataDelta) -> None:
-        self.tokens.pop(record.token_id, None)
+        token = self.tokens.pop(record.token_id, None)
+        if token is not None:
+            self.token_index.remove(token)
         delta.tokens.add(record.token_id)
 
     def records(self) -> Iterator[Message]:
@@ -64,4 +72,5 @@ class SecurityImage:
         copied.acls = dict(self.acls)
         copied.scram_credentials = dict(self.scram_credentials)
         copied.tokens = dict(self.tokens)
+        copied.token_index = self.token_index.copy()
         return copied
