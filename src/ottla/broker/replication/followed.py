@@ -16,7 +16,7 @@ from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce
 from ottla.broker.replication.follower_session import Key, Position
-from ottla.log.errors import STORAGE_PROBLEMS
+from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
 from ottla.machines.partition.following import Pauses
 from ottla.machines.partition.truncation import EpochEnd, start_within, truncation_offset
 from ottla.records.batch import checksum_matches, complete_batches
@@ -56,7 +56,8 @@ class FollowedPartition:
         try:
             is_sound = self._append(records) if records else True
             self._follow_offsets(data.high_watermark, data.log_start_offset)
-        except CorruptBatch as problem:
+        except (CorruptBatch, OffsetOutOfRange) as problem:
+            # A batch of which the way has changed the offsets overlaps the next one, or seems to.
             _log.error("%s: the leader sent a corrupt batch: %s", self.partition.name, problem)
             return False
         except STORAGE_PROBLEMS as problem:

@@ -143,6 +143,20 @@ def test_batches_that_were_damaged_on_the_way_are_not_appended(cluster, monkeypa
     assert only(reply.message).error_code == ErrorCode.NONE
 
 
+@pytest.mark.parametrize("byte", [7, 26], ids=["its base offset", "its last offset"])
+def test_a_batch_whose_offsets_were_damaged_on_the_way_costs_no_partition(cluster, byte):
+    follower = cluster[2]
+    first, second = batch(b"a"), batch(b"b")
+    assign(second, 0, 1, 0)
+    damaged = bytearray(first)
+    damaged[byte] ^= 1
+    followed = FollowedPartition(follower.broker.partitions, follower.partition(), 1000)
+    assert not followed.take(FetchResponse.PartitionData(records=bytes(damaged + second)))
+    assert follower.broker.partitions.offline == set()
+    assert followed.take(FetchResponse.PartitionData(records=bytes(first + second)))
+    assert follower.partition().log.log_end_offset == 2
+
+
 @pytest.mark.parametrize(("leader_epoch", "is_taken"), [(0, True), (1, False)])
 def test_batches_of_a_later_leader_epoch_are_not_appended(cluster, leader_epoch, is_taken):
     """They are for a fetch that knows of that epoch."""
