@@ -138,8 +138,7 @@ class LogDirectory:
         """Begins a partition. It costs no sync: a crash leaves it empty, or takes it away, until its first flush."""
         assert partition not in self.logs
         directory = self._dir(partition)
-        if self.damaged.pop(partition, None):
-            self._disk.rename(directory, self._marked_dirs.path_for(partition, names.STRAY_DIR))
+        self._set_damaged_aside(partition)
         self._forget(partition)  # There may have been another one of that name.
         is_new = not self._disk.is_dir(directory)
         self._disk.make_dirs(directory)
@@ -194,6 +193,12 @@ class LogDirectory:
                 else:
                     self.warnings.append(f"{partition} is damaged, and offline: {problem}")
                     self.damaged[partition] = problem
+                    self._read_topic_id(partition, self._dir(partition))
+
+    def _set_damaged_aside(self, partition: TopicPartition) -> None:
+        """Renames a damaged partition whose name is wanted, for a person to look at."""
+        if self.damaged.pop(partition, None):
+            self._disk.rename(self._dir(partition), self._marked_dirs.path_for(partition, names.STRAY_DIR))
 
     def _open_log(
         self,
@@ -221,15 +226,18 @@ class LogDirectory:
         log.advance_high_watermark(
             min(max(self._high_watermarks.get(partition) or 0, log.log_start_offset), log.log_end_offset)
         )
+        self._read_topic_id(partition, log.directory)
+        return log
+
+    def _read_topic_id(self, partition: TopicPartition, directory: str) -> None:
         try:
-            topic_id = read_topic_id(self._disk, log.directory)
+            topic_id = read_topic_id(self._disk, directory)
         except CorruptFile as problem:
             # A power cut before the first flush; the broker, which knows the topic, writes it again.
             self.warnings.append(f"{problem}; going on without it")
             topic_id = None
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
-        return log
 
     def remember_topic(self, partition: TopicPartition, topic_id: Uuid) -> None:
         """Writes down which topic a partition is of, where that was lost or never known."""
@@ -249,6 +257,7 @@ class LogDirectory:
     def begin_future(self, partition: TopicPartition, topic_id: Uuid, log_start_offset: int) -> PartitionLog:
         """Begins a copy of a partition that is in another directory."""
         assert partition not in self.logs, "a replica moves from one directory to another"
+        self._set_damaged_aside(partition)
         self._forget(partition)  # What the checkpoints say of an earlier stay is not true of the copy.
         self.topic_ids[partition] = topic_id
         return self.futures.begin(partition, topic_id, log_start_offset)

@@ -90,7 +90,9 @@ class Replicas:
                 self._take_up_logs(directory)
             except OSError as problem:
                 partitions.fail_directory(directory.path, problem)
-            partitions.offline.update(name for name in directory.damaged if partitions.metadata.knows(*name))
+        for directory in partitions.logs.online.values():
+            damaged = (name for name in directory.damaged if name not in partitions)
+            partitions.offline.update(name for name in damaged if self._wanted_in(directory, name))
         self._make(
             (TopicPartition(topic.name, index), topic.id, partition)
             for topic in partitions.metadata.image.topics.by_name.values()
@@ -103,16 +105,26 @@ class Replicas:
     def _take_up_logs(self, directory: LogDirectory) -> None:
         partitions = self._partitions
         for name, log in list(directory.logs.items()):
-            topic = partitions.metadata.image.topics.by_name.get(name.topic)
-            wanted = topic.partitions.get(name.partition) if topic else None
-            is_ours = wanted is not None and partitions.identity.node_id in wanted.replicas
-            if topic and wanted and is_ours and directory.topic_ids.get(name, topic.id) == topic.id:
-                if name not in directory.topic_ids:
-                    directory.remember_topic(name, topic.id)
-                self._serve(name, topic.id, log, wanted)
-            else:
+            wanted = self._wanted_in(directory, name)
+            if wanted is None:
                 self._discarded_logs.set_aside(directory, name, log)
+                continue
+            home = partitions.logs.online.get(self._home_of(wanted))
+            if home is not None and name in home.damaged:
+                continue  # What was to go after a move. What it lacks may be in the one that is damaged.
+            topic = partitions.metadata.image.topics.by_name[name.topic]
+            if name not in directory.topic_ids:
+                directory.remember_topic(name, topic.id)
+            self._serve(name, topic.id, log, wanted)
         self._discarded_logs.remove(directory)  # what was being deleted when the node stopped
+
+    def _wanted_in(self, directory: LogDirectory, name: TopicPartition) -> PartitionImage | None:
+        """What the metadata says of a partition of that name, if it is the one in that directory, and this node's."""
+        topic = self._partitions.metadata.image.topics.by_name.get(name.topic)
+        if topic is None or directory.topic_ids.get(name, topic.id) != topic.id:
+            return None
+        image = topic.partitions.get(name.partition)
+        return image if image is not None and self._partitions.identity.node_id in image.replicas else None
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         self._is_taking_up = True

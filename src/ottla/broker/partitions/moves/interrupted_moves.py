@@ -11,6 +11,7 @@ that become durable in any order. So:
   on. So it does if the current log was cut, and has other records there since, of later leader epochs. If the future
   log has those, the swap had happened, and a power cut has undone its renames;
 - a future log, and the metadata names another directory: the move goes on;
+- a future log, and a log that is damaged: both stay as they are. The copy may lack what was appended last;
 - a future log alone: it is the partition's if the metadata names its directory, or has never named one. If not, it
   waits as long as a directory is offline, where the partition's log may be. With all directories there, nobody knows
   where it is, and a copy that may be all that is left is not for us to delete: it is set aside.
@@ -99,7 +100,7 @@ def _settle_future(
     source = next((one for one in partitions.logs.online.values() if name in one.logs), None)
     home = _home_of(partitions, name)
     is_lost = source is None and home is not target and _is_placed(partitions, name) if is_ours else True
-    if is_ours and is_lost and partitions.logs.offline:
+    if is_ours and source is None and ((is_lost and partitions.logs.offline) or _is_damaged(partitions, name)):
         target.futures.close(name)
         return False
     if is_lost:
@@ -118,6 +119,13 @@ def _settle_future(
     if source is not None:
         _drop_old(partitions, discarded_logs, name, source, target)
     return False
+
+
+def _is_damaged(partitions: "Partitions", name: TopicPartition) -> bool:
+    topic_id = partitions.metadata.image.topics.by_name[name.topic].id
+    return any(
+        name in one.damaged and one.topic_ids.get(name, topic_id) == topic_id for one in partitions.logs.online.values()
+    )
 
 
 def _is_the_newer(future: PartitionLog, current: PartitionLog) -> bool:
