@@ -38,6 +38,8 @@ DISK_IS_FULL = frozenset({ENOSPC, EDQUOT})
 OUT_OF_DESCRIPTORS = frozenset({EMFILE, ENFILE})
 PASSING = DISK_IS_FULL | OUT_OF_DESCRIPTORS | {ENOMEM}
 """What the system lacks for now. It is no word about the health of a disk."""
+_LEAST_KEPT_S = 10.0
+_MOST_KEPT_S = 300.0
 
 
 class Partitions(dict[tuple[str, int], Partition]):
@@ -144,11 +146,20 @@ class Partitions(dict[tuple[str, int], Partition]):
 
         Once it leads no more, its place is told anew (`Replicas`), and it follows as well as it can: it is in the ISR
         again when it has caught up. Where there is no other, it goes on with what it can do.
+
+        The others may be no better off: their disks may be full too. Then it comes back, and is kept for a while, which
+        grows each time. Every change of leader is a record for the metadata log, and that has to be written somewhere.
         """
-        if partition not in self.given_up and self._has_others(isr):
-            self._lacks.error("%s cannot be written to here, and is given up to the others in its ISR", partition.name)
-            self.given_up.add(partition)
-            self.tell_lost(partition.topic_id, partition.name.partition)
+        now_s = self.clock.elapsed_s()
+        if partition in self.given_up or now_s < partition.kept_until_s or not self._has_others(isr):
+            return
+        if now_s - partition.kept_until_s > _MOST_KEPT_S:
+            partition.kept_s = 0.0
+        partition.kept_s = min(max(2 * partition.kept_s, _LEAST_KEPT_S), _MOST_KEPT_S)
+        partition.kept_until_s = now_s + partition.kept_s
+        self._lacks.error("%s cannot be written to here, and is given up to the others in its ISR", partition.name)
+        self.given_up.add(partition)
+        self.tell_lost(partition.topic_id, partition.name.partition)
 
     def tell_unserved(self, topic_id: Uuid, name: TopicPartition) -> None:
         """A replica is offline here: neither leader nor in the ISR, then, if there is another."""

@@ -48,6 +48,8 @@ class Partition:
         "is_changing_log",
         "is_flushing",
         "is_removing",
+        "kept_s",
+        "kept_until_s",
         "leader_epoch",
         "leader_id",
         "log",
@@ -76,6 +78,9 @@ class Partition:
         self.is_changing_log = False
         self.is_removing = False
         self.flushed_ms = 0
+        self.kept_s = 0.0
+        self.kept_until_s = 0.0
+        """Until then it is not given up again (`Partitions.give_up`), for `kept_s` since the last time."""
         self._fresh: dict[int, int] = {}
         self._fresh_segment: Segment | None = None
         self._jobs = 0

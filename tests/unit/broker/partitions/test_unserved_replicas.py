@@ -180,6 +180,22 @@ def test_the_last_in_the_isr_goes_on_with_what_it_can_do(monkeypatch: pytest.Mon
     assert cluster[1].produce(batch(b"y")).error_code == ErrorCode.NONE
 
 
+def test_while_nobody_has_room_a_partition_does_not_go_round_from_one_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each time is a record for the metadata log, whose disk may be as full."""
+    cluster = cluster_of(3)
+    with monkeypatch.context() as full:
+        fail(full, PartitionLog, "append_as_leader", errno.ENOSPC)
+        for _ in range(600):
+            if leader(cluster) > 0:
+                cluster[leader(cluster)].produce(batch(b"x"), acks=1)
+            cluster.advance(1000)
+        assert cluster.image.topics.by_name["orders"].partitions[0].leader_epoch < 60
+    cluster.advance(5000)
+    assert cluster[leader(cluster)].produce(batch(b"x"), acks=1).error_code == ErrorCode.NONE
+
+
 def test_another_leads_what_is_broken_until_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = cluster_of(2)
     raise_once(monkeypatch, PartitionLog, "append_as_leader")
