@@ -235,8 +235,10 @@ class Server:
             return True
 
         def look_late(transport: Transport) -> None:
-            self._look_at(listener, transport, then)
-            go_on()
+            try:
+                self._look_at(listener, transport, then)
+            finally:
+                go_on()  # Whatever became of this one: nobody else would.
 
         self._hold(transport, wait_ms / 1000, look_late)
         return False

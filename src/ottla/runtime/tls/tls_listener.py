@@ -15,6 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final
 
+from ottla.base.errors import OttlaError
 from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Watcher
 from ottla.runtime.server import Arrivals
 from ottla.runtime.sparing_log import SparingLog
@@ -165,9 +166,16 @@ class TlsListener:
     def _begin(self, transport: Transport) -> None:
         one = _HalfOpen(transport.peer_host, self._timers.now_s())
         trust = self._trust
+        try:
+            server = trust.server_at(one.since_s)
+        except (OSError, OttlaError) as problem:  # No more descriptors, perhaps: the certificate is read from a file.
+            transport.close()
+            self._arrivals.gone(one.host)
+            self._tell_refused(one.host, str(problem))
+            return
         one.handshake = Handshake(
             transport,
-            trust.server_at(one.since_s),
+            server,
             later=self._network.at_end_of_turn,
             then=lambda secured: self._on_done(one, trust, secured),
             failed=lambda problem: self._on_failed(one, str(problem)),

@@ -1,5 +1,6 @@
 """What clients of listeners with TLS can take before anybody knows them, with SASL behind it and without."""
 
+import errno
 import ssl
 import struct
 import tracemalloc
@@ -8,6 +9,7 @@ from contextlib import suppress
 import pytest
 import trial_certificates as trial
 from hostile_frames import FRAMES, HUGE
+from raising_once import Fault, raise_once
 
 from ottla.base.ports import Listener
 from ottla.runtime.admission import Admission, ConnectionLimits
@@ -231,3 +233,40 @@ def test_vulnerability_half_open_handshakes_count_against_the_rate_of_connection
         scene.timers.advance(1000)
         scene.network.run()
     assert all(client.line.is_closed for client in silent)
+
+
+@pytest.mark.parametrize("limits", [{"max_per_ip": 1}, {"max_rate": 1}], ids=["by address", "by rate"])
+def test_clients_that_come_while_there_are_no_descriptors_are_refused_and_forgotten(
+    monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]
+) -> None:
+    """The listener makes itself a new context every minute, from a file that has to be opened."""
+    scene = Scene(**limits)
+
+    def no_descriptors(_trust: ListenerTrust, _now_s: float) -> ssl.SSLContext:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as full:
+        full.setattr(ListenerTrust, "server_at", no_descriptors)
+        clients = [Client(scene, "SSL", is_silent=True) for _ in range(5)]
+        for _ in range(10):
+            scene.timers.advance(1000)
+            scene.network.run()
+        assert all(client.line.is_closed for client in clients)
+    scene.timers.advance(10_000)
+    client = Client(scene, "SSL")
+    client.send(METADATA)
+    assert b"User:ANONYMOUS" in client.received()
+
+
+def test_a_client_that_had_to_wait_and_raises_keeps_no_other_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(max_rate=1)
+    waiting = [Client(scene, "SSL", is_silent=True) for _ in range(20)]
+    with monkeypatch.context() as broken:
+        raise_once(broken, Admission, "wait_before_refusal")
+        with suppress(Fault):
+            scene.timers.advance(1000)
+        scene.network.run()
+    for _ in range(60):
+        scene.timers.advance(1000)
+        scene.network.run()
+    assert sum(client.line.is_closed for client in waiting) == len(waiting) - 1, "their time for a handshake is over"
