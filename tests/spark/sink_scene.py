@@ -15,8 +15,9 @@ import ottla
 from ottla.client.admin.transaction_states import TransactionState
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.committer import Committer
+from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.rows import Routing
-from ottla.spark.sink.task_writer import Task, TaskResult, stage_task, task_prefix, write_task
+from ottla.spark.sink.task_writer import Task, TaskResult, stage_task, write_task
 from ottla.testing import Broker
 
 COLUMNS = ("key", "value")
@@ -33,6 +34,7 @@ class SinkScene:
         self.run = 1
         self.settings: dict[str, object] = {"bootstrap.servers": broker.bootstrap}
         self.routing = Routing(COLUMNS, topic)
+        self.names = SinkNames()
 
     # --- tasks ---
 
@@ -41,7 +43,7 @@ class SinkScene:
     ) -> TaskResult:
         if self.is_staged:
             return stage_task(index, self.settings, self.routing, rows(values), inline_bytes=inline_bytes)
-        task = Task(self.query_id, f"run-{self.run}", batch_id, index, attempt)
+        task = Task(self.query_id, f"run-{self.run}", batch_id, index, attempt, self.names)
         return write_task(task, self.settings, self.routing, rows(values), inline_bytes=inline_bytes)
 
     def tasks(self, batch_id: int, values: Sequence[int], count: int, **options: Any) -> list[TaskResult]:
@@ -51,7 +53,7 @@ class SinkScene:
     # --- drivers ---
 
     def committer(self, **options: Any) -> Committer:
-        return Committer(self.settings, self.query_id, self.routing, **options)
+        return Committer(self.settings, self.query_id, self.routing, names=self.names, **options)
 
     def commit(self, batch_id: int, results: Sequence[TaskResult], **options: Any) -> None:
         committer = self.committer(**options)
@@ -89,7 +91,7 @@ class SinkScene:
 
     def open_transactions(self) -> list[str]:
         with ClusterAccess(self.settings) as access:
-            pattern = f"{task_prefix(self.query_id)}.*"
+            pattern = f"{self.names.task_prefix(self.query_id)}.*"
             found = access.list_transactions(states=[TransactionState.ONGOING], transactional_id_pattern=pattern)
         return [one.transactional_id for one in found]
 

@@ -19,11 +19,13 @@ from ottla.spark.sink import staging
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.committer import Committer
 from ottla.spark.sink.copying import LostRows
+from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.single_transaction import SingleWriter
 from ottla.testing import Broker
 
 pytestmark = pytest.mark.ottla_topic(partitions=3)
 VALUES = list(range(200))
+STAGING = SinkNames().staging
 
 
 @pytest.fixture
@@ -119,8 +121,8 @@ def test_rows_of_a_task_that_was_tried_again_are_not_sent_on(scene: SinkScene) -
 
 def test_a_staging_topic_with_other_settings_serves_as_well(own_scene: SinkScene) -> None:
     with ClusterAccess(own_scene.settings) as access:
-        staging.create_topic(access)
-        resource = ConfigResource.topic(staging.TOPIC)
+        staging.create_topic(access, STAGING)
+        resource = ConfigResource.topic(STAGING)
         access.incremental_alter_configs({resource: {"message.timestamp.type": "LogAppendTime"}}).raise_first()
     write(own_scene, own_scene.tasks(0, VALUES, 2))
     assert own_scene.committed() == VALUES
@@ -131,8 +133,8 @@ def test_a_staging_topic_with_other_settings_serves_as_well(own_scene: SinkScene
 def test_staged_rows_that_are_gone_are_an_error_that_names_them(own_scene: SinkScene) -> None:
     results = own_scene.tasks(0, VALUES, 1)
     with ClusterAccess(own_scene.settings) as access:
-        access.delete_records({(staging.TOPIC, 0): -1}).raise_first()
-    with pytest.raises(LostRows, match=f"staged rows of {staging.TOPIC}-0, offsets 0 to"):
+        access.delete_records({(STAGING, 0): -1}).raise_first()
+    with pytest.raises(LostRows, match=f"staged rows of {STAGING}-0, offsets 0 to"):
         write(own_scene, results)
     assert own_scene.committed() == []
 
@@ -160,7 +162,7 @@ def test_many_fetches_and_pieces_of_other_queries_in_between(scene: SinkScene, m
     for number in range(0, 200, 20):
         results.append(scene.task(0, 0, VALUES[number : number + 20]))
         with ottla.Producer(scene.settings) as other:
-            other.send_arrow(staging.TOPIC, rows, partition=0)
+            other.send_arrow(STAGING, rows, partition=0)
     real = ClusterAccess.begin_fetch
     monkeypatch.setattr(
         ClusterAccess, "begin_fetch", lambda access, *where, **_: real(access, *where, max_bytes=10_000)

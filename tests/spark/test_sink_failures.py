@@ -16,7 +16,8 @@ from ottla.spark.sink import committer as committing
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.committer import Committer
 from ottla.spark.sink.decision import Decision
-from ottla.spark.sink.decision_log import create_topic, partition_of
+from ottla.spark.sink.decision_log import create_topic
+from ottla.spark.sink.names import SinkNames
 from ottla.testing import Broker
 from ottla.testing.broker.fault_control import FaultRefused
 
@@ -221,9 +222,9 @@ def test_what_an_older_driver_decided_while_the_newer_ones_tasks_wrote_is_what_c
 
 
 def test_a_decision_of_another_query_that_hangs_does_not_hide_this_ones(scene: SinkScene) -> None:
-    partition = partition_of(scene.query_id)
+    partition = SinkNames().decisions_of(scene.query_id)
     with ClusterAccess(scene.settings) as access:
-        create_topic(access)
+        create_topic(access, SinkNames(), scene.query_id)
     with Producer({**scene.settings, "transactional.id": f"hangs-{scene.query_id}"}) as other:
         other.begin()
         other.send(

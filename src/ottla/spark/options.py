@@ -85,6 +85,10 @@ OPTIONS: Final = (
     Option("delivery", Use.WRITE),
     Option("inlineBytes", Use.WRITE),
     Option("writeName", Use.BATCH_WRITE),
+    # what the sink calls its own topics and transactions
+    Option("decisionsTopic", Use.WRITE),
+    Option("stagingTopic", Use.WRITE),
+    Option("transactionalIdPrefix", Use.WRITE),
     # what is done when something is missing
     Option("failOnDataLoss", Use.READ | Use.WRITE),
     Option("kafkaConsumer.pollTimeoutMs", Use.READ),

@@ -6,6 +6,7 @@
     stream_writer, batch_writer    what Spark calls; decided_writes is what they share
     row_sender       rows through a producer, gathered and counted
     committer        the driver's side: decide, commit, recover
+    names            what the sink's own topics and transactions are called
     decision         what a decision says; decision_log is the topic that holds them
     outcomes         whether a transaction was committed or aborted
     copying          rows written again, from the log

@@ -39,7 +39,14 @@ class BatchWriter(DataSourceArrowWriter):
         index = context.partitionId()
         return Written(
             None,
-            stage_task(index, options.settings, self._routing, iterator, inline_bytes=options.inline_bytes),
+            stage_task(
+                index,
+                options.settings,
+                self._routing,
+                iterator,
+                inline_bytes=options.inline_bytes,
+                topic=options.names.staging_of(None),
+            ),
         )
 
     def commit(self, messages: Sequence[Any]) -> None:
@@ -47,7 +54,7 @@ class BatchWriter(DataSourceArrowWriter):
         commit_decided(self._options, self._routing, messages)
         results = [message.result for message in messages if message is not None and message.task is None]
         if any(result.inline is not None or result.staged for result in results):
-            writer = SingleWriter(self._options.settings)
+            writer = SingleWriter(self._options.settings, self._options.names)
             try:
                 writer.write(self._routing, results)
             finally:

@@ -6,7 +6,7 @@ let it. So the driver reads it there, and writes it anew. Rows that are gone are
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import KafkaError, OffsetOutOfRange
@@ -26,10 +26,17 @@ class LostRows(KafkaError):
     """
 
 
-def rows_in_log(access: ClusterAccess, piece: Piece, producer: tuple[int, int] | None) -> Iterator["pa.RecordBatch"]:
-    """The rows of a piece in the columns of records, with their timestamps. `producer`: only what this one wrote.
+class FoundRows(NamedTuple):
+    rows: "pa.RecordBatch"
+    """In the columns of records, with their timestamps."""
+    rest: Piece | None
+    """What is left of the piece behind them."""
 
-    Raises `LostRows` unless all of them are there.
+
+def rows_in_log(access: ClusterAccess, piece: Piece, producer: tuple[int, int]) -> Iterator[FoundRows]:
+    """The rows of a piece that this producer wrote, a fetch at a time.
+
+    Raises `LostRows` at its end unless all of them were there.
     """
     partition = TopicPartition(piece.topic, piece.partition)
     offset, found = piece.first_offset, 0
@@ -42,7 +49,7 @@ def rows_in_log(access: ClusterAccess, piece: Piece, producer: tuple[int, int] |
         read_to = offset
         for position, header in fetched.batches():
             read_to = header.next_offset
-            is_theirs = producer is None or (header.producer_id, header.producer_epoch) == producer
+            is_theirs = (header.producer_id, header.producer_epoch) == producer
             if header.base_offset <= piece.last_offset and is_theirs and not header.is_control:
                 wanted.append(fetched.records[position : position + header.size])
         if read_to == offset:
@@ -53,6 +60,7 @@ def rows_in_log(access: ClusterAccess, piece: Piece, producer: tuple[int, int] |
                 wanted, piece.topic, piece.partition, first_offset=piece.first_offset, end_offset=piece.last_offset + 1
             )
             found += rows.num_rows
-            yield rows.select(["key", "value", "headers", "timestamp"])
+            rest = piece._replace(first_offset=offset, row_count=piece.row_count - found)
+            yield FoundRows(rows.select(["key", "value", "headers", "timestamp"]), rest if rest.row_count > 0 else None)
     if found != piece.row_count:
         raise LostRows(f"{piece.row_count - found} of {piece.row_count} rows of {piece}: no longer in the log")

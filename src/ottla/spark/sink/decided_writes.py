@@ -5,6 +5,7 @@ with its connections, as long as the same start of a query comes back: a quicker
 With several queries there are several such processes, and each batch is committed by whichever is idle.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from ottla.spark.options import OptionError
 from ottla.spark.sink.committer import Committer
+from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.sink_options import Delivery, SinkOptions
 from ottla.spark.sink.task_writer import Task, TaskResult, stage_task, write_task
@@ -22,8 +24,11 @@ if TYPE_CHECKING:
 
 _QUERY_ID: Final = "sql.streaming.queryId"
 _BATCH_ID: Final = "streaming.sql.batchId"
-_RUN_ID: Final = "spark.jobGroup.id"
-"""Spark gives all jobs of one start of a query one group, named by the start's id."""
+_JOB_TAGS: Final = "spark.job.tags"
+_SESSION: Final = re.compile(r"spark-session-([^,]+)-execution-root-id-\d+")
+"""A start of a query has a session to itself, which Spark writes into the tags of all its jobs."""
+_JOB_GROUP: Final = "spark.jobGroup.id"
+"""The group of all jobs of a start, until a `foreachBatch` calls `setJobGroup`."""
 _MOST_COMMITTERS: Final = 16
 
 
@@ -39,9 +44,16 @@ def write_decided(
     options: SinkOptions, routing: Routing, batches: "Iterable[pa.RecordBatch]", *, name: str | None = None
 ) -> Written:
     """`name` tells apart several writes of one batch of a query: each is decided for itself."""
-    task = _this_task(name)
+    task = _this_task(name, options.names)
     if options.delivery is Delivery.SINGLE_TRANSACTION:
-        result = stage_task(task.number, options.settings, routing, batches, inline_bytes=options.inline_bytes)
+        result = stage_task(
+            task.number,
+            options.settings,
+            routing,
+            batches,
+            inline_bytes=options.inline_bytes,
+            topic=options.names.staging_of(task.query_id),
+        )
     else:
         result = write_task(task, options.settings, routing, batches, inline_bytes=options.inline_bytes)
     return Written(task, result)
@@ -67,7 +79,7 @@ def _written(messages: Sequence[Any]) -> list[Any]:
     return [message for message in messages if message is not None and message.task is not None]
 
 
-def _this_task(name: str | None) -> Task:
+def _this_task(name: str | None, names: SinkNames) -> Task:
     context = TaskContext.get()
     assert context is not None, "Spark calls write in a task"
     query_id, batch_id = context.getLocalProperty(_QUERY_ID), context.getLocalProperty(_BATCH_ID)
@@ -76,9 +88,15 @@ def _this_task(name: str | None) -> Task:
             f"option delivery is {Delivery.EXACTLY_ONCE.value}, which needs a streaming query of micro-batches: "
             "use writeStream or foreachBatch, or another delivery"
         )
-    run_id = context.getLocalProperty(_RUN_ID) or ""
+    run_id = start_of_query(context.getLocalProperty(_JOB_TAGS), context.getLocalProperty(_JOB_GROUP))
     query_id = query_id if name is None else f"{query_id}.{name}"
-    return Task(query_id, run_id, int(batch_id), context.partitionId(), context.attemptNumber())
+    return Task(query_id, run_id, int(batch_id), context.partitionId(), context.attemptNumber(), names)
+
+
+def start_of_query(job_tags: str | None, job_group: str | None) -> str:
+    """What tells one start of a query from another, of the properties that Spark gives a task."""
+    found = _SESSION.search(job_tags or "")
+    return found[1] if found is not None else job_group or ""
 
 
 _committers: dict[str, tuple[str, Committer]] = {}
@@ -107,7 +125,9 @@ class _committing:  # noqa: N801  # used like a function
         while len(_committers) >= _MOST_COMMITTERS:
             _committers.pop(next(iter(_committers)))[1].close()
         options = self._options
-        self._committer = Committer(options.settings, query_id, self._routing, fails_on_loss=options.fails_on_loss)
+        self._committer = Committer(
+            options.settings, query_id, self._routing, fails_on_loss=options.fails_on_loss, names=options.names
+        )
         return self._committer
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:

@@ -10,6 +10,13 @@ import zlib
 from typing import Any, Final, NamedTuple
 
 _VERSION: Final = 1
+MOST_BYTES: Final = 64 << 20
+"""Of one decision: a batch of 10,000 tasks that write to 100 partitions each fits, compressed."""
+_MOST_BYTES_OPENED: Final = 1 << 30
+
+
+class NewerVersion(ValueError):
+    """A newer ottla has written for this query."""
 
 
 class Piece(NamedTuple):
@@ -45,12 +52,15 @@ class Decision(NamedTuple):
     """Which start of the query decided."""
     transactions: tuple[TaskTransaction, ...]
     """Those that have to be committed. What the driver wrote itself came with the decision, in one transaction."""
+    row_count: int | None = None
+    """Of the whole batch: a replay has as many. Decisions of older versions do not say."""
 
     def encode(self) -> bytes:
         value = {
             "version": _VERSION,
             "batch": self.batch_id,
             "run": self.run_id,
+            "rows": self.row_count,
             "transactions": [
                 [one.transactional_id, one.producer_id, one.producer_epoch, one.is_v2, one.pieces]
                 for one in self.transactions
@@ -60,9 +70,9 @@ class Decision(NamedTuple):
 
     @classmethod
     def decode(cls, value: bytes) -> "Decision":
-        read: dict[str, Any] = json.loads(zlib.decompress(value))
+        read: dict[str, Any] = json.loads(_opened(value))
         if read["version"] != _VERSION:
-            raise ValueError(f"a decision of version {read['version']}: a newer ottla has written for this query")
+            raise NewerVersion(f"a decision of version {read['version']}: a newer ottla has written for this query")
         return cls(
             read["batch"],
             read["run"],
@@ -72,4 +82,13 @@ class Decision(NamedTuple):
                 )
                 for transactional_id, producer_id, producer_epoch, is_v2, pieces in read["transactions"]
             ),
+            read.get("rows"),
         )
+
+
+def _opened(value: bytes) -> bytes:
+    opening = zlib.decompressobj()
+    opened = opening.decompress(value, _MOST_BYTES_OPENED)
+    if not opening.eof:
+        raise ValueError(f"it is cut off, or larger than {_MOST_BYTES_OPENED} bytes")
+    return opened

@@ -7,20 +7,15 @@ share the partition, and one of their transactions that hangs must not hide what
 
 from typing import Final
 
-from ottla.base.ids import TopicPartition
 from ottla.client.admin.records import OffsetSpec
 from ottla.client.admin.topics import NewTopic
-from ottla.client.errors import OffsetOutOfRange, TopicAlreadyExists
-from ottla.client.producer.append import partition_for_key
+from ottla.client.errors import KafkaError, OffsetOutOfRange, TopicAlreadyExists
 from ottla.records.control import parse_end_transaction_marker
 from ottla.records.reader import read_records
 from ottla.spark.sink.cluster_access import ClusterAccess, FetchedBatches
-from ottla.spark.sink.decision import Decision
+from ottla.spark.sink.decision import MOST_BYTES, Decision, NewerVersion
+from ottla.spark.sink.names import SHARED_PARTITIONS, SinkNames
 
-TOPIC: Final = "__ottla_spark_decisions"
-PARTITIONS: Final = 16
-MOST_BYTES: Final = 64 << 20
-"""Of one decision: a batch of 10,000 tasks that write to 100 partitions each fits, compressed."""
 _CONFIG: Final = {
     "cleanup.policy": "compact",
     "segment.bytes": str(1 << 20),
@@ -29,21 +24,32 @@ _CONFIG: Final = {
 }
 
 
-def partition_of(query_id: str) -> TopicPartition:
-    return TopicPartition(TOPIC, partition_for_key(query_id.encode(), PARTITIONS))
+class WrongDecision(KafkaError):
+    """The query's topic of decisions has a record that no driver of this query has written.
+
+    Nothing is written on its word. Whoever may write to that topic can stop the query: give the job a topic of its own
+    (options `decisionsTopic` and `transactionalIdPrefix`) and let only the job write to it.
+    """
 
 
-def create_topic(access: ClusterAccess) -> None:
-    """Makes the topic if it is not there."""
+def create_topic(access: ClusterAccess, names: SinkNames, query_id: str) -> None:
+    """Makes the topic if it is not there. Only then the right to make it is needed."""
+    partition = names.decisions_of(query_id)
+    if access.has_partition(partition):
+        return
+    count = SHARED_PARTITIONS if partition.topic == names.decisions else 1
     try:
-        access.create_topics([NewTopic(TOPIC, PARTITIONS, config=_CONFIG)]).raise_first()
+        access.create_topics([NewTopic(partition.topic, count, config=_CONFIG)]).raise_first()
     except TopicAlreadyExists:
         return
 
 
-def last_decision(access: ClusterAccess, query_id: str) -> Decision | None:
-    """The newest committed decision of a query; None if it has none. The topic must be there."""
-    partition = partition_of(query_id)
+def last_decision(access: ClusterAccess, names: SinkNames, query_id: str) -> Decision | None:
+    """The newest committed decision of a query; None if it has none. The topic must be there.
+
+    Raises `WrongDecision` if it cannot be this query's own: it would have the driver end transactions of others.
+    """
+    partition = names.decisions_of(query_id)
     reading = _Reading(query_id.encode())
     offset, end_offset = 0, -1
     while True:
@@ -56,17 +62,31 @@ def last_decision(access: ClusterAccess, query_id: str) -> Decision | None:
             end_offset = fetched.high_watermark
         next_offset = reading.take(fetched)
         if next_offset is None or next_offset >= end_offset:
-            return reading.last
+            return None if reading.last is None else _read(reading.last, names, query_id)
         offset = next_offset
+
+
+def _read(value: bytes, names: SinkNames, query_id: str) -> Decision:
+    topic = names.decisions_of(query_id)
+    try:
+        decision = Decision.decode(value)
+    except NewerVersion:
+        raise
+    except Exception as problem:
+        raise WrongDecision(f"{topic}, query {query_id}: it cannot be read ({problem})") from None
+    prefix = names.task_prefix(query_id)
+    if foreign := [one for one in decision.transactions if not one.transactional_id.startswith(prefix)]:
+        raise WrongDecision(f"{topic}, query {query_id}: it names the transaction {foreign[0].transactional_id}")
+    return decision
 
 
 class _Reading:
     """Goes through the log once. A record waits for its producer's marker."""
 
     def __init__(self, key: bytes) -> None:
-        self.last: Decision | None = None
+        self.last: bytes | None = None
         self._key = key
-        self._waiting: dict[int, Decision] = {}
+        self._waiting: dict[int, bytes] = {}
 
     def take(self, fetched: FetchedBatches) -> int | None:
         """The offset to read on from; None if there was nothing."""
@@ -81,5 +101,5 @@ class _Reading:
                 continue
             for record in read_records(fetched.records, position, header, limit=MOST_BYTES):
                 if record.key == self._key and record.value is not None:
-                    self._waiting[header.producer_id] = Decision.decode(bytes(record.value))
+                    self._waiting[header.producer_id] = bytes(record.value)
         return next_offset

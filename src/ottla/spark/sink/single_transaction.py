@@ -10,12 +10,14 @@ from typing import Final
 
 from ottla.client.blocking.forwarding_producer import ForwardingProducer
 from ottla.spark.sink.cluster_access import ClusterAccess
-from ottla.spark.sink.decision_log import MOST_BYTES
+from ottla.spark.sink.decision import MOST_BYTES
+from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.row_sender import RowSender
 from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.staging import send_staged, staged_batches
 from ottla.spark.sink.task_writer import TaskResult
 
+_NAMES: Final = SinkNames()
 DRIVER_DEFAULTS: Final = {
     "batch.size": 512 << 10,
     "buffer.memory": 2 * MOST_BYTES,
@@ -40,10 +42,10 @@ def send_results(
 class SingleWriter:
     """Writes any number of batches, each in a transaction. Nothing is replayed, so any name will do for it."""
 
-    def __init__(self, settings: Mapping[str, object]) -> None:
+    def __init__(self, settings: Mapping[str, object], names: SinkNames = _NAMES) -> None:
         self._access = ClusterAccess(settings)
         self._producer = ForwardingProducer(
-            {**DRIVER_DEFAULTS, **settings, "transactional.id": f"ottla-spark.write.{token_hex(8)}"}
+            {**DRIVER_DEFAULTS, **settings, "transactional.id": names.write_id(token_hex(8))}
         )
 
     def write(self, routing: Routing, results: Sequence[TaskResult]) -> None:

@@ -1,10 +1,12 @@
 """The options of a write, read and checked where the query starts, on the driver."""
 
+import re
 from enum import Enum
 from typing import Final, NamedTuple
 
 from ottla.config.scopes import Scope
 from ottla.spark.options import OptionError, Options, checked_client_settings
+from ottla.spark.sink.names import QUERY, SinkNames
 from ottla.spark.sink.task_writer import INLINE_BYTES
 
 
@@ -23,6 +25,9 @@ _REFUSED: Final = {
 }
 
 
+_NAMES: Final = {"decisionsTopic": "decisions", "stagingTopic": "staging", "transactionalIdPrefix": "transactions"}
+
+
 class SinkOptions(NamedTuple):
     topic: str | None
     delivery: Delivery
@@ -32,6 +37,7 @@ class SinkOptions(NamedTuple):
     """Which of several writes of one `foreachBatch` this is."""
     settings: dict[str, str]
     """Of producers."""
+    names: SinkNames
 
 
 def read_sink_options(options: Options, default: Delivery) -> SinkOptions:
@@ -53,4 +59,25 @@ def read_sink_options(options: Options, default: Delivery) -> SinkOptions:
         options.flag("failOnDataLoss", True),
         options.text("writeName") or topic or "topics",
         checked_client_settings(Scope.PRODUCER, settings),
+        _names(options),
     )
+
+
+def _names(options: Options) -> SinkNames:
+    names = SinkNames()
+    for option, field in _NAMES.items():
+        text = options.text(option)
+        if text is None:
+            continue
+        allowed = text.replace(QUERY, "") if field != "transactions" else text
+        if re.fullmatch(r"[a-zA-Z0-9._-]*", allowed) is None or not text:
+            raise OptionError(
+                f"option {option} is {text!r}: letters, digits, dots, underscores and hyphens make a name"
+                + ("" if field == "transactions" else f", and {QUERY} in it stands for the query's id")
+            )
+        names = names._replace(**{field: text})
+    if names.decisions == names.staging:
+        raise OptionError(
+            f"options decisionsTopic and stagingTopic are both {names.decisions!r}: give one another name"
+        )
+    return names

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ottla.spark.sink.rows import RoutedRows
 
-TOPIC: Final = "__ottla_spark_staging"
 PARTITIONS: Final = 16
 _CONFIG: Final = {
     "cleanup.policy": "delete",
@@ -46,12 +45,12 @@ class StagedPiece(NamedTuple):
     partition: int
 
 
-def create_topic(access: ClusterAccess) -> None:
-    """Makes the topic if it is not there."""
-    if access.has_partition(TopicPartition(TOPIC, 0)):
+def create_topic(access: ClusterAccess, topic: str) -> None:
+    """Makes the topic if it is not there. Only then the right to make it is needed."""
+    if access.has_partition(TopicPartition(topic, 0)):
         return
     try:
-        access.create_topics([NewTopic(TOPIC, PARTITIONS, config=_CONFIG)]).raise_first()
+        access.create_topics([NewTopic(topic, PARTITIONS, config=_CONFIG)]).raise_first()
     except TopicAlreadyExists:
         return
 
@@ -77,11 +76,12 @@ class StagedBatch(NamedTuple):
 
 def staged_batches(access: ClusterAccess, staged: Iterable[StagedPiece]) -> Iterator[StagedBatch]:
     """The batches of all pieces, each partition of the staging topic read once from front to back."""
-    by_partition: dict[int, dict[int, StagedPiece]] = {}
+    by_partition: dict[TopicPartition, dict[int, StagedPiece]] = {}
     for one in staged:
-        by_partition.setdefault(one.piece.partition, {})[one.piece.first_offset] = one
+        place = TopicPartition(one.piece.topic, one.piece.partition)
+        by_partition.setdefault(place, {})[one.piece.first_offset] = one
     for partition, wanted in sorted(by_partition.items()):
-        yield from _batches_of(access, TopicPartition(TOPIC, partition), dict(sorted(wanted.items())))
+        yield from _batches_of(access, partition, dict(sorted(wanted.items())))
 
 
 def _batches_of(

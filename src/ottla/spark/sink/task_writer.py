@@ -21,7 +21,8 @@ from ottla.client.errors import KafkaError
 from ottla.spark.sink import staging
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.decision import Piece, TaskTransaction
-from ottla.spark.sink.decision_log import last_decision, partition_of
+from ottla.spark.sink.decision_log import last_decision
+from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.row_sender import RowSender, check_partition, chunks, split_off_inline
 from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.staging import StagedPiece
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ottla.client.producer.arrow_rows import ArrowDelivery
 
 _MOST_RUNS_SEEN: Final = 100
+_STAGING: Final = SinkNames().staging
 INLINE_BYTES: Final = 64 << 10
 _DEFAULTS: Final = {"batch.size": 512 << 10, "transaction.timeout.ms": 600_000}
 """Rows come many at a time. A batch may run for minutes between its first task and its decision."""
@@ -43,6 +45,17 @@ class TaskResult(NamedTuple):
     inline: "pa.Table | None" = None
     transaction: TaskTransaction | None = None
     staged: tuple[StagedPiece, ...] = ()
+    passed_over: int = 0
+    """Rows of a batch that is decided already."""
+
+    @property
+    def row_count(self) -> int:
+        return (
+            (0 if self.inline is None else self.inline.num_rows)
+            + (0 if self.transaction is None else self.transaction.row_count)
+            + sum(one.piece.row_count for one in self.staged)
+            + self.passed_over
+        )
 
 
 class Task(NamedTuple):
@@ -53,14 +66,11 @@ class Task(NamedTuple):
     batch_id: int
     number: int
     attempt: int
+    names: SinkNames = SinkNames()
 
     @property
     def transactional_id(self) -> str:
-        return f"{task_prefix(self.query_id)}{self.number}.{self.attempt}"
-
-
-def task_prefix(query_id: str) -> str:
-    return f"ottla-spark.{query_id}.task."
+        return f"{self.names.task_prefix(self.query_id)}{self.number}.{self.attempt}"
 
 
 def write_task(
@@ -71,16 +81,19 @@ def write_task(
     *,
     inline_bytes: int = INLINE_BYTES,
 ) -> TaskResult:
-    """Writes a task's rows, or hands them over; nothing at all if the batch is decided already."""
+    """Writes a task's rows, or hands them over. If the batch is decided already it counts them, and no more: the
+    driver then looks whether they are those that were decided on.
+    """
     inline, rest = split_off_inline(batches, inline_bytes)
     if rest is None:
         return TaskResult(inline)
     if _is_decided(task, settings):
-        for _ in rest:
-            pass  # Spark wants its rows to be taken
-        return TaskResult()
-    with Producer({**_DEFAULTS, **settings, "transactional.id": task.transactional_id}) as producer:
+        return TaskResult(passed_over=sum(rows.num_rows for rows in rest))
+    producer = Producer({**_DEFAULTS, **settings, "transactional.id": task.transactional_id})
+    try:
         return TaskResult(transaction=_write_in_transaction(producer, task, routing, rest))
+    finally:
+        producer.close(0)  # with time, it would abort what is to stay open
 
 
 def stage_task(
@@ -90,13 +103,14 @@ def stage_task(
     batches: Iterable["pa.RecordBatch"],
     *,
     inline_bytes: int = INLINE_BYTES,
+    topic: str = _STAGING,
 ) -> TaskResult:
     """Hands a task's rows over, or writes them to the staging topic, for the driver to copy."""
     inline, rest = split_off_inline(batches, inline_bytes)
     if rest is None:
         return TaskResult(inline)
     with ClusterAccess(settings) as access:
-        staging.create_topic(access)
+        staging.create_topic(access, topic)
     staged_in = task_index % staging.PARTITIONS
     staged: list[StagedPiece] = []
     under_way: deque[tuple[str, int, ArrowDelivery]] = deque()
@@ -106,19 +120,19 @@ def stage_task(
                 count = check_partition(producer, routed)
                 keyless = randrange(count)
                 for partition, part in staging.place(routed, count, keyless):
-                    delivery = producer.send_arrow(staging.TOPIC, part, partition=staged_in)
+                    delivery = producer.send_arrow(topic, part, partition=staged_in)
                     under_way.append((routed.topic, partition, delivery))
             while under_way and under_way[0][2].done():
-                staged += _staged(*under_way.popleft())
+                staged += _staged(topic, *under_way.popleft())
         while under_way:
-            staged += _staged(*under_way.popleft())
+            staged += _staged(topic, *under_way.popleft())
     return TaskResult(staged=tuple(staged))
 
 
-def _staged(topic: str, partition: int, delivery: "ArrowDelivery") -> list[StagedPiece]:
+def _staged(staging_topic: str, topic: str, partition: int, delivery: "ArrowDelivery") -> list[StagedPiece]:
     delivery.result()
     return [
-        StagedPiece(Piece(staging.TOPIC, staged_in, first, first + count - 1, count), topic, partition)
+        StagedPiece(Piece(staging_topic, staged_in, first, first + count - 1, count), topic, partition)
         for staged_in, first, count in delivery.written()
     ]
 
@@ -158,8 +172,8 @@ def _is_decided(task: Task, settings: Mapping[str, object]) -> bool:
     run = task.query_id, task.run_id
     if run not in _runs_seen:
         with ClusterAccess(settings) as access:
-            is_there = access.has_partition(partition_of(task.query_id))
-            last = last_decision(access, task.query_id) if is_there else None
+            is_there = access.has_partition(task.names.decisions_of(task.query_id))
+            last = last_decision(access, task.names, task.query_id) if is_there else None
         if len(_runs_seen) >= _MOST_RUNS_SEEN:
             _runs_seen.clear()
         _runs_seen[run] = -1 if last is None else last.batch_id

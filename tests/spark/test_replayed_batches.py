@@ -1,0 +1,238 @@
+"""Rows of a replay are passed over only if they are the rows that were decided. Else it is an error that says so."""
+
+from typing import Any
+
+import pytest
+from sink_scene import SinkScene, Where
+
+from ottla.client.blocking.producer import Producer
+from ottla.client.errors import TopicAuthorizationFailed, UnsupportedVersion
+from ottla.spark.options import OptionError, Options, Use
+from ottla.spark.sink.cluster_access import ClusterAccess
+from ottla.spark.sink.committer import CheckpointWentBack, Committer, WrittenTwice
+from ottla.spark.sink.decided_writes import start_of_query
+from ottla.spark.sink.decision import Decision, TaskTransaction
+from ottla.spark.sink.decision_log import WrongDecision, create_topic
+from ottla.spark.sink.names import SinkNames
+from ottla.spark.sink.sink_options import Delivery, read_sink_options
+from ottla.testing import Broker
+
+pytestmark = pytest.mark.ottla_topic(partitions=2)
+VALUES = list(range(40))
+NAMES = SinkNames()
+
+
+@pytest.fixture
+def scene(ottla_broker: Broker, ottla_topic: str) -> SinkScene:
+    return SinkScene(ottla_broker, ottla_topic)
+
+
+# --- what may not be passed over ---
+
+
+@pytest.mark.parametrize("inline_bytes", [0, 1 << 20])
+def test_a_batch_before_the_last_that_was_decided_is_an_error(scene: SinkScene, inline_bytes: int) -> None:
+    scene.commit(5, scene.tasks(5, VALUES, 2))
+    scene.run += 1
+    for batch_id in (3, 4):
+        with pytest.raises(CheckpointWentBack, match=f"has batch {batch_id}, and batch 5 was decided before") as told:
+            scene.commit(batch_id, scene.tasks(batch_id, [100], 1, inline_bytes=inline_bytes))
+        assert "checkpointLocation" in str(told.value)
+    assert scene.committed() == VALUES
+    assert scene.open_transactions() == []
+
+
+@pytest.mark.parametrize("inline_bytes", [0, 1 << 20])
+def test_a_batch_of_another_size_than_the_one_that_was_decided_is_an_error(scene: SinkScene, inline_bytes: int) -> None:
+    scene.commit(0, scene.tasks(0, VALUES, 2))
+    scene.run += 1
+    with pytest.raises(CheckpointWentBack, match="batch 0 with 41 rows, and it was decided before with 40"):
+        scene.commit(0, scene.tasks(0, [*VALUES, 100], 3, inline_bytes=inline_bytes))
+    scene.commit(0, scene.tasks(0, [*VALUES, 100], 3, inline_bytes=inline_bytes), fails_on_loss=False)
+    scene.commit(1, scene.tasks(1, [200], 1))
+    assert scene.committed() == [*VALUES, 200]
+
+
+def test_a_second_write_of_a_batch_is_an_error_in_every_start(scene: SinkScene) -> None:
+    """The replay's first write finds the batch done. Its second, in whichever process, has other rows."""
+    for run in range(1, 4):
+        scene.run = run
+        scene.commit(0, scene.tasks(0, VALUES, 2))
+        second = scene.task(0, 0, VALUES)
+        committer = scene.committer()
+        with pytest.raises(WrittenTwice, match="writeName"):
+            committer.commit(0, f"run-{run}", [second])
+        committer.abort(0, [second])
+        committer.close()
+    assert scene.open_transactions() == []
+    assert scene.committed() == VALUES
+
+
+def test_a_replay_of_a_replay_finds_the_batch_done(scene: SinkScene) -> None:
+    scene.commit_and_be_killed(0, scene.tasks(0, VALUES, 2), Where(Producer, "commit", after=True))
+    scene.commit_and_be_killed(0, scene.tasks(0, VALUES, 3), Where(Committer, "_note_replay"))
+    scene.commit_and_be_killed(0, scene.tasks(0, VALUES, 3), Where(Committer, "_note_replay", after=True))
+    scene.commit(0, scene.tasks(0, VALUES, 1))
+    scene.commit(1, scene.tasks(1, [100], 1))
+    assert scene.committed() == [*VALUES, 100]
+
+
+TAGS = "spark-session-{0}-execution-root-id-7,mine,spark-session-{0}"
+
+
+def test_a_start_is_known_by_its_session_whatever_the_job_group_is() -> None:
+    assert start_of_query(TAGS.format("a67102f8-8f5f"), "nightly") == "a67102f8-8f5f"
+    assert start_of_query(TAGS.format("415b7743-391a"), "nightly") == "415b7743-391a"
+    assert start_of_query("mine", "nightly") == "nightly"
+    assert start_of_query(None, None) == ""
+
+
+# --- decisions that are not the query's own ---
+
+
+def forge(scene: SinkScene, value: bytes) -> None:
+    topic, partition = NAMES.decisions_of(scene.query_id)
+    with ClusterAccess(scene.settings) as access:
+        create_topic(access, NAMES, scene.query_id)
+    with Producer({**scene.settings, "transactional.id": f"forger-{scene.query_id}"}) as forger:
+        forger.begin()
+        forger.send(topic, value, scene.query_id.encode(), partition=partition)
+        forger.commit()
+
+
+FOREIGN = TaskTransaction("payments-7", 4, 2, True, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (Decision(1 << 60, "", (), 1).encode(), "was decided before"),
+        (Decision(0, "", (), 1).encode(), "with 40 rows, and it was decided before with 1"),
+        (Decision(0, "", (FOREIGN,), 40).encode(), "it names the transaction payments-7"),
+        (b"nonsense", "it cannot be read"),
+        (Decision(0, "", (), 1).encode()[:-6], "it cannot be read"),
+    ],
+    ids=["a later batch", "another size", "another's transaction", "nonsense", "cut off"],
+)
+def test_a_forged_decision_is_an_error_and_discards_no_row(scene: SinkScene, value: bytes, told: str) -> None:
+    forge(scene, value)
+    with pytest.raises((CheckpointWentBack, WrongDecision), match=told):
+        scene.commit(0, scene.tasks(0, VALUES, 2, inline_bytes=1 << 20))
+    assert scene.committed() == []
+
+
+# --- names ---
+
+
+def test_the_names_of_topics_and_transactions_are_options(ottla_broker: Broker, ottla_topic: str) -> None:
+    given = {"kafka.bootstrap.servers": "x:1", "topic": ottla_topic}
+    assert read_sink_options(Options(given, Use.STREAM_WRITE), Delivery.EXACTLY_ONCE).names == NAMES
+    given |= {"decisionsTopic": "etl.{query}.decisions", "stagingTopic": "etl-staging", "transactionalIdPrefix": "etl"}
+    names = read_sink_options(Options(given, Use.STREAM_WRITE), Delivery.EXACTLY_ONCE).names
+    assert names.decisions_of("7f3-a.orders") == ("etl.7f3-a.decisions", 0)
+    assert names.staging_of("7f3-a.orders") == "etl-staging"
+    assert names.driver_id("7f3-a.orders") == "etl.7f3-a.orders.driver"
+    assert names.task_prefix("7f3-a.orders") == "etl.7f3-a.orders.task."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"decisionsTopic": "a b"}, "option decisionsTopic is 'a b'"),
+        ({"stagingTopic": ""}, "option stagingTopic is ''"),
+        ({"transactionalIdPrefix": "{query}"}, "option transactionalIdPrefix is '{query}'"),
+        ({"decisionsTopic": "one", "stagingTopic": "one"}, "are both 'one'"),
+    ],
+)
+def test_names_that_cannot_be_are_refused(wrong: dict[str, str], told: str) -> None:
+    with pytest.raises(OptionError, match=told):
+        read_sink_options(Options({"kafka.bootstrap.servers": "x:1", **wrong}, Use.WRITE), Delivery.EXACTLY_ONCE)
+
+
+@pytest.mark.parametrize("decisions", ["own-decisions-{query}", "shared-decisions"])
+def test_a_query_with_names_of_its_own_leaves_nothing_under_others(scene: SinkScene, decisions: str) -> None:
+    names = SinkNames(decisions, "own-staging", f"own-{scene.query_id}")
+    scene.names = names
+    scene.commit_and_be_killed(0, scene.tasks(0, VALUES, 2), Where(ClusterAccess, "end_transactions"))
+    scene.commit(0, scene.tasks(0, VALUES, 3))
+    assert scene.committed() == VALUES
+    with ClusterAccess(scene.settings) as access:
+        assert names.decisions_of(scene.query_id).topic in {one.name for one in access.list_topics()}
+        ids = {one.transactional_id for one in access.list_transactions()}
+    assert not [one for one in ids if one.startswith(f"ottla-spark.{scene.query_id}")]
+    assert names.driver_id(scene.query_id) in ids
+
+
+# --- what brokers allow, and what old ones know ---
+
+
+def refuse(error: Exception) -> Any:
+    def refused(*_: object, **__: object) -> None:
+        raise error
+
+    return refused
+
+
+@pytest.mark.parametrize("is_staged", [False, True])
+def test_create_is_not_needed_for_topics_that_exist(
+    ottla_broker: Broker, ottla_topic: str, monkeypatch: pytest.MonkeyPatch, is_staged: bool
+) -> None:
+    scene = SinkScene(ottla_broker, ottla_topic, is_staged=is_staged)
+    scene.commit(0, scene.tasks(0, VALUES, 2))
+    monkeypatch.setattr(ClusterAccess, "create_topics", refuse(TopicAuthorizationFailed("no Create")))
+    scene.run += 1
+    scene.commit(1, scene.tasks(1, [100], 1))
+    assert scene.committed() == [*VALUES, 100]
+
+
+def test_leftovers_are_found_on_brokers_that_cannot_look_for_a_pattern(
+    scene: SinkScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = ClusterAccess.list_transactions
+
+    def as_before_4_1(access: ClusterAccess, *, transactional_id_pattern: str | None = None, **given: Any) -> Any:
+        if transactional_id_pattern is not None:
+            raise UnsupportedVersion("ListTransactions v2")
+        return listing(access, **given)
+
+    lost, kept = scene.task(0, 0, VALUES[::2]), scene.tasks(0, VALUES, 2, attempt=1)
+    assert lost.transaction is not None
+    with monkeypatch.context() as old:
+        old.setattr(ClusterAccess, "list_transactions", as_before_4_1)
+        scene.commit(0, kept)
+    assert scene.open_transactions() == []
+    assert scene.committed() == VALUES
+
+
+# --- rows that are written anew ---
+
+
+def test_rows_are_written_anew_some_at_a_time_and_what_is_written_stays_so(
+    scene: SinkScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fetches of one batch each; every one is a transaction, and a driver that is killed begins after the last."""
+    fetching = ClusterAccess.fetch
+    monkeypatch.setattr(
+        ClusterAccess,
+        "fetch",
+        lambda access, at, offset, **given: fetching(access, at, offset, **given | {"max_bytes": 1}),
+    )
+    scene.settings["batch.size"] = 100
+    results = scene.tasks(0, VALUES, 2)
+    assert all(piece.row_count > 5 for one in results if one.transaction for piece in one.transaction.pieces)
+    with ClusterAccess(scene.settings) as access:
+        access.end_transactions([one.transaction for one in results if one.transaction], commits=False)
+    scene.commit_and_be_killed(0, results, Where(Producer, "commit", nth=4, after=True))
+    assert 0 < len(scene.committed()) < len(VALUES)
+    rewritten: list[int] = []
+    sending = Committer._decide_further
+
+    def counted(committer: Committer, decision: Decision, piece: Any = None, rows: Any = None) -> None:
+        rewritten.append(0 if rows is None else rows.num_rows)
+        sending(committer, decision, piece, rows)
+
+    monkeypatch.setattr(Committer, "_decide_further", counted)
+    left = len(VALUES) - len(scene.committed())
+    scene.commit(0, scene.tasks(0, VALUES, 2))
+    assert scene.committed() == VALUES
+    assert sum(rewritten) == left
