@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BUCKETS: Final = 64
 BUCKET: Final = "__bucket"
+_VERSION: Final = 1
+"""Of what is kept of a bucket. Version 0 had no number."""
 
 TimeMode = Literal["None", "ProcessingTime", "EventTime"]
 Rows = Iterable[tuple[Any, ...]]
@@ -57,7 +59,7 @@ class Bucket:
 
     def take_due(self, now_ms: int) -> list[Any]:
         """The keys whose time has come, earliest first; they have no timer any more."""
-        due = sorted((at_ms, key) for key, at_ms in self.due_ms.items() if at_ms <= now_ms)
+        due = sorted(((at_ms, key) for key, at_ms in self.due_ms.items() if at_ms <= now_ms), key=itemgetter(0))
         for _, key in due:
             del self.due_ms[key]
         return [key for _, key in due]
@@ -85,7 +87,7 @@ def in_buckets(
     time_mode: TimeMode = "None",
     order: tuple[int, ...] = (),
 ) -> DataFrame:
-    """Runs an operator over streaming rows whose columns are strings, bytes or never null.
+    """Runs an operator over streaming rows whose columns are strings, bytes or never null (`unusable.counted`).
 
     `order` are positions of columns by which the rows of a micro-batch are sorted. The result is for output mode
     append, and may be followed by further stateful operators.
@@ -155,7 +157,7 @@ class _InBuckets(StatefulProcessor):
     def _load(self) -> Bucket:
         bucket = Bucket()
         if (stored := self._state.get()) is not None:
-            bucket.entries, bucket.due_ms, bucket.armed_ms = pickle.loads(stored[0])
+            bucket.entries, bucket.due_ms, bucket.armed_ms = load_state(stored[0])
         return bucket
 
     def _save(self, bucket: Bucket) -> None:
@@ -165,8 +167,7 @@ class _InBuckets(StatefulProcessor):
                 self._handle.registerTimer(earliest_ms)
                 bucket.armed_ms = earliest_ms
         if bucket.entries or bucket.due_ms or bucket.armed_ms is not None:
-            state = (bucket.entries, bucket.due_ms, bucket.armed_ms)
-            self._state.update((pickle.dumps(state, pickle.HIGHEST_PROTOCOL),))
+            self._state.update((dump_state(bucket),))
         else:
             self._state.clear()
 
@@ -184,9 +185,31 @@ class _InBuckets(StatefulProcessor):
         return Now(values.getCurrentProcessingTimeInMs(), values.getCurrentWatermarkInMs())
 
 
+def dump_state(bucket: Bucket) -> bytes:
+    return pickle.dumps((_VERSION, bucket.entries, bucket.due_ms, bucket.armed_ms), pickle.HIGHEST_PROTOCOL)
+
+
+def load_state(stored: bytes) -> tuple[dict[Any, Any], dict[Any, int], int | None]:
+    """Entries, timers, and the timer that Spark holds."""
+    kept: tuple[Any, ...] = pickle.loads(stored)
+    version, *state = kept if len(kept) == 4 else (0, *kept)
+    if version > _VERSION:
+        raise ValueError(
+            f"the checkpoint has state of version {version}, and this ottla knows versions up to {_VERSION}: "
+            "a newer ottla has run this query; go on with that, or with a checkpoint from before"
+        )
+    entries, due_ms, armed_ms = state
+    return entries, due_ms, armed_ms
+
+
 def _values(column: "pd.Series[Any]") -> list[Any]:
-    """A column as Python's objects, with None for what is missing: pandas has several ideas of it."""
+    """A column as Python's objects, with None for what is missing: pandas has several ideas of it.
+
+    One of them is NaN. A column of floats is never null (`in_buckets`), so what is NaN there is a number.
+    """
     values: list[Any] = column.tolist()
+    if column.dtype.kind == "f":
+        return values
     missing = column.isna()
     if missing.any():
         return [None if is_missing else value for value, is_missing in zip(values, missing, strict=True)]

@@ -17,6 +17,7 @@ from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, 
 from ottla.spark.pipelines.opaque import packed, packed_type
 from ottla.spark.pipelines.table_joins import How, is_pair, opened_pair, pair_type
 from ottla.spark.pipelines.tables import ordinal
+from ottla.spark.pipelines.unusable import counted
 
 LEAVE: Final = 0  # the row points elsewhere now, and is told from there
 REMOVE: Final = 1  # the row is deleted
@@ -39,13 +40,13 @@ def foreign_key(
     """Each row of the left table with the right row whose key is `reference`, an expression over the left's columns.
 
     The result is a table by the left's key. `how` is inner, or left: then a row that points nowhere is there with
-    `right` null. For output mode append.
+    `right` null. Changes without a key or an order are dropped (`unusable.py`). For output mode append.
     """
     if how == "outer":
         raise ValueError("a foreign-key join is inner or left: a right row without left rows has no key")
     left_key, right_key = left.schema[key].dataType, right.schema[key].dataType
     left_type, right_type = left.schema[value].dataType, right.schema[value].dataType
-    referring = left.select(
+    referring = counted(left, "foreign_key", key, order).select(
         packed(F.col(key), left_key).alias("key"),
         ordinal(left, order).alias("order"),
         packed(reference.cast(right_key), right_key).alias("reference"),
@@ -65,7 +66,7 @@ def foreign_key(
         "reference", F.lit(0).cast("long").alias("order"), "step", "key", "left",
         nothing.cast(packed_type(right_type)).alias("right"),
     )  # fmt: skip
-    changes = right.where(F.col(key).isNotNull()).select(
+    changes = counted(right, "foreign_key", key, order).select(
         packed(F.col(key), right_key).alias("reference"),
         ordinal(right, order).alias("order"),
         F.lit(RIGHT).alias("step"),

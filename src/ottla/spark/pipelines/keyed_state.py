@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, TimeMode, in_buckets
 from ottla.spark.pipelines.opaque import packed, reader
+from ottla.spark.pipelines.unusable import counted
 
 
 class KeyState:
@@ -95,7 +96,8 @@ def per_key(
 
     `time_mode` says what timers look at: EventTime needs `time`, the column whose watermark passes them, and drops
     rows that are later than it; ProcessingTime is the machine's clock. With `order`, a timestamp or number, rows of a
-    micro-batch come in that order.
+    micro-batch come in that order. A row without its `time` or `order` is dropped (`unusable.py`); a null in `key` is a
+    key like others.
     """
     from ottla.spark.pipelines.tables import ordinal
 
@@ -104,7 +106,8 @@ def per_key(
     schema = StructType.fromDDL(output) if isinstance(output, str) else output
     assert isinstance(schema, StructType)
     keys, whole = StructType([rows.schema[name] for name in key]), StructType(rows.schema.fields)
-    watched = rows if time is None else rows.withWatermark(time, grace)
+    whole_rows = counted(rows, "per_key", order, time)
+    watched = whole_rows if time is None else whole_rows.withWatermark(time, grace)
     shaped = watched.select(
         packed(F.struct(*key), keys).alias("key"),
         ordinal(rows, order).alias("order"),

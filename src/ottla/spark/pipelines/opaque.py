@@ -22,6 +22,8 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DecimalType,
+    DoubleType,
+    FloatType,
     StringType,
     StructField,
     StructType,
@@ -30,12 +32,14 @@ from pyspark.sql.types import (
 )
 
 _TIMESTAMP: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
-_WRITTEN: Final = {
+WRITTEN: Final = {
+    "timeZone": "UTC",
     "timestampFormat": f"{_TIMESTAMP}XXX",
     "timestampNTZFormat": _TIMESTAMP,
     "ignoreNullFields": "false",
 }
-_READ: Final = {**_WRITTEN, "mode": "FAILFAST"}
+"""How JSON is written: equal values are equal bytes, in every session, so that they are the same key."""
+_READ: Final = {**WRITTEN, "mode": "FAILFAST"}
 _FIELD: Final = "v"
 
 
@@ -49,8 +53,8 @@ def packed(value: Column, kind: DataType) -> Column:
     if is_plain(kind):
         return value
     if isinstance(kind, StructType):
-        return F.when(value.isNotNull(), F.to_json(value, _WRITTEN))
-    return F.when(value.isNotNull(), F.to_json(F.struct(value.alias(_FIELD)), _WRITTEN))
+        return F.when(value.isNotNull(), F.to_json(value, WRITTEN))
+    return F.when(value.isNotNull(), F.to_json(F.struct(value.alias(_FIELD)), WRITTEN))
 
 
 def packed_type(kind: DataType) -> DataType:
@@ -79,8 +83,12 @@ def reader(kind: StructType) -> Callable[[str], dict[str, Any]]:
         if isinstance(field.dataType, of)
     ]
 
+    # JSON's numbers are floats to Python, which keep 15 digits.
+    has_decimals = any(isinstance(field.dataType, DecimalType) for field in kind.fields)
+    parse_float = _Digits if has_decimals else None
+
     def read(row: str) -> dict[str, Any]:
-        values: dict[str, Any] = json.loads(row)
+        values: dict[str, Any] = json.loads(row, parse_float=parse_float)
         for name, conversion in conversions:
             if (value := values[name]) is not None:
                 values[name] = conversion(value)
@@ -89,10 +97,19 @@ def reader(kind: StructType) -> Callable[[str], dict[str, Any]]:
     return read
 
 
+class _Digits(float):
+    """A float that remembers how it was written."""
+
+    def __init__(self, digits: str) -> None:
+        self.digits = digits
+
+
 _CONVERSIONS: Final[dict[type[DataType], Callable[[Any], Any]]] = {
     TimestampType: datetime.fromisoformat,
     TimestampNTZType: datetime.fromisoformat,
     DateType: date.fromisoformat,
     BinaryType: b64decode,
-    DecimalType: lambda digits: Decimal(str(digits)),
+    DecimalType: lambda number: Decimal(number.digits if isinstance(number, _Digits) else number),
+    FloatType: float,  # NaN and the infinities are strings in Spark's JSON
+    DoubleType: float,
 }

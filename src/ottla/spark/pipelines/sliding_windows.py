@@ -17,6 +17,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
 from ottla.spark.pipelines.opaque import packed, packed_type, unpacked
+from ottla.spark.pipelines.unusable import counted
 
 
 def sliding(
@@ -31,13 +32,18 @@ def sliding(
 ) -> DataFrame:
     """The closed windows of each key: `by`, `window` (`start` and `end`, both inclusive) and `values`, by time.
 
-    Aggregate the array with Spark's functions: `F.size("values")`, `F.aggregate("values", ...)`.
+    Rows without a key or a time are dropped (`unusable.py`). Aggregate the array with Spark's functions:
+    `F.size("values")`, `F.aggregate("values", ...)`.
     """
     key_type, kind = rows.schema[by].dataType, rows.schema[value].dataType
-    shaped = rows.withWatermark(time, grace).select(
-        packed(F.col(by), key_type).alias("key"),
-        F.unix_millis(time).alias("at_ms"),
-        packed(F.col(value), kind).alias("value"),
+    shaped = (
+        counted(rows, "sliding", by, time)
+        .withWatermark(time, grace)
+        .select(
+            packed(F.col(by), key_type).alias("key"),
+            F.unix_millis(time).alias("at_ms"),
+            packed(F.col(value), kind).alias("value"),
+        )
     )
     output = StructType(
         [

@@ -22,8 +22,8 @@ def stream_stream(
     """Pairs of rows that are equal in `on`, where the right row is at most `before` earlier and `after` later.
 
     Each side's rows are kept until no partner can come any more: the watermark of the other side has passed. A row
-    without a partner, in the outer joins, is told then. The sides' other columns must have different names. For output
-    mode append.
+    without a partner, in the outer joins, is told then. Null is equal to nothing: a row with a null in `on` has no
+    partner. The sides' other columns must have different names. For output mode append.
     """
     if shared := sorted(set(left.columns) & set(right.columns) - set(on)):
         raise ValueError(f"both sides have the columns {', '.join(shared)}: rename them, or name them in `on`")
@@ -35,6 +35,8 @@ def stream_stream(
     )
     for name in on:
         condition = condition & (F.col(f"a.{name}") == F.col(f"b.{name}"))
+        # Spark's outer join of streams takes two nulls for equal: its state finds them under the same key.
+        condition = condition & F.col(f"a.{name}").isNotNull() & F.col(f"b.{name}").isNotNull()
     joined = a.join(b, condition, {"outer": "fullOuter"}.get(how, how))
     keys = [F.coalesce(f"a.{name}", f"b.{name}").alias(name) for name in on]
     rest = [

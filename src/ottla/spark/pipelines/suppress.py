@@ -14,6 +14,7 @@ from pyspark.sql.types import StructField, StructType
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
 from ottla.spark.pipelines.opaque import packed, packed_type, unpacked
 from ottla.spark.pipelines.tables import ordinal
+from ottla.spark.pipelines.unusable import counted
 
 
 def until_closed(
@@ -30,9 +31,10 @@ def until_closed(
     """The last change of each key, when the watermark of `time` has passed the key's `closes` (a timestamp).
 
     A change that comes after that is dropped. A null value takes the key back: nothing is told of it. Keys should
-    contain their window: a key closes once.
+    contain their window: a key closes once. A change without a key, an order, a time or `closes` is dropped
+    (`unusable.py`).
     """
-    watched = changes.withWatermark(time, grace)
+    watched = counted(changes, "until_closed", key, order, time, closes).withWatermark(time, grace)
     return _held(changes, watched, F.unix_millis(closes), _UntilClosed(), key, value, order, "EventTime", buckets)
 
 
@@ -47,10 +49,12 @@ def until_time_limit(
 ) -> DataFrame:
     """At most one change of each key in `limit_ms`: the last one, told that long after the first that was held back.
 
-    Deletes are changes like others. Time is the machine's; the trigger decides how exactly it is kept.
+    Deletes are changes like others; a change without a key or an order is dropped (`unusable.py`).
+    Time is the machine's; the trigger decides how exactly it is kept.
     """
     limit = F.lit(limit_ms).cast("long")
-    return _held(changes, changes, limit, _UntilTimeLimit(), key, value, order, "ProcessingTime", buckets)
+    whole = counted(changes, "until_time_limit", key, order)
+    return _held(changes, whole, limit, _UntilTimeLimit(), key, value, order, "ProcessingTime", buckets)
 
 
 def _held(

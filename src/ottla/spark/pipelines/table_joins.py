@@ -8,6 +8,7 @@ follow each other: give the next one `order=None`.
 """
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any, Final, Literal
 
 from pyspark.sql import DataFrame
@@ -17,6 +18,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
 from ottla.spark.pipelines.opaque import packed, packed_type, unpacked
 from ottla.spark.pipelines.tables import ordinal
+from ottla.spark.pipelines.unusable import counted
 
 How = Literal["inner", "left", "outer"]
 
@@ -33,20 +35,38 @@ def stream_table(
     value: str = "value",
     time: str = "timestamp",
     table_time: str = "timestamp",
+    order: str = "offset",
+    partition: str = "partition",
     how: Literal["inner", "left"] = "inner",
     name: str = "table",
+    keep_ms: int | None = None,
     buckets: int = BUCKETS,
 ) -> DataFrame:
     """Each row of a stream with the value that the table has for it then, as the column `name`.
 
-    `on` is the stream's column, `key` the table's. Rows and changes that arrive in one micro-batch are taken in the
-    order of their times, changes first. A row that came in an earlier micro-batch than a change has seen the table
-    without it: what is joined once is not joined again. A table that is not a stream is a snapshot, and Spark's own
-    join is used.
+    `on` is the stream's column, `key` the table's. The changes of a key count in the order of `order`, the record's
+    offset, whatever their times are: producers' clocks differ, and the last record is what compaction keeps. If the
+    table has a column `partition`, offsets are compared within it only: a key moves when a topic gets partitions. A
+    table without such columns is ordered by its times.
+
+    Rows and changes that arrive in one micro-batch are taken in the order of their times, changes first; a change is
+    never taken before one that it follows. A row that came in an earlier micro-batch than a change has seen the table
+    without it: what is joined once is not joined again. With `keep_ms`, the table forgets a key that has not changed
+    for so long by the machine's clock; without, it keeps every key until it is deleted.
+
+    Changes without a key or a time, and rows without a time, are dropped (`unusable.py`); rows without a key leave a
+    left join with null, and an inner join not at all. A table that is not a stream is a snapshot: the last change of
+    each key counts, by the same order, and Spark's own join is used.
     """
+    places = [one if one in table.columns else None for one in (order, partition)]
     if not table.isStreaming:
-        snapshot = table.where(F.col(value).isNotNull()).select(F.col(key).alias("__key"), F.col(value).alias(name))
+        newest = _newest(table, key, value, table_time if table_time in table.columns else None, *places)
+        snapshot = newest.where(F.col("value").isNotNull()).select(
+            F.col("key").alias("__key"), F.col("value").alias(name)
+        )
         return stream.join(snapshot, F.col(on) == F.col("__key"), how).drop("__key")
+    table = counted(table, "stream_table", key, table_time, *places)
+    stream = counted(stream, "stream_table", time)
     whole, kind = StructType(stream.schema.fields), table.schema[value].dataType
     key_type = stream.schema[on].dataType
     _same_type(on, key_type, key, table.schema[key].dataType)
@@ -55,6 +75,8 @@ def stream_table(
         packed(F.col(key), key_type).alias("key"),
         ordinal(table, table_time).alias("at"),
         F.lit(TABLE).alias("side"),
+        (F.lit(0) if places[1] is None else F.col(places[1])).cast("int").alias("partition"),
+        ordinal(table, places[0] or table_time).alias("order"),
         packed(F.col(value), kind).alias("value"),
         F.lit(None).cast("string").alias("row"),
     )
@@ -62,12 +84,19 @@ def stream_table(
         packed(F.col(on), key_type).alias("key"),
         ordinal(stream, time).alias("at"),
         F.lit(STREAM).alias("side"),
+        F.lit(0).alias("partition"),
+        F.lit(0).cast("long").alias("order"),
         F.lit(None).cast(packed_type(kind)).alias("value"),
         packed(F.struct(*stream.columns), whole).alias("row"),
     )
     output = StructType([StructField("row", packed_type(whole)), StructField("value", packed_type(kind))])
     joined = in_buckets(
-        changes.unionByName(rows), F.col("key"), _StreamTable(how), output, buckets=buckets, order=(1, 2)
+        changes.unionByName(rows),
+        F.col("key"),
+        _StreamTable(how, keep_ms),
+        output,
+        buckets=buckets,
+        time_mode="None" if keep_ms is None else "ProcessingTime",
     )
     opened = joined.select(unpacked(F.col("row"), whole).alias("row"), unpacked(F.col("value"), kind).alias(name))
     return opened.select("row.*", name)
@@ -83,7 +112,10 @@ def table_table(
     how: How = "inner",
     buckets: int = BUCKETS,
 ) -> DataFrame:
-    """Two tables by key. The pair changes when either side does; it is gone when what `how` asks for is not there."""
+    """Two tables by key. The pair changes when either side does; it is gone when what `how` asks for is not there.
+
+    Changes without a key or an order are dropped (`unusable.py`).
+    """
     key_type = left.schema[key].dataType
     _same_type(key, key_type, key, right.schema[key].dataType)
     left_type, right_type = left.schema[value].dataType, right.schema[value].dataType
@@ -92,7 +124,7 @@ def table_table(
     def shaped(table: DataFrame, side: int) -> DataFrame:
         kind = table.schema[value].dataType
         own = packed(F.col(value), kind)
-        return table.select(
+        return counted(table, "table_table", key, order).select(
             packed(F.col(key), key_type).alias("key"),
             ordinal(table, order).alias("order"),
             F.lit(side).alias("side"),
@@ -140,23 +172,64 @@ def _same_type(left: str, left_type: Any, right: str, right_type: Any) -> None:
         )
 
 
+def _newest(
+    table: DataFrame, key: str, value: str, time: str | None, order: str | None, partition: str | None
+) -> DataFrame:
+    """`key` and the `value` of its last change: in each partition by order, and of several partitions the youngest."""
+    changes = table.select(
+        F.col(key).alias("key"),
+        F.col(value).alias("value"),
+        (F.lit(0) if partition is None else F.col(partition)).alias("partition"),
+        (F.lit(0) if time is None else F.col(time)).alias("time"),
+        (F.lit(None) if order is None else F.col(order)).alias("order"),
+    ).where(F.col("key").isNotNull())
+    if time is None and order is None:
+        return changes  # nothing says which is the last: one row a key
+    by = "time" if order is None else "order"
+    last = F.max_by(F.struct("value", "time"), F.col(by)).alias("last")
+    lasts = changes.groupBy("key", "partition").agg(last, F.max("time").alias("time"))
+    return lasts.groupBy("key").agg(F.max_by(F.col("last"), F.col("time")).alias("last")).select("key", "last.value")
+
+
 class _StreamTable(Operator):
     """The table's present values; a row of the stream leaves with one of them, or not at all."""
 
-    def __init__(self, how: str) -> None:
+    def __init__(self, how: str, keep_ms: int | None = None) -> None:
         self._is_outer = how == "left"
+        self._keep_ms = keep_ms
 
     def on_rows(self, bucket: Bucket, rows: list[tuple[Any, ...]], now: Now) -> Iterator[tuple[Any, ...]]:
-        entries, is_outer = bucket.entries, self._is_outer
-        for key, _, side, value, row in rows:
+        entries, due_ms, is_outer, keep_ms = bucket.entries, bucket.due_ms, self._is_outer, self._keep_ms
+        for key, _, side, _, _, value, row in _in_order(rows):
             if side == STREAM:
                 found = entries.get(key)
                 if found is not None or is_outer:
                     yield row, found
             elif value is None:
                 entries.pop(key, None)
-            elif key is not None:
+                due_ms.pop(key, None)
+            else:
                 entries[key] = value
+                if keep_ms is not None:
+                    due_ms[key] = now.processing_ms + keep_ms
+
+    def on_due(self, bucket: Bucket, keys: list[Any], now: Now) -> Rows:
+        for key in keys:
+            bucket.entries.pop(key, None)
+        return ()
+
+
+def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """By time, changes first. A change has at least the time of those before it in its key and partition."""
+    changes = sorted((row for row in rows if row[2] == TABLE), key=itemgetter(3, 4))
+    reached: dict[Any, int] = {}
+    ordered: list[tuple[Any, ...]] = []
+    for key, at, side, partition, *rest in changes:
+        at = reached[key, partition] = max(at, reached.get((key, partition), at))
+        ordered.append((key, at, side, partition, *rest))
+    ordered.extend(row for row in rows if row[2] == STREAM)
+    ordered.sort(key=itemgetter(1, 2))
+    return ordered
 
 
 class _TableTable(Operator):

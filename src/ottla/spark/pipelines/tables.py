@@ -5,16 +5,18 @@ and an order, the record's `offset`. A key's records are all in one partition, s
 anything: the record's bytes, or what was read from them with `from_json` (which makes a null of a null).
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from decimal import Context, Decimal, localcontext
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
     DataType,
+    DecimalType,
     DoubleType,
-    IntegerType,
+    IntegralType,
     LongType,
     StructField,
     StructType,
@@ -23,6 +25,10 @@ from pyspark.sql.types import (
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
 from ottla.spark.pipelines.opaque import packed, packed_type, unpacked
+from ottla.spark.pipelines.unusable import counted
+
+_DIGITS: Final = 38
+"""The most that Spark's decimals have."""
 
 
 def latest(changes: DataFrame, *, key: str = "key", value: str = "value", order: str = "offset") -> DataFrame:
@@ -58,7 +64,9 @@ def aggregate_table(
 
     When a row changes, what it added to its old group is taken out of it: an aggregation of changes would count it
     twice. `group` and `sums` are expressions over the table's columns. The result has `key`, the group, and `value`,
-    a struct of `count` and the sums; it is null when the last row has left the group. Sums of integers stay integers.
+    a struct of `count` and the sums; it is null when the last row has left the group. Sums of integers are longs, sums
+    of decimals are decimals; one that does not fit is null, and there again when it fits. Changes without a key or an
+    order are dropped (`unusable.py`).
 
     Two stateful operators, for output mode append: rows by key, then groups.
     """
@@ -68,7 +76,7 @@ def aggregate_table(
     group_type, names = typed.schema["g"].dataType, list(measures)
     kinds = {name: _number(typed.schema[name].dataType) for name in names}
     key_type = table.schema[key].dataType
-    shaped = table.select(
+    shaped = counted(table, "aggregate_table", key, order).select(
         packed(F.col(key), key_type).alias("key"),
         ordinal(table, order).alias("order"),
         packed(group, group_type).alias("group"),
@@ -79,7 +87,7 @@ def aggregate_table(
     parts = StructType([StructField("group", packed_type(group_type)), *numbers])
     changes = in_buckets(shaped, F.col("key"), _Parts(), parts, buckets=buckets, order=(1,))
     totals = StructType([*parts.fields, StructField("is_live", BooleanType())])
-    added = in_buckets(changes, F.col("group"), _Totals(), totals, buckets=buckets)
+    added = in_buckets(changes, F.col("group"), _Totals(list(kinds.values())), totals, buckets=buckets)
     return _opened(added, group_type, names)
 
 
@@ -102,7 +110,8 @@ def aggregate_stream(
     )
     numbers = [StructField("count", LongType()), *(StructField(name, kinds[name]) for name in names)]
     output = [StructField("group", packed_type(group_type)), *numbers, StructField("is_live", BooleanType())]
-    return _opened(in_buckets(parts, F.col("group"), _Totals(), StructType(output), buckets=buckets), group_type, names)
+    totals = _Totals(list(kinds.values()))
+    return _opened(in_buckets(parts, F.col("group"), totals, StructType(output), buckets=buckets), group_type, names)
 
 
 def ordinal(rows: DataFrame, order: str | None) -> Column:
@@ -122,11 +131,33 @@ def _opened(totals: DataFrame, group_type: DataType, names: list[str]) -> DataFr
 
 
 def _number(kind: DataType) -> DataType:
-    return LongType() if isinstance(kind, IntegerType | LongType) else DoubleType()
+    if isinstance(kind, IntegralType):
+        return LongType()
+    return DecimalType(_DIGITS, kind.scale) if isinstance(kind, DecimalType) else DoubleType()
+
+
+def _fits(kind: DataType, total: Any) -> bool:
+    """Whether a column of this type can hold it. Python's integers know no bound."""
+    if isinstance(kind, LongType):
+        return -(1 << 63) <= total < 1 << 63
+    if isinstance(kind, DecimalType):
+        return abs(total) < Decimal(1).scaleb(kind.precision - kind.scale)
+    return True
+
+
+def _sums(old: list[Any], parts: list[Any]) -> list[Any]:
+    try:
+        return [a + b for a, b in zip(old, parts, strict=True)]
+    except TypeError:  # a checkpoint from when sums of decimals were floats
+        return [Decimal(repr(a)) + b if isinstance(b, Decimal) else a + b for a, b in zip(old, parts, strict=True)]
 
 
 class _Parts(Operator):
-    """Keeps what each row adds to its group. A change takes the old part out and puts the new one in."""
+    """Keeps what each row adds to its group. A change takes the old part out and puts the new one in.
+
+    A part that is taken out has the count -1, and the numbers that it was put in with: the negative of the smallest
+    long is no long.
+    """
 
     def on_rows(self, bucket: Bucket, rows: list[tuple[Any, ...]], now: Now) -> Rows:
         entries = bucket.entries
@@ -142,26 +173,38 @@ class _Parts(Operator):
             if old == new:
                 continue
             if old is not None:
-                yield (old[0], *(-part for part in old[1:]))
+                yield (old[0], -1, *old[2:])
             if new is not None:
                 yield new
 
 
 class _Totals(Operator):
-    """Adds up the parts of each group. A group without rows is gone."""
+    """Adds up the parts of each group, exactly. A group without rows is gone."""
+
+    def __init__(self, kinds: list[DataType]) -> None:
+        self._kinds = kinds
 
     def on_rows(self, bucket: Bucket, rows: list[tuple[Any, ...]], now: Now) -> Rows:
+        with localcontext(Context(prec=2 * _DIGITS)):  # Python's own context rounds decimals to 28 digits
+            return list(self._added(bucket, rows))
+
+    def _added(self, bucket: Bucket, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         entries = bucket.entries
         before: dict[Any, Any] = {}
         for group, *parts in rows:
             old = entries.get(group)
             before.setdefault(group, old)
-            entries[group] = parts if old is None else [a + b for a, b in zip(old, parts, strict=True)]
+            if parts[0] < 0:
+                parts = [parts[0], *(-part for part in parts[1:])]
+            entries[group] = parts if old is None else _sums(old, parts)
         for group, old in before.items():
             totals = entries[group]
             if totals[0] == 0:
                 del entries[group]
                 if old is not None:
-                    yield (group, *totals, False)
+                    yield (group, 0, *[None] * len(self._kinds), False)
             elif totals != old:
-                yield (group, *totals, True)
+                yield (group, totals[0], *self._told(totals[1:]), True)
+
+    def _told(self, sums: list[Any]) -> list[Any]:
+        return [total if _fits(kind, total) else None for kind, total in zip(self._kinds, sums, strict=True)]

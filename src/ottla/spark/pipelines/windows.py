@@ -55,7 +55,7 @@ def session(
 
 
 def on_time(rows: DataFrame, time: str, grace: str, *, arrived: str = "timestamp") -> DataFrame:
-    """The rows that arrived within `grace` of their event time; `late` has the others.
+    """The rows that arrived within `grace` of their event time; `late` has all others.
 
     A topic with `message.timestamp.type=LogAppendTime` has the time of arrival as `timestamp`. The division looks at
     a row alone, so it is the same in every run, whatever the micro-batches were.
@@ -64,12 +64,15 @@ def on_time(rows: DataFrame, time: str, grace: str, *, arrived: str = "timestamp
 
 
 def late(rows: DataFrame, time: str, grace: str, *, arrived: str = "timestamp") -> DataFrame:
-    """The rows that arrived later than `grace` after their event time, for a topic of their own."""
+    """The rows that arrived later than `grace` after their event time, for a topic of their own.
+
+    And those without one of the two times: of these nobody can say that they were on time, and windows drop them.
+    """
     return rows.where(_is_late(time, grace, arrived))
 
 
 def _is_late(time: str, grace: str, arrived: str) -> Column:
-    return F.col(arrived) > F.col(time) + F.expr(f"INTERVAL {grace}")
+    return F.coalesce(F.col(arrived) > F.col(time) + F.expr(f"INTERVAL {grace}"), F.lit(True))
 
 
 def _windowed(
