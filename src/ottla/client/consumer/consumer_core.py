@@ -35,6 +35,7 @@ from ottla.client.errors import (
     InvalidGroupId,
     InvalidState,
     KafkaError,
+    NoOffsetForPartition,
     RequestTimedOut,
     Wakeup,
     error_for,
@@ -173,9 +174,11 @@ class ConsumerCore:
         if self._is_woken:
             self._is_woken = False
             raise Wakeup
-        if self._errors:
+        while self._errors:
             self._is_work_due = True  # what failed is tried again by the poll after this one
-            raise self._errors.popleft()
+            error = self._errors.popleft()
+            if not self._is_settled(error):
+                raise error
         if self.subscription.mode is Mode.NONE:
             raise InvalidState("there is nothing to poll: subscribe to topics or assign partitions first")
         self.subscription.take_back_unread()
@@ -190,6 +193,13 @@ class ConsumerCore:
             self.work()
         elif self._fetcher.is_late and not self.chunks.is_ready:
             self._fetcher.fetch()
+
+    def _is_settled(self, error: Exception) -> bool:
+        """Whether the application has said meanwhile where to read: between `assign` and `seek` no poll looks on."""
+        if not isinstance(error, NoOffsetForPartition):
+            return False
+        states = map(self.subscription.partitions.get, error.partitions)
+        return all(state is None or state.position is not None or state.reset is not None for state in states)
 
     def activity(self) -> Promise[None]:
         """Done when another `poll` may bring something."""

@@ -205,6 +205,21 @@ def test_without_a_position_and_a_reset_the_application_is_told(make_bench):
         bench.poll()
 
 
+def test_a_partition_that_is_assigned_and_then_sought_needs_no_reset(make_bench):
+    """Also while the consumer is at work, which looks for the position at once."""
+    bench = make_bench(auto_offset_reset="none")
+    bench.logs.append(T0, b"a")
+    bench.logs.append(T1, b"b")
+    bench.core.assign([T0])
+    bench.core.seek(T0, OffsetAndMetadata(0))
+    assert bench.values() == [b"a"]
+    bench.core.assign([T0, T1])
+    bench.core.seek(T1, OffsetAndMetadata(0))
+    read = bench.values()
+    bench.end_long_polls()
+    assert read + bench.values() == [b"b"]
+
+
 def test_the_latest_offset_is_the_logs_end(make_bench):
     bench = make_bench(auto_offset_reset="latest")
     bench.logs.append(T0, b"old")
