@@ -38,7 +38,11 @@ def plan(*directories: str, **fields: object) -> FormatPlan:
 
 def world(disk: Disk, now_ms: int = 1_700_000_000_000) -> Surroundings:
     numbers = iter(range(1, 1000))
-    return Surroundings(disk, FixedClock(now_ms), DATE, lambda: Uuid(b"directory%07d" % next(numbers)), lambda: bytes(20))
+
+    def new_id() -> Uuid:
+        return Uuid(b"directory%07d" % next(numbers))
+
+    return Surroundings(disk, FixedClock(now_ms), DATE, new_id, lambda: bytes(20))
 
 
 def run(disk: Disk, a_plan: FormatPlan) -> list[str]:
