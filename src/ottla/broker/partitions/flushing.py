@@ -13,7 +13,7 @@ again a little later.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ottla.broker.partitions.held_partitions import DISK_IS_FULL, OUT_OF_DESCRIPTORS
+from ottla.broker.partitions.held_partitions import PASSING
 from ottla.broker.partitions.partition import Partition
 from ottla.log.flush import Flush
 from ottla.runtime.apart import later
@@ -56,7 +56,7 @@ def _start(partitions: "Partitions", partition: Partition, start: Callable[[], F
     try:
         work = start()
     except OSError as problem:
-        if problem.errno in DISK_IS_FULL | OUT_OF_DESCRIPTORS:
+        if problem.errno in PASSING:
             _put_off(partitions, partition, problem)
         else:
             partition.is_flushing = False
@@ -90,7 +90,10 @@ def _on_flushed(partitions: "Partitions", partition: Partition, work: Flush) -> 
 
 
 def _on_failed(partitions: "Partitions", partition: Partition, work: Flush, problem: Exception) -> None:
-    """Nothing of what was to be flushed is known to be safe: a disk that fails here is not asked again."""
+    """Nothing of what was to be flushed is known to be safe: a disk that fails here is not asked again.
+
+    One that has no room for leader epochs or a snapshot is: a sync that fails never says that (`SyncFailed`).
+    """
     partition.is_flushing = False
     work.end()
     partition.end_job()
@@ -100,7 +103,7 @@ def _on_failed(partitions: "Partitions", partition: Partition, work: Flush, prob
         # A fault of this node's own. Without another flush a follower would fetch nothing more.
         _try_later(partitions, partition)
         raise problem
-    if problem.errno in OUT_OF_DESCRIPTORS:
+    if problem.errno in PASSING:
         _put_off(partitions, partition, problem)
     else:
         partitions.fail_directory(partition.directory, problem)

@@ -4,7 +4,7 @@ import errno
 import os
 
 import pytest
-from brokers import TestNode, batch
+from brokers import TestNode, batch, produce_request
 from moving_nodes import in_one, moving_node
 
 from ottla.base.ports import SyncFailed
@@ -64,6 +64,20 @@ def test_at_a_cut(node: TestNode, error: int, call: str) -> None:
     node.disk.fail_next(call, error)
     assert not follower.truncate(FetchResponse.EpochEndOffset(epoch=0, end_offset=3))
     assert has_failed(node)
+
+
+@pytest.mark.parametrize("error", [*FULL, errno.ENOMEM])
+def test_no_room_for_what_a_flush_writes_is_no_failed_sync(node: TestNode, error: int) -> None:
+    """It is tried again."""
+    node.change_partition(leader=2)
+    node.change_partition(leader=1)
+    node.configure_topic("orders", flush_messages="1")
+    node.disk.fail_next("create", error)  # Of the leader epochs.
+    node.ask(produce_request(batch(b"of the new epoch"), "orders", 0, -1), 12)
+    assert not node.broker.partitions.logs.offline
+    assert node.partition().log.recovery_point == 5
+    node.timers.advance(10_000)
+    assert node.partition().log.recovery_point == 6
 
 
 @pytest.mark.parametrize("error", FULL)
