@@ -9,7 +9,7 @@ before it is there (KIP-858), and its move waits until that is committed. A repl
 told of as LOST, which is a directory that is never online.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.base.ids import Uuid
@@ -44,12 +44,17 @@ class DirectoryAssignments:
         self._is_telling = False
         self._untold: dict[_Place, Uuid] = {}
         self._lost: set[_Place] = set()
-        self._waiting: dict[_Place, Callable[[], None]] = {}
+        self._waiting: dict[_Place, tuple[Uuid, Callable[[], None]]] = {}
         self._timer: Timer | None = None
 
     def note(self, partition: Partition, image: PartitionImage) -> None:
-        """Looks whether the metadata knows where a replica is, and will know if it has been told that it is lost."""
+        """Looks whether the metadata knows where a replica is, and will know if it has been told that it is lost.
+
+        Of one that moves it is to know where it is about to be.
+        """
         home, place = self._partitions.identity.directory_ids.get(partition.directory), _place_of(partition)
+        if place in self._waiting:
+            home = self._waiting[place][0]
         is_known = image.directory(self._partitions.identity.node_id) == home and place not in self._lost
         self._lost.discard(place)
         if home is not None and not is_known:
@@ -67,7 +72,7 @@ class DirectoryAssignments:
 
     def assign(self, partition: Partition, directory_id: Uuid, then: Callable[[], None]) -> None:
         """Tells where a replica is about to be. `then` hears when the metadata says so, unless `forget` comes first."""
-        self._waiting[_place_of(partition)] = then
+        self._waiting[_place_of(partition)] = directory_id, then
         self._note(partition, directory_id)
 
     def forget(self, partition: Partition) -> None:
@@ -102,7 +107,7 @@ class DirectoryAssignments:
                 return
             refused = _refused(reply)
             self._end_telling(_COLLECT_S)
-            self._on_taken([place for place in told if place not in refused])
+            self._on_taken({place: directory for place, directory in told.items() if place not in refused})
 
         def on_error(error: ErrorCode) -> None:
             if error is ErrorCode.UNSUPPORTED_VERSION:
@@ -123,10 +128,13 @@ class DirectoryAssignments:
         self._is_telling = False
         self._tell_in(next_s)
 
-    def _on_taken(self, places: Iterable[_Place]) -> None:
-        for place in places:
-            if place in self._waiting and place not in self._untold:
-                apart(self._timers, self._waiting.pop(place))
+    def _on_taken(self, told: Mapping[_Place, Uuid]) -> None:
+        for place, directory in told.items():
+            awaited, then = self._waiting.get(place, (None, None))
+            if then is not None and directory == awaited and place not in self._untold:
+                del self._waiting[place]
+                self._lost.discard(place)
+                apart(self._timers, then)
 
 
 def _place_of(partition: Partition) -> _Place:

@@ -247,6 +247,7 @@ class ReplicaMove:
             return
         take_over(future, current)
         partition.change_log(future)
+        partitions.given_up.discard(partition)  # What it could not write to was the other directory.
         self.stage = Stage.ENDED
         self._moves.on_ended(self)
         _log.info("%s has moved from %s to %s", partition.name, self.source.path, self.target.path)

@@ -3,7 +3,7 @@
 import errno
 
 import pytest
-from brokers import TestNode, batch, broker_settings, produce_request, produced, values_in
+from brokers import TestNode, batch, broker_settings, produce_request, produced, topic_id_of, values_in
 from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, described, in_one, move, moving_node, names_in
 from transactional_nodes import NEW, READ_COMMITTED, TransactionalNode
 
@@ -11,7 +11,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.background import Background
 from ottla.broker.partitions.moves import replica_copy, replica_move, replica_moves
 from ottla.log.partition_log import PartitionLog
-from ottla.machines.metadata.image.directory_ids import UNASSIGNED
+from ottla.machines.metadata.image.directory_ids import LOST, UNASSIGNED
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, DeleteRecordsRequest
 
@@ -435,3 +435,20 @@ def test_copies_are_no_faster_than_the_rate_that_is_given(node):
     node.commit(ConfigRecord(resource_type=4, resource_name="1", name=replica_moves.RATE, value=None))
     node.timers.advance(1_000)
     assert arrived(node)
+
+
+def test_a_replica_that_is_given_up_while_it_moves_is_where_the_metadata_says_in_the_end(node):
+    """As when it moves because its disk is full."""
+    assignments = node.broker.directory_assignments
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS)
+    assignments.lose(topic_id_of("orders"), 0)
+    node.controller.let_go()
+    node.controller.hold()
+    node.timers.advance(ENOUGH_MS)
+    assignments.note(node.partition(), node.image.topics.by_name["orders"].partitions[0])  # Another leads now.
+    node.controller.let_go()
+    node.timers.advance(ENOUGH_MS)
+    assert node.controller.assigned == [TWO, LOST, TWO]
+    assert node.partition().directory == "/two"
