@@ -1,9 +1,11 @@
 """The files of one segment: its batches, its indexes, their names, and how long they are kept open."""
 
 from contextlib import suppress
+from errno import EDQUOT, ENOSPC
 
 from ottla.base.ports import Disk, File
 from ottla.log import names
+from ottla.log.errors import CorruptFile
 from ottla.log.files import sync_file
 from ottla.log.index import OffsetIndex, TimeIndex
 from ottla.log.transaction_index import TransactionIndex
@@ -157,13 +159,22 @@ class SegmentFiles:
         return target
 
     def copy_aside(self) -> str:
-        """Makes a copy of the batches, damage included, under a name that is no segment's, and returns it. Durable."""
+        """Makes a copy of the batches, damage included, under a name that is no segment's, and returns it. Durable.
+
+        Raises `CorruptFile` if there is no room: for want of it this log cannot be put right, and others can.
+        """
         target = self._path_aside()
         copy = self._disk.open(target, create=True)
         try:
             for position in range(0, self.file.size(), _COPIED_BYTES):
                 copy.write_at(position, self.file.read_at(position, _COPIED_BYTES))
             copy.sync()
+        except OSError as problem:
+            if problem.errno not in (ENOSPC, EDQUOT):
+                raise
+            self._disk.remove(target)
+            path = self.path(names.LOG)
+            raise CorruptFile(f"{path} is damaged, and there is no room to keep a copy of it: {problem}") from problem
         finally:
             copy.close()
         self._disk.sync_dir(self._directory)

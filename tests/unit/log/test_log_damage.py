@@ -1,5 +1,7 @@
 """Damage in one partition is that partition's: it is named, recovered or left alone, and the others are served."""
 
+import errno
+
 import pytest
 from partition_logs import (
     CONFIG,
@@ -91,6 +93,20 @@ def test_what_was_never_durable_is_cut_off_and_not_kept() -> None:
     again = open_log(disk.survivor_of_kill())
     assert again.log_end_offset == 1
     assert not files_in(disk, names.CUT)
+
+
+def test_without_room_to_keep_what_is_cut_off_it_is_left_as_it_is_and_the_others_are_served(disk: MemoryDisk) -> None:
+    replace_file(disk, "/data/orders-0/00000000000000000000.index", b"")
+    disk.rot(LOG, 2 * SIZE + MAGIC_AT, bit=5)
+    rotten = read_file(disk, LOG)
+    disk.fail_next("write", errno.ENOSPC)
+    dirs = opened(disk)
+    assert not dirs.offline
+    assert (list(dirs.online["/data"].logs), list(dirs.online["/data"].damaged)) == ([OTHER], [PARTITION])
+    assert read_file(disk, LOG) == rotten
+    assert not files_in(disk, names.CUT)
+    dirs.abandon()
+    assert opened(disk.survivor_of_kill()).get(PARTITION).log_end_offset == 2  # type: ignore[union-attr]
 
 
 class TestOnesThatCannotBeRecovered:
