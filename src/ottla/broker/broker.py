@@ -95,6 +95,7 @@ class Broker:
         self.partitions.propose_isr = self.isr_changes.on_fetched
         self.partitions.tell_lost = self.directory_assignments.lose
         self.partitions.when_directory_fails = self.replica_moves.on_directory_failed
+        self.partitions.when_broken = self.replica_moves.on_broken
         self.partitions.on_cut = self.replica_moves.on_cut
 
     def start(self) -> None:

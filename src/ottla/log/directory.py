@@ -57,6 +57,8 @@ class LogDirectory:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, Uuid] = {}
         self._distrusted: dict[TopicPartition, PartitionLog] = {}
+        self._set_aside: list[PartitionLog] = []
+        """Logs that were distrusted, and are elsewhere by now. A thread may still be at work on one."""
         self.damaged: dict[TopicPartition, Exception] = {}
         """Partitions that are here and cannot be opened, with the reason. Their files are left as they are."""
         self.was_clean = False
@@ -138,7 +140,7 @@ class LogDirectory:
         """Begins a partition. It costs no sync: a crash leaves it empty, or takes it away, until its first flush."""
         assert partition not in self.logs
         directory = self._dir(partition)
-        self._set_damaged_aside(partition)
+        self._make_way(partition)
         self._forget(partition)  # There may have been another one of that name.
         is_new = not self._disk.is_dir(directory)
         self._disk.make_dirs(directory)
@@ -195,10 +197,14 @@ class LogDirectory:
                     self.damaged[partition] = problem
                     self._read_topic_id(partition, self._dir(partition))
 
-    def _set_damaged_aside(self, partition: TopicPartition) -> None:
-        """Renames a damaged partition whose name is wanted, for a person to look at."""
-        if self.damaged.pop(partition, None):
+    def _make_way(self, partition: TopicPartition) -> None:
+        """Renames what is damaged or distrusted and has a name that is wanted now, for a person to look at."""
+        if partition in self.damaged or partition in self._distrusted:
             self._disk.rename(self._dir(partition), self._marked_dirs.path_for(partition, names.STRAY_DIR))
+            self._disk.sync_dir(self.path)
+            self.damaged.pop(partition, None)
+            if log := self._distrusted.pop(partition, None):
+                self._set_aside.append(log)
 
     def _open_log(
         self,
@@ -257,7 +263,7 @@ class LogDirectory:
     def begin_future(self, partition: TopicPartition, topic_id: Uuid, log_start_offset: int) -> PartitionLog:
         """Begins a copy of a partition that is in another directory."""
         assert partition not in self.logs, "a replica moves from one directory to another"
-        self._set_damaged_aside(partition)
+        self._make_way(partition)
         self._forget(partition)  # What the checkpoints say of an earlier stay is not true of the copy.
         self.topic_ids[partition] = topic_id
         return self.futures.begin(partition, topic_id, log_start_offset)
@@ -373,7 +379,7 @@ class LogDirectory:
         if not self._distrusted and not self.damaged:
             marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
             replace_file(self._disk, self._file(names.CLEAN_SHUTDOWN), marker.encode())
-        for log in self._distrusted.values():
+        for log in [*self._distrusted.values(), *self._set_aside]:
             log.release()
         self.logs.clear()
         self.futures.logs.clear()
@@ -384,10 +390,11 @@ class LogDirectory:
 
         Future logs are closed by who moves them: a thread may be writing to one.
         """
-        for log in [*self.logs.values(), *self._distrusted.values()]:
+        for log in [*self.logs.values(), *self._distrusted.values(), *self._set_aside]:
             log.release()
         self.logs.clear()
         self._distrusted.clear()
+        self._set_aside.clear()
         self.futures.logs.clear()
         self._lock.release()
 

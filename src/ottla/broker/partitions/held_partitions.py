@@ -82,6 +82,8 @@ class Partitions(dict[tuple[str, int], Partition]):
         """For moves, whose copy of the log is to be cut too."""
         self.when_directory_fails: Callable[[str], None] = _nobody_is_told
         """For moves to and from the directory."""
+        self.when_broken: Callable[[TopicPartition], None] = _nobody_is_told
+        """For a move of the partition."""
         self.on_directory_failed: Callable[[str, OSError], None] = _nobody_is_told
         """For the node, which tells the controller, and stops when no directory is left."""
         self.tell_lost: Callable[[Uuid, int], None] = _nobody_is_told
@@ -193,8 +195,15 @@ class Partitions(dict[tuple[str, int], Partition]):
         self.on_directory_failed(directory, problem)
 
     def on_broken(self, partition: Partition, problem: Exception) -> None:
-        """What a partition knows of itself is not so: it is offline until the next start, which recovers it."""
+        """What a partition knows of itself is not so: it is offline until the next start, which recovers it.
+
+        One that is gone already, to whose name another may have come, leaves that alone.
+        """
+        if not self.holds(partition):
+            _log.error("%s is gone, and was broken", partition.name, exc_info=problem)
+            return
         _log.error("%s is broken, and offline until the next start", partition.name, exc_info=problem)
+        self.when_broken(partition.name)
         self.logs.distrust(partition.name)
         self._take_offline([partition.name])
         self.tell_unserved(partition.topic_id, partition.name)

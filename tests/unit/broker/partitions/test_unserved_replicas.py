@@ -4,7 +4,7 @@ import errno
 import os
 
 import pytest
-from brokers import TestNode, batch, topic_id_of
+from brokers import TestNode, batch, topic_id_of, values_in
 from raising_once import Fault, raise_once
 from replicating_nodes import Cluster
 
@@ -208,6 +208,49 @@ def test_another_leads_what_is_broken_until_the_next_start(monkeypatch: pytest.M
     cluster[1].broker.replicas.start()
     cluster.advance(5000)
     assert (set(cluster.isr()), directories(cluster)[0]) == ({1, 2}, HOME)
+
+
+def test_a_topic_that_takes_the_name_of_one_with_a_broken_partition_begins_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = lone_node()
+    node.create_topic("orders", directories=(HOME,))
+    node.produce(batch(b"of the topic before"))
+    raise_once(monkeypatch, PartitionLog, "append_as_leader")
+    node.produce(batch(b"x"))
+    node.delete_topic("orders")
+    node.timers.advance(100_000)
+    node.create_topic("orders", directories=(HOME,))
+    node.timers.advance(1000)
+    assert node.produce(batch(b"new")).error_code == ErrorCode.NONE
+    assert values_in(node.fetch()) == [b"new"]
+    node.broker.partitions.logs.close(7)
+    again = TestNode(node.disk, node.image, directory_ids={"/data": HOME})
+    assert again.broker.partitions.logs.epoch_of_clean_stop() == 7
+    assert values_in(again.fetch()) == [b"new"]
+
+
+def test_a_broken_replica_that_goes_and_comes_back_begins_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = lone_node()
+    node.create_topic("orders", directories=(HOME,))
+    node.produce(batch(b"x"))
+    raise_once(monkeypatch, PartitionLog, "append_as_leader")
+    node.produce(batch(b"y"))
+    node.change_partition(replicas=[2], isr=[2], leader=2, directories=[HOME])
+    node.change_partition(replicas=[1, 2], directories=[HOME, HOME])
+    node.timers.advance(1000)
+    assert node.partition().log.log_end_offset == 0
+
+
+def test_what_is_wrong_with_a_partition_that_is_gone_costs_no_other_of_its_name() -> None:
+    node = lone_node()
+    node.create_topic("orders", directories=(HOME,))
+    gone = node.partition()
+    node.delete_topic("orders")
+    node.create_topic("orders", directories=(HOME,))
+    node.timers.advance(100_000)
+    node.broker.partitions.on_broken(gone, Fault("a flush that came late"))
+    assert node.produce(batch(b"x")).error_code == ErrorCode.NONE
 
 
 # Metadata

@@ -291,7 +291,7 @@ class ReplicaMove:
         self._end(lambda: self._run_last(lambda: target.drop_future(name) if name in target.futures.logs else None))
 
     def leave(self) -> None:
-        """The current log's directory has failed. The copy may be all that is left, so it stays as it is."""
+        """The current log is broken, or its directory has failed. The copy may be all that is left, so it stays."""
         name, target = self.partition.name, self.target
         self._end(lambda: self._run_last(lambda: target.futures.close(name) if name in target.futures.logs else None))
 

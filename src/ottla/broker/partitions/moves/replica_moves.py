@@ -94,6 +94,11 @@ class ReplicaMoves:
         if move := self._moves.get(partition.name):
             move.on_cut()
 
+    def on_broken(self, name: TopicPartition) -> None:
+        """The replica is offline until the next start, which looks what its log and the copy have in common."""
+        if move := self._moves.get(name):
+            move.leave()
+
     def on_directory_failed(self, path: str) -> None:
         for move in list(self._moves.values()):
             if move.target.path == path:

@@ -452,3 +452,17 @@ def test_a_replica_that_is_given_up_while_it_moves_is_where_the_metadata_says_in
     node.timers.advance(ENOUGH_MS)
     assert node.controller.assigned == [TWO, LOST, TWO]
     assert node.partition().directory == "/two"
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_replica_that_is_broken_while_it_moves_stays_where_it_is_until_the_next_start(node, is_asked):
+    node.controller.hold()
+    move(node)
+    node.timers.advance(ENOUGH_MS if is_asked else 1)
+    node.broker.partitions.on_broken(node.partition(), ValueError("of this node's own"))
+    node.controller.let_go()
+    node.timers.advance(ENOUGH_MS)
+    assert (names_in(node, "/one"), names_in(node, "/two")) == (["orders-0"], ["orders-0-future"])
+    again = moving_node(node.disk.survivor_of_kill(), node.image)
+    again.timers.advance(ENOUGH_MS)
+    assert (again.partition().directory, numbers(again)) == ("/two", list(range(10)))
