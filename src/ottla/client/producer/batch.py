@@ -104,6 +104,7 @@ class ProducerBatch(RecordWriter):
         "is_done",
         "is_due",
         "is_in_flight",
+        "is_out_of_order",
         "is_retried",
         "last_leader_epoch",
         "not_before_s",
@@ -141,6 +142,8 @@ class ProducerBatch(RecordWriter):
         self.attempts = 0
         self.is_in_flight = False
         self._was_perhaps_written = False
+        self.is_out_of_order = False
+        """A broker has said that a batch before it is missing: then neither this one is written nor any behind it."""
         self.is_retried = False
         self.not_before_s = 0.0
         self.last_leader_epoch = -1
@@ -175,6 +178,7 @@ class ProducerBatch(RecordWriter):
             self._was_perhaps_written = True
         elif code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID):
             self._was_perhaps_written = False
+            self.is_out_of_order = True
 
     def seal(self, codec: int, level: int | None) -> float:
         """Closes the batch and compresses its records. Returns to which part of their size."""

@@ -31,6 +31,20 @@ def next_sequence(sequence: int, count: int) -> int:
     return (sequence + count) & _SEQUENCE_MASK
 
 
+def _may_be_counted_anew(unacked: list[ProducerBatch]) -> bool:
+    """Whether none of a partition's batches may be written. They are in the order of their sequences: behind one that a
+    broker found out of order it has written none, and that one is first in line, so no answer about others would come.
+    """
+    if any(batch.is_in_flight for batch in unacked):
+        return False
+    for batch in unacked:
+        if batch.may_be_written:
+            return False
+        if batch.is_out_of_order:
+            return True
+    return True
+
+
 class Sequences:
     """Of one idempotent producer, with or without transactions."""
 
@@ -122,13 +136,13 @@ class Sequences:
             self._close_up(queue, position, batch.record_count)
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """A batch was split: its sequences are those of its parts."""
+        """A batch was split: its sequences are those of its parts, and so is its epoch, perhaps an older one."""
         unacked = batch.queue.unacked
         position = unacked.index(batch)
         unacked[position : position + 1] = parts
         sequence = batch.stamp.base_sequence
         for part in parts:
-            self._restamp(part, sequence)
+            part.put_stamp(Stamp(batch.stamp.producer_id, batch.stamp.producer_epoch, sequence, self.is_transactional))
             part.sequence_was_reset = batch.sequence_was_reset
             sequence = next_sequence(sequence, part.record_count)
 
@@ -163,7 +177,7 @@ class Sequences:
 
     def may_take_epoch(self) -> bool:
         """Whether no batch that would be counted anew may be written already."""
-        return not any(batch.may_be_written for queue in self._rewritten for batch in queue.unacked)
+        return all(_may_be_counted_anew(queue.unacked) for queue in self._rewritten)
 
     def take_epoch(self) -> bool:
         """Goes on with the next epoch, by our own choice. False if there is none: then a new id is needed."""

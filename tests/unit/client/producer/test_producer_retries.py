@@ -8,6 +8,7 @@ from written_logs import PRODUCER_ID, PartitionAnswer, Producing, WrittenLogs, a
 
 from ottla.client.errors import DeliveryTimedOut, InvalidRecord, MessageTooLarge, TopicAuthorizationFailed
 from ottla.records.batch import read_header
+from ottla.records.reader import read_records
 from ottla.testing.scripted_brokers import DROP, KEEP, ScriptedBrokers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceResponse
@@ -16,7 +17,7 @@ from ottla.wire.messages import ProduceResponse
 def begun(nodes: tuple[int, ...] = (1,), partitions: int = 1, **settings: object) -> tuple[Producing, WrittenLogs]:
     brokers = ScriptedBrokers(nodes, {"clicks": partitions})
     logs = WrittenLogs(brokers)
-    return Producing(brokers, linger_ms=0, **settings), logs
+    return Producing(brokers, **{"linger_ms": 0, **settings}), logs
 
 
 def begun_with_five_on_their_way(**settings: object) -> tuple[Producing, WrittenLogs, list[Any]]:
@@ -323,3 +324,96 @@ def test_a_batch_that_may_be_written_is_not_sent_again_under_another_epoch(parti
     assert logs.values["clicks", 0] == [b"warm", b"0", b"2", b"3"]
     for delivery in (sent[0], sent[2], sent[3]):
         assert logs.values["clicks", 0][delivery.result().offset] in (b"0", b"2", b"3")
+
+
+def test_a_batch_behind_one_that_leaves_a_gap_does_not_keep_a_new_epoch_waiting() -> None:
+    """1 is refused for good, 2 is out of order then, and nobody tells what became of 3. It is not written: 2 is not."""
+    producing, logs = begun(batch_size=0)
+    producing.send(b"0")
+    producing.flush()
+    producing.brokers.answer("Produce", KEEP)
+    refused, *others = (producing.send(b"%d" % number) for number in range(1, 4))
+    producing.brokers.run()
+    first = [refusing(logs, ErrorCode.INVALID_RECORD), logs.produce, DROP]
+    producing.brokers.answer("Produce", first + [logs.produce] * 9)
+    producing.brokers.release()
+    producing.brokers.advance(5000)
+    assert error_of(refused) is InvalidRecord
+    assert [error_of(one) for one in others] == [None, None]
+    assert logs.values["clicks", 0] == [b"0", b"2", b"3"]
+
+
+def test_the_parts_of_a_batch_that_was_split_keep_its_epoch() -> None:
+    """Another partition has taken a new epoch meanwhile. Were the parts counted under it, so would what follows,
+    from 0 again: the broker would take that for what it has, and acknowledge what it does not write.
+    """
+    producing, logs = begun((1, 2), partitions=2, linger_ms=1000)
+    producing.send(b"warm", partition=1)
+    producing.flush()
+    producing.brokers.answer("Produce", KEEP)
+    sent = [producing.send(b"%d" % number, partition=0) for number in range(2)]
+    producing.flush()
+    refused = producing.send(b"refused", partition=1)
+    producing.flush()
+    invalid = refusing(logs, ErrorCode.INVALID_RECORD)
+    producing.brokers.release(lambda node_id, *rest: KEEP if node_id == 1 else invalid(node_id, *rest))
+    producing.brokers.run()
+    assert error_of(refused) is InvalidRecord
+    producing.brokers.answer("Produce", logs.produce)
+    producing.brokers.release(refusing(logs, ErrorCode.MESSAGE_TOO_LARGE))
+    producing.brokers.advance(5000)
+    sent.append(producing.send(b"2", partition=0))
+    producing.flush()
+    producing.brokers.advance(5000)
+    assert [error_of(one) for one in sent] == [None] * 3
+    assert logs.values["clicks", 0] == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_order(seed: int) -> None:
+    """Some records are refused for good, and large batches: gaps, new epochs and splits meet all faults."""
+    chance = random.Random(seed)
+    producing, logs = begun(
+        (1, 2), partitions=3, batch_size=chance.choice([0, 100, 400]), linger_ms=chance.choice([0, 5, 50])
+    )
+    most = chance.choice([1, 2, 4, 1000])
+    is_faulty = True
+
+    def is_refused(value: bytes) -> bool:
+        return int(value) % 17 == 0
+
+    def append(name: str, index: int, data: Any) -> Any:
+        if read_header(data).record_count > most:
+            return PartitionAnswer(index=index, error_code=ErrorCode.MESSAGE_TOO_LARGE)
+        if any(is_refused(record.value or b"") for record in read_records(bytes(data))):
+            return PartitionAnswer(index=index, error_code=ErrorCode.INVALID_RECORD)
+        fault = chance.randrange(14) if is_faulty else -1
+        if fault == 0:
+            return PartitionAnswer(index=index, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        written = None if fault == 1 else logs.append(name, index, bytes(data))
+        if fault in (1, 2):
+            return PartitionAnswer(index=index, error_code=ErrorCode.REQUEST_TIMED_OUT)
+        return written
+
+    def produce(node_id: int, version: int, request: Any) -> Any:
+        fault = chance.randrange(5) if is_faulty else -1
+        response = None if fault == 0 else answer_produce(version, request, append, logs)
+        return DROP if fault in (0, 1) else response
+
+    producing.brokers.answer("Produce", produce)
+    sent: list[list[tuple[bytes, Any]]] = [[], [], []]
+    for number in range(1, 120):
+        value, partition = b"%d" % number, chance.randrange(3)
+        sent[partition].append((value, producing.send(value, partition=partition)))
+        if chance.random() < 0.3:
+            producing.brokers.advance(chance.randrange(200))
+    is_faulty = False
+    producing.core.flush()
+    producing.brokers.advance(30_000)
+    for partition, records in enumerate(sent):
+        values = logs.values.get(("clicks", partition), [])
+        assert values == sorted(set(values), key=int), "repeated or out of order"
+        assert [value for value, delivery in records if error_of(delivery) is None] == values
+        assert all(values[one.result().offset] == value for value, one in records if one.exception() is None)
+    metrics = producing.core.metrics()
+    assert metrics["buffer-available-bytes"] == metrics["buffer-total-bytes"]
