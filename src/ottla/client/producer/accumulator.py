@@ -257,7 +257,9 @@ class Accumulator:
         assert batch.encoded is not None, "only what was sent can be too large"
         parts = batch.split(max(min(self._settings.batch_size, batch.raw_bytes // 2), HEADER_SIZE + 1))
         parts[0].held_bytes, batch.held_bytes = batch.held_bytes, 0
-        self._unfinished.extendleft(reversed(parts))
+        place = self._unfinished.index(batch)  # by age, and parts before what they settle: so `expired` looks at them
+        for part in reversed(parts):
+            self._unfinished.insert(place, part)
         return parts
 
     def note_ratio(self, topic: str, ratio: float) -> None:

@@ -206,3 +206,17 @@ def test_batches_behind_one_that_grew_too_old_are_sent_at_once() -> None:
     assert error_of(first) is DeliveryTimedOut
     assert second.done()
     assert second.exception() is None
+
+
+def test_a_batch_is_given_up_in_time_though_a_younger_one_was_split() -> None:
+    producing, logs = begun((1, 2), partitions=2, linger_ms=1000, delivery_timeout_ms=40_000, request_timeout_ms=30_000)
+    producing.brokers.unreachable.add(2)
+    old = producing.send(b"old", partition=1)
+    producing.brokers.advance(25_000)
+    producing.brokers.answer("Produce", KEEP)
+    for number in range(2):
+        producing.send(b"%d" % number, partition=0)
+    producing.flush()
+    producing.brokers.release(refusing(logs, ErrorCode.MESSAGE_TOO_LARGE))
+    producing.brokers.advance(15_500)
+    assert error_of(old) is DeliveryTimedOut
