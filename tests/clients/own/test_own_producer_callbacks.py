@@ -169,6 +169,14 @@ def test_a_callback_for_a_delivery_that_is_done_runs_soon_though_nothing_else_ha
     assert told.wait(TIMEOUT_S)
 
 
+def test_a_callback_for_a_delivery_of_a_closed_producer_runs_at_once(bootstrap: str, topic: str) -> None:
+    with ottla.Producer(bootstrap_servers=bootstrap) as producer:
+        delivery = producer.send(topic, b"v")
+    told: list[Any] = []
+    delivery.add_done_callback(told.append)
+    assert told == [delivery]
+
+
 def test_a_delivery_of_before_a_fork_is_refused_in_the_child(bootstrap: str, topic: str) -> None:
     with ottla.Producer(bootstrap_servers=bootstrap, linger_ms=600_000, delivery_timeout_ms=700_000) as producer:
         delivery = producer.send(topic, b"v")

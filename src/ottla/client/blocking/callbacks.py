@@ -1,7 +1,8 @@
 """Users' callbacks, which run without the client's lock: they may take locks that others hold while they send.
 
 They run on the client's own thread and nowhere else, one at a time and in order. So a caller who waits with a time
-limit keeps to it whatever a callback does, and Ctrl-C, which strikes on the main thread, never strikes in one.
+limit keeps to it whatever a callback does, and Ctrl-C, which strikes on the main thread, never strikes in one. One that
+is added when the client is closed, and that thread has ended, runs at once, where it is added.
 """
 
 from collections import deque
@@ -38,11 +39,17 @@ class Callbacks:
         return self._runner == get_ident()
 
     def run(self) -> None:
-        """Runs those that are due. For the client's own thread, which no callback may end: `sys.exit()` is logged."""
+        """Runs those that are due. For the client's own thread, which no callback may end: `sys.exit()` is logged.
+
+        Once that has ended, for whoever has added one.
+        """
         self._runner = get_ident()
         try:
             while self._due:
-                callback, argument = self._due.popleft()
+                try:
+                    callback, argument = self._due.popleft()
+                except IndexError:  # once the thread has ended, several may be here
+                    return
                 try:
                     callback(argument)
                 except BaseException as problem:

@@ -112,3 +112,11 @@ class ClientLock:
         else:
             self._noted = number, frame
             self._wake()
+
+
+def strike_in_fork() -> None:
+    """In a child: lets Ctrl-C strike that the main thread of its parent held, if another thread has forked."""
+    handler = getsignal(SIGINT)
+    while isinstance(lock := getattr(handler, "__self__", None), ClientLock):
+        handler = lock._handler
+        set_handler(SIGINT, handler)

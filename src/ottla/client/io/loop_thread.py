@@ -30,6 +30,7 @@ from weakref import WeakSet, finalize, ref
 
 from ottla.base.errors import ClientError
 from ottla.client.errors import ClientClosed, ForkedClient
+from ottla.client.io.client_lock import strike_in_fork
 from ottla.client.io.dialers import dialer_for
 from ottla.client.io.event_loop import MOST_WAIT_S, EventLoop
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
@@ -99,6 +100,7 @@ class LoopThread:
         """
         self._unpark.acquire()
         self._is_stopped = False
+        self._has_ended = False
         self._finalizer: finalize[..., Any] | None = None
         self._finish: Callable[[], bool | None] | None = None
         """Of a client that was dropped."""
@@ -291,6 +293,8 @@ class LoopThread:
             self._take_turns_of_its_own()
         finally:
             self._run_callbacks()
+            self._has_ended = True
+            self._run_callbacks()  # one that came just before is nobody else's to run
             if self._is_stopped:
                 self._release()
 
@@ -332,9 +336,12 @@ class LoopThread:
             self._unpark.release()
 
     def nudge(self) -> None:
-        """Has the loop's thread look for callbacks soon, wherever it is. From any thread."""
-        self._end_parking()
-        self.loop.wake()
+        """Has the loop's thread look for callbacks soon, wherever it is; here, if it has ended. From any thread."""
+        if self._has_ended:
+            self._run_callbacks()
+        else:
+            self._end_parking()
+            self.loop.wake()
 
     def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> None:
         """Ends the thread. What the cores promised and did not settle stays so: they are closed before.
@@ -373,6 +380,7 @@ def _stop_all() -> None:
 
 
 def _mark_forked() -> None:
+    strike_in_fork()
     for thread in list(_alive):
         thread.is_forked = True
         if thread.on_forked is not None:

@@ -1,6 +1,7 @@
 """The event loop of blocking clients: who drives it, and what becomes of it at a fork and at the end."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from ottla.base.errors import ClientError
+from ottla.client.blocking.callbacks import Callbacks
 from ottla.client.errors import ClientClosed, ForkedClient
 from ottla.client.io import loop_thread
 from ottla.client.io.loop_thread import LoopThread
@@ -152,6 +154,40 @@ def test_a_callback_that_leaves_the_interpreter_does_not_end_the_loop(thread: Lo
     with thread.lock:
         thread.loop.after(0.001, fired.set)
     assert fired.wait(10)
+
+
+def test_who_waits_for_callbacks_while_the_client_ends_is_not_left_waiting(thread: LoopThread) -> None:
+    """Another thread has closed the client, between this one's look whether any are due and its turn to wait."""
+    callbacks, told = Callbacks(thread.nudge), list[int]()
+    thread.run_callbacks = callbacks.run
+    thread.stop()
+    callbacks.add(told.append, 1)
+    assert callbacks.all_run(1.0)
+    assert told == [1]
+
+
+def test_ctrl_c_strikes_in_a_child_that_was_forked_while_the_main_thread_waited(thread: LoopThread) -> None:
+    """By another thread: in the child nobody is left who would let it strike."""
+    over: Promise[None] = Promise()
+    codes: list[int] = []
+
+    def fork() -> None:
+        child = os.fork()
+        if not child:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                os._exit(42)
+            os._exit(1)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        with thread.lock:
+            over.resolve(None)
+        thread.loop.wake()
+
+    with thread.lock:
+        thread.loop.after(0.0, threading.Thread(target=fork).start)
+    assert thread.wait(over, 30)
+    assert codes == [42]
 
 
 @pytest.mark.parametrize("host", ["nobody..example", "x" * 70 + ".example"])
