@@ -45,7 +45,9 @@ def send(broker: Broker, topic: str, count: int, partition: int = 0) -> None:
 
 
 def latest(reader: StreamReader, start: Any) -> Any:
-    return reader.latestOffset(start, reader.getDefaultReadLimit())
+    """Without the topics' ids."""
+    found = reader.latestOffset(start, reader.getDefaultReadLimit())
+    return {topic: offsets for topic, offsets in found.items() if topic != "#ids"}
 
 
 def test_few_offsets_wait_for_more_until_the_delay_is_over(
@@ -83,7 +85,7 @@ def test_an_idle_query_waits_longer_each_time_and_is_busy_again_after_a_micro_ba
     idle = reader(idleWaitMs=150)
     start, waits = idle.initialOffset(), []
     for _ in range(4):
-        assert latest(idle, start) == start
+        assert idle.latestOffset(start, idle.getDefaultReadLimit()) == start
         waits.append(idle._wait_s)
     assert waits == [0.05, 0.1, 0.15, 0.15]
     idle.commit(start)

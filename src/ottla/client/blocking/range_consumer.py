@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ottla.base.ids import TopicPartition
 from ottla.client.blocking.consumer import Consumer
 from ottla.client.consumer import cluster_queries
+from ottla.client.consumer.cluster_queries import TopicFound
 from ottla.client.consumer.subscription import FetchPosition
 from ottla.client.errors import RequestTimedOut
-from ottla.client.topic_partition import PartitionInfo
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -115,7 +115,7 @@ class RangeConsumer(Consumer):
             subscription.seek(partition, FetchPosition(begin))
             state.fetch_end = end
 
-    def existing_topics(self, topics: Iterable[str]) -> dict[str, tuple[PartitionInfo, ...]]:
-        """Those of these topics that there are, asked anew."""
-        wanted = list(topics)
-        return self._ask(lambda: cluster_queries.list_topics(self._core.cluster, self._ms(None), wanted), None)
+    def existing_topics(self, topics: Iterable[str] | None = None) -> dict[str, TopicFound]:
+        """Those of these topics that there are, asked anew; or all, internal ones too."""
+        wanted = None if topics is None else list(topics)
+        return self._ask(lambda: cluster_queries.find_topics(self._core.cluster, self._ms(None), wanted), None)

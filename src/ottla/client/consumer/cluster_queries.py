@@ -1,7 +1,8 @@
 """What a consumer can ask of the cluster apart from what it reads: topics and their partitions."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from ottla.base.ids import Uuid
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.errors import KafkaError, RequestTimedOut, UnknownTopicOrPartition, error_for
 from ottla.client.topic_partition import PartitionInfo
@@ -17,6 +18,23 @@ async def list_topics(
     """Every topic that this client may see, internal ones too; or those of these topics that there are."""
     response = await _ask(cluster, topics, timeout_ms)
     return {topic.name: _partitions(topic) for topic in response.topics if not topic.error_code}
+
+
+class TopicFound(NamedTuple):
+    topic_id: Uuid
+    """Another one when a topic was deleted and made anew. Zero with brokers that have none."""
+    is_internal: bool
+    partitions: tuple[PartitionInfo, ...]
+
+
+async def find_topics(cluster: Cluster, timeout_ms: float, topics: list[str] | None = None) -> dict[str, TopicFound]:
+    """The same with what a topic is known by."""
+    response = await _ask(cluster, topics, timeout_ms)
+    return {
+        topic.name: TopicFound(topic.topic_id, topic.is_internal, _partitions(topic))
+        for topic in response.topics
+        if not topic.error_code
+    }
 
 
 async def partitions_for(cluster: Cluster, topic: str, timeout_ms: float) -> tuple[PartitionInfo, ...]:

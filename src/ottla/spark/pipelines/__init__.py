@@ -8,7 +8,7 @@
     sliding_windows windows that are made by the rows
     suppress        changes held back until a window closes, or for a time
     duplicates      rows that come twice leave once
-    unusable        rows that lack what an operator needs: dropped, counted, and where to find them
+    dropped_rows    rows that lack what an operator needs: dropped, counted, and where to find them
     changelog       results as records of a compacted topic
     updates         writes every change of a result, exactly once
     keyed_state     state of one's own, with timers
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ottla.spark.pipelines.changelog import aggregated as aggregated
     from ottla.spark.pipelines.changelog import table_to_records as table_to_records
     from ottla.spark.pipelines.changelog import to_records as to_records
+    from ottla.spark.pipelines.dropped_rows import unusable as unusable
+    from ottla.spark.pipelines.dropped_rows import usable as usable
     from ottla.spark.pipelines.duplicates import deduplicate as deduplicate
     from ottla.spark.pipelines.foreign_keys import foreign_key as foreign_key
     from ottla.spark.pipelines.keyed_state import KeyState as KeyState
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from ottla.spark.pipelines.tables import aggregate_table as aggregate_table
     from ottla.spark.pipelines.tables import latest as latest
     from ottla.spark.pipelines.tables import present as present
-    from ottla.spark.pipelines.unusable import unusable as unusable
-    from ottla.spark.pipelines.unusable import usable as usable
     from ottla.spark.pipelines.updates import write_updates as write_updates
     from ottla.spark.pipelines.windows import hopping as hopping
     from ottla.spark.pipelines.windows import late as late
@@ -61,7 +61,7 @@ _ROOMS = {
     "suppress": ("until_closed", "until_time_limit"),
     "table_joins": ("stream_table", "table_table"),
     "tables": ("aggregate_stream", "aggregate_table", "latest", "present"),
-    "unusable": ("unusable", "usable"),
+    "dropped_rows": ("unusable", "usable"),
     "updates": ("write_updates",),
     "windows": ("hopping", "late", "on_time", "session", "tumbling"),
 }

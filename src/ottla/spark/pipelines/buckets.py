@@ -87,7 +87,7 @@ def in_buckets(
     time_mode: TimeMode = "None",
     order: tuple[int, ...] = (),
 ) -> DataFrame:
-    """Runs an operator over streaming rows whose columns are strings, bytes or never null (`unusable.counted`).
+    """Runs an operator over streaming rows whose columns are strings, bytes or never null (`dropped_rows.counted`).
 
     `order` are positions of columns by which the rows of a micro-batch are sorted. The result is for output mode
     append, and may be followed by further stateful operators.

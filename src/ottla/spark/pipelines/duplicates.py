@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from ottla.spark.pipelines.unusable import counted
+from ottla.spark.pipelines.dropped_rows import counted
 
 
 def deduplicate(rows: DataFrame, by: Sequence[str], *, time: str | None = None, within: str | None = None) -> DataFrame:

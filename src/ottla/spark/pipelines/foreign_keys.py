@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
+from ottla.spark.pipelines.dropped_rows import counted
 from ottla.spark.pipelines.opaque import packed, packed_type
 from ottla.spark.pipelines.table_joins import How, is_pair, opened_pair, pair_type
 from ottla.spark.pipelines.tables import ordinal
-from ottla.spark.pipelines.unusable import counted
 
 LEAVE: Final = 0  # the row points elsewhere now, and is told from there
 REMOVE: Final = 1  # the row is deleted
@@ -40,7 +40,7 @@ def foreign_key(
     """Each row of the left table with the right row whose key is `reference`, an expression over the left's columns.
 
     The result is a table by the left's key. `how` is inner, or left: then a row that points nowhere is there with
-    `right` null. Changes without a key or an order are dropped (`unusable.py`). For output mode append.
+    `right` null. Changes without a key or an order are dropped (`dropped_rows.py`). For output mode append.
     """
     if how == "outer":
         raise ValueError("a foreign-key join is inner or left: a right row without left rows has no key")

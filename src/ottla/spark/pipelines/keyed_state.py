@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, TimeMode, in_buckets
+from ottla.spark.pipelines.dropped_rows import counted
 from ottla.spark.pipelines.opaque import packed, reader
-from ottla.spark.pipelines.unusable import counted
 
 
 class KeyState:
@@ -96,8 +96,8 @@ def per_key(
 
     `time_mode` says what timers look at: EventTime needs `time`, the column whose watermark passes them, and drops
     rows that are later than it; ProcessingTime is the machine's clock. With `order`, a timestamp or number, rows of a
-    micro-batch come in that order. A row without its `time` or `order` is dropped (`unusable.py`); a null in `key` is a
-    key like others.
+    micro-batch come in that order. A row without its `time` or `order` is dropped (`dropped_rows.py`); a null in `key`
+    is a key like others.
     """
     from ottla.spark.pipelines.tables import ordinal
 

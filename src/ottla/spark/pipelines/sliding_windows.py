@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
+from ottla.spark.pipelines.dropped_rows import counted
 from ottla.spark.pipelines.opaque import packed, packed_type, unpacked
-from ottla.spark.pipelines.unusable import counted
 
 
 def sliding(
@@ -32,7 +32,7 @@ def sliding(
 ) -> DataFrame:
     """The closed windows of each key: `by`, `window` (`start` and `end`, both inclusive) and `values`, by time.
 
-    Rows without a key or a time are dropped (`unusable.py`). Aggregate the array with Spark's functions:
+    Rows without a key or a time are dropped (`dropped_rows.py`). Aggregate the array with Spark's functions:
     `F.size("values")`, `F.aggregate("values", ...)`.
     """
     key_type, kind = rows.schema[by].dataType, rows.schema[value].dataType

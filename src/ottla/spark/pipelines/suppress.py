@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
+from ottla.spark.pipelines.dropped_rows import counted
 from ottla.spark.pipelines.opaque import packed, packed_type, unpacked
 from ottla.spark.pipelines.tables import ordinal
-from ottla.spark.pipelines.unusable import counted
 
 
 def until_closed(
@@ -32,7 +32,7 @@ def until_closed(
 
     A change that comes after that is dropped. A null value takes the key back: nothing is told of it. Keys should
     contain their window: a key closes once. A change without a key, an order, a time or `closes` is dropped
-    (`unusable.py`).
+    (`dropped_rows.py`).
     """
     watched = counted(changes, "until_closed", key, order, time, closes).withWatermark(time, grace)
     return _held(changes, watched, F.unix_millis(closes), _UntilClosed(), key, value, order, "EventTime", buckets)
@@ -49,7 +49,7 @@ def until_time_limit(
 ) -> DataFrame:
     """At most one change of each key in `limit_ms`: the last one, told that long after the first that was held back.
 
-    Deletes are changes like others; a change without a key or an order is dropped (`unusable.py`).
+    Deletes are changes like others; a change without a key or an order is dropped (`dropped_rows.py`).
     Time is the machine's; the trigger decides how exactly it is kept.
     """
     limit = F.lit(limit_ms).cast("long")

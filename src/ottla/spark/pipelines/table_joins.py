@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
+from ottla.spark.pipelines.dropped_rows import counted
 from ottla.spark.pipelines.opaque import packed, packed_type, unpacked
 from ottla.spark.pipelines.tables import ordinal
-from ottla.spark.pipelines.unusable import counted
 
 How = Literal["inner", "left", "outer"]
 
@@ -54,8 +54,8 @@ def stream_table(
     without it: what is joined once is not joined again. With `keep_ms`, the table forgets a key that has not changed
     for so long by the machine's clock; without, it keeps every key until it is deleted.
 
-    Changes without a key or a time, and rows without a time, are dropped (`unusable.py`); rows without a key leave a
-    left join with null, and an inner join not at all. A table that is not a stream is a snapshot: the last change of
+    Changes without a key or a time, and rows without a time, are dropped (`dropped_rows.py`); rows without a key leave
+    a left join with null, and an inner join not at all. A table that is not a stream is a snapshot: the last change of
     each key counts, by the same order, and Spark's own join is used.
     """
     places = [one if one in table.columns else None for one in (order, partition)]
@@ -114,7 +114,7 @@ def table_table(
 ) -> DataFrame:
     """Two tables by key. The pair changes when either side does; it is gone when what `how` asks for is not there.
 
-    Changes without a key or an order are dropped (`unusable.py`).
+    Changes without a key or an order are dropped (`dropped_rows.py`).
     """
     key_type = left.schema[key].dataType
     _same_type(key, key_type, key, right.schema[key].dataType)

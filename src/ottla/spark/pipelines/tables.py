@@ -24,8 +24,8 @@ from pyspark.sql.types import (
 )
 
 from ottla.spark.pipelines.buckets import BUCKETS, Bucket, Now, Operator, Rows, in_buckets
+from ottla.spark.pipelines.dropped_rows import counted
 from ottla.spark.pipelines.opaque import packed, packed_type, unpacked
-from ottla.spark.pipelines.unusable import counted
 
 _DIGITS: Final = 38
 """The most that Spark's decimals have."""
@@ -66,7 +66,7 @@ def aggregate_table(
     twice. `group` and `sums` are expressions over the table's columns. The result has `key`, the group, and `value`,
     a struct of `count` and the sums; it is null when the last row has left the group. Sums of integers are longs, sums
     of decimals are decimals; one that does not fit is null, and there again when it fits. Changes without a key or an
-    order are dropped (`unusable.py`).
+    order are dropped (`dropped_rows.py`).
 
     Two stateful operators, for output mode append: rows by key, then groups.
     """

@@ -3,17 +3,22 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from time import sleep
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ottla.base.errors import OttlaError
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import ZERO_UUID, TopicPartition
 from ottla.client.blocking.range_consumer import RangeConsumer
 from ottla.client.errors import KafkaError, RequestTimedOut, UnknownTopicOrPartition
 from ottla.spark.options import OptionError
-from ottla.spark.source.offsets_json import EARLIEST, LATEST, Offsets
+from ottla.spark.sink.names import SinkNames
+from ottla.spark.source.offsets_json import EARLIEST, LATEST, Offsets, TopicIds
 from ottla.spark.source.source_options import Boundary, SourceOptions
 
 T = TypeVar("T")
+_PATIENCE_MS: Final = "40000"
+"""A query that cannot reach its brokers says so within a minute."""
+_SINKS_OWN: Final = frozenset(SinkNames()[:2])
+"""Topics that hold no user's records. They are internal to the sink, and no broker knows it."""
 
 
 class SourceError(OttlaError, RuntimeError):
@@ -25,7 +30,16 @@ class Lookups:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self.consumer = RangeConsumer({**options.client, "auto.offset.reset": "none", "enable.auto.commit": "false"})
+        self.ids: TopicIds = {}
+        """Of the topics that `partitions` has found last."""
+        self.consumer = RangeConsumer(
+            {
+                "default.api.timeout.ms": _PATIENCE_MS,
+                **options.client,
+                "auto.offset.reset": "none",
+                "enable.auto.commit": "false",
+            }
+        )
 
     def close(self) -> None:
         self.consumer.close(timeout=5)
@@ -38,10 +52,18 @@ class Lookups:
             topics = list(dict.fromkeys(partition.topic for partition in options.assigned))
         if options.pattern is not None:
             matches = re.compile(options.pattern).fullmatch
-            existing = {name: found for name, found in self._ask(self.consumer.list_topics).items() if matches(name)}
+            skips = options.client.get("exclude.internal.topics", "true").strip().lower() != "false"
+            existing = {
+                name: found
+                for name, found in self._ask(self.consumer.existing_topics).items()
+                if matches(name) and not (skips and (found.is_internal or name in _SINKS_OWN))
+            }
         else:
             existing = self._ask(lambda: self.consumer.existing_topics(topics))
-        found = sorted(TopicPartition(name, one.partition) for name, infos in existing.items() for one in infos)
+        self.ids = {name: str(found.topic_id) for name, found in existing.items() if found.topic_id != ZERO_UUID}
+        found = sorted(
+            TopicPartition(name, one.partition) for name, topic in existing.items() for one in topic.partitions
+        )
         if options.assigned is None:
             return found
         return sorted(set(found) & set(options.assigned))

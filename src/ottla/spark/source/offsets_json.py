@@ -1,6 +1,8 @@
 """Offsets as Spark's Kafka connector writes them: {"topic": {"0": 23, "1": -2}}, in options and in checkpoints.
 
-In options, -2 stands for the beginning and -1 for the end of a partition. In a checkpoint there are only real offsets.
+In options, -2 stands for the beginning and -1 for the end of a partition. In a checkpoint there are only real offsets,
+and beside them the ids of the topics, under a name that no topic can have: offsets mean nothing in a topic that was
+deleted and made anew. A checkpoint of Spark's connector has no ids, and is read all the same.
 """
 
 import json
@@ -14,24 +16,36 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 
 Offsets = dict[TopicPartition, int]
-OffsetsJson = dict[str, dict[str, int]]
+TopicIds = dict[str, str]
+OffsetsJson = dict[str, dict[str, Any]]
 """What Spark keeps in a checkpoint, after it was read as JSON."""
 
 
-def to_json(offsets: Mapping[TopicPartition, int]) -> OffsetsJson:
+_IDS: Final = "#ids"
+
+
+def to_json(offsets: Mapping[TopicPartition, int], ids: Mapping[str, str] | None = None) -> OffsetsJson:
     """Topics and partitions in order, as Spark's connector writes them: Spark compares offsets as text."""
     found: OffsetsJson = {}
     for partition in sorted(offsets):
         found.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
+    if known := {topic: ids[topic] for topic in found if ids is not None and topic in ids}:
+        found[_IDS] = known
     return found
 
 
-def from_json(offsets: Mapping[str, Mapping[str, int]]) -> Offsets:
+def from_json(offsets: Mapping[str, Mapping[str, Any]]) -> Offsets:
     return {
         TopicPartition(topic, int(partition)): int(offset)
         for topic, partitions in offsets.items()
+        if topic != _IDS
         for partition, offset in partitions.items()
     }
+
+
+def ids_from_json(offsets: Mapping[str, Mapping[str, Any]]) -> TopicIds:
+    """The ids of the topics, as far as they were written."""
+    return dict(offsets.get(_IDS, {}))
 
 
 def parse_offsets(option: str, text: str, *, least: int) -> Offsets:

@@ -129,6 +129,8 @@ def _client_settings(options: Options) -> ClientOptions:
     prefetch_bytes = options.integer("prefetchBytes", _PREFETCH_BYTES, least=1 << 16) or _PREFETCH_BYTES
     # Read committed is our default, not Kafka's: an aborted transaction's rows were never there.
     found.setdefault("isolation.level", "read_committed")
+    # A job that reads a topic which was deleted must not make it anew.
+    found.setdefault("allow.auto.create.topics", "false")
     found.setdefault("fetch.max.bytes", str(prefetch_bytes))
     found.setdefault("max.partition.fetch.bytes", str(min(prefetch_bytes // 4, 4 << 20)))
     return checked_client_settings(Scope.CONSUMER, found)

@@ -29,7 +29,15 @@ from ottla.base.ids import TopicPartition
 from ottla.client.errors import KafkaError
 from ottla.spark.source.admission import limited_in_bytes, limited_in_rows, waiting
 from ottla.spark.source.lookups import Lookups, SourceError
-from ottla.spark.source.offsets_json import LATEST, Offsets, OffsetsJson, from_json, to_json
+from ottla.spark.source.offsets_json import (
+    LATEST,
+    Offsets,
+    OffsetsJson,
+    TopicIds,
+    from_json,
+    ids_from_json,
+    to_json,
+)
 from ottla.spark.source.ranges import TaskRanges, ranges_between, tasks_for
 from ottla.spark.source.scout import Scout
 from ottla.spark.source.source_options import Boundary, SourceOptions
@@ -66,7 +74,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         there = lookups.required_partitions()
         self._initial = lookups.at(options.starting, there, none_is_latest=options.no_timestamp_is_latest)
         self._is_beginning_kept = not _moves_with_time(options.starting, options.no_timestamp_is_latest)
-        return to_json(self._initial)
+        return to_json(self._initial, lookups.ids)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Spark takes one. `latestOffset` holds to all that were given, unless Spark asks for everything."""
@@ -82,18 +90,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
         begins = from_json(start)
         self._commit_progress(begins)
+        known_ids = ids_from_json(start)
         if not self._is_beginning_kept:
             self._is_beginning_kept = True
             if begins == self._initial:
                 return start
         deadline_s = monotonic() + self._wait_s
         while True:
-            ends = self._ends(begins)
+            lookups = self._open()
+            ends = self._ends(lookups)
+            begins = self._begins_anew(begins, known_ids, lookups.ids)
+            known_ids = {**known_ids, **lookups.ids}
+            if self._target is not None:  # what a checkpoint has beyond the target was read before
+                ends = {one: max(end, begins.get(one, 0)) for one, end in ends.items()}
+            self._check_loss(begins, ends)
             admitted = self._admitted(begins, ends, limit)
             if admitted != begins:
                 self._wait_s = 0.0
                 self._last_trigger_s = monotonic()
-                return to_json(admitted)
+                return to_json(admitted, lookups.ids)
             left_s = deadline_s - monotonic()
             if self._target is not None or left_s <= 0:
                 break
@@ -106,19 +121,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         lookups = self._open()
-        self._target = lookups.latest(lookups.required_partitions())
+        fails = self._options.fails_on_data_loss
+        self._target = lookups.latest(lookups.required_partitions() if fails else lookups.partitions())
 
-    def _ends(self, begins: Offsets) -> Offsets:
-        """Of all partitions that there are now. Raises `SourceError` if something of `begins` is gone."""
-        if self._target is not None:
-            # What a checkpoint has beyond the target was read before.
-            ends = {one: max(end, begins.get(one, 0)) for one, end in self._target.items()}
-        else:
-            lookups = self._open()
-            ends = lookups.latest(lookups.partitions())
-        self._known_ends = ends
-        self._check_loss(begins, ends)
-        return ends
+    def _ends(self, lookups: Lookups) -> Offsets:
+        """Of all partitions that there are now."""
+        self._known_ends = lookups.latest(lookups.partitions()) if self._target is None else self._target
+        return self._known_ends
 
     def _admitted(self, begins: Offsets, ends: Offsets, limit: ReadLimit) -> Offsets:
         """`begins` itself if there is nothing to read, or too little."""
@@ -143,11 +152,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         begins, ends = from_json(start), from_json(end)
-        if begins == ends:
+        from_ids, to_ids = ids_from_json(start), ids_from_json(end)
+        if begins == ends and not _renewed(from_ids, to_ids):
             return []
         if begins == self._initial and _moves_with_time(self._options.starting, True):
             # The first micro-batch again, after a crash: it was empty, and the end is elsewhere by now.
             begins = {one: min(offset, ends.get(one, offset)) for one, offset in begins.items()}
+        begins, ends = self._still_there(begins, ends, from_ids, to_ids)
         self._check_loss(begins, ends)
         added = [one for one in ends if one not in begins]
         if added:
@@ -167,6 +178,33 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_rows(self._options, self._reading, partition.ranges)
 
     # --- what is done when something is gone ---
+
+    def _begins_anew(self, begins: Offsets, known: TopicIds, present: TopicIds) -> Offsets:
+        """Where to read on. In a topic that was deleted and made anew that is its beginning, if data may be lost."""
+        if renewed := _renewed(known, present):
+            self._tell_loss(f"the topic {', '.join(renewed)} was deleted and made anew: it has another id")
+            parts = [one for one in begins if one.topic in renewed]
+            there = set(self._open().partitions())
+            kept = {one: offset for one, offset in begins.items() if one not in parts}
+            return kept | self._open().earliest([one for one in parts if one in there])
+        return begins
+
+    def _still_there(
+        self, begins: Offsets, ends: Offsets, from_ids: TopicIds, to_ids: TopicIds
+    ) -> tuple[Offsets, Offsets]:
+        """The offsets of a micro-batch that was planned, perhaps before a crash, when topics were others."""
+        if not to_ids:
+            return begins, ends
+        lookups = self._open()
+        if not lookups.ids:  # `latestOffset` has just looked, unless the micro-batch is from before a crash
+            lookups.partitions()
+        if gone := _renewed(to_ids, lookups.ids):
+            self._tell_loss(f"the topic {', '.join(gone)} was deleted and made anew after the micro-batch was planned")
+            return (
+                {one: offset for one, offset in begins.items() if one.topic not in gone},
+                {one: offset for one, offset in ends.items() if one.topic not in gone},
+            )
+        return self._begins_anew(begins, from_ids, to_ids), ends
 
     def _check_loss(self, begins: Offsets, ends: Offsets) -> None:
         if gone := sorted(set(begins) - set(ends)):
@@ -226,6 +264,11 @@ def _moves_with_time(starting: Boundary, none_is_latest: bool) -> bool:
     if starting.everywhere is not None:
         return starting.everywhere == LATEST
     return none_is_latest if starting.offsets is None else LATEST in starting.offsets.values()
+
+
+def _renewed(known: TopicIds, present: TopicIds) -> list[str]:
+    """The topics that had another id before."""
+    return sorted(topic for topic, before in known.items() if present.get(topic, before) != before)
 
 
 def _named(partitions: Collection[TopicPartition]) -> str:

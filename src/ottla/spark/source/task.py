@@ -1,7 +1,8 @@
 """What a task does on an executor: reads its ranges as Arrow's record batches, and makes of them what was asked for."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from time import monotonic
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.client.errors import KafkaError, OffsetOutOfRange, RequestTimedOut, UnknownTopicOrPartition
 from ottla.spark.source.ahead import one_ahead
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
     from ottla.client.blocking.range_consumer import RangeConsumer
+
+
+_LOOKS_AFTER_S: Final = 5.0
+"""When nothing has come for so long, a task looks whether the topic is there."""
 
 
 class RowReading(NamedTuple):
@@ -74,18 +79,38 @@ def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> "Itera
 def _read_range(consumer: "RangeConsumer", options: SourceOptions, wanted: OffsetRange) -> "Iterator[pa.RecordBatch]":
     """Every record of the range that is still there. What is not is an error, or is passed over, as the job says."""
     begin = wanted.begin
+    patience_s = options.task_patience_ms / 1000
+    deadline_s = monotonic() + patience_s
     while begin < wanted.end:
         try:
-            yield from consumer.read_range(wanted.partition, begin, wanted.end, options.task_patience_ms / 1000)
+            for batch in consumer.read_range(wanted.partition, begin, wanted.end, min(patience_s, _LOOKS_AFTER_S)):
+                yield batch
+                begin = batch.column("offset")[-1].as_py() + 1
+                deadline_s = monotonic() + patience_s
             return
         except OffsetOutOfRange as problem:
             if options.fails_on_data_loss:
                 raise SourceError(data_loss(f"{wanted} is no longer in the log: {problem}")) from problem
             begin = _next_there(consumer, wanted, begin)
         except RequestTimedOut as problem:
+            if not _is_there(consumer, wanted):
+                if options.fails_on_data_loss:
+                    raise SourceError(data_loss(f"{wanted}: the topic is not there any more")) from problem
+                return
+            if monotonic() < deadline_s:
+                continue
             raise SourceError(
                 f"{wanted} could not be read in the time of option kafkaConsumer.pollTimeoutMs: {problem}"
             ) from problem
+
+
+def _is_there(consumer: "RangeConsumer", wanted: OffsetRange) -> bool:
+    topic, partition = wanted.partition
+    try:
+        found = consumer.existing_topics([topic]).get(topic)
+    except KafkaError as problem:
+        raise SourceError(f"{wanted} could not be looked up: {problem}") from problem
+    return found is not None and any(one.partition == partition for one in found.partitions)
 
 
 def _next_there(consumer: "RangeConsumer", wanted: OffsetRange, begin: int) -> int:
