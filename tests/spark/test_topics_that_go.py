@@ -120,6 +120,16 @@ def test_offsets_without_ids_are_read_as_before(reader: Readers, ottla_broker: B
     assert read(reader(), plain, end) == [b"b"]
 
 
+def test_offsets_have_the_form_of_sparks_connector_if_ids_are_not_kept(
+    reader: Readers, ottla_broker: Broker, ottla_topic: str
+) -> None:
+    send(ottla_broker, ottla_topic, b"a")
+    plain = reader(checkpointTopicIds="false")
+    start = plain.initialOffset()
+    assert start == {ottla_topic: {"0": 0}}
+    assert latest(plain, start) == {ottla_topic: {"0": 1}}
+
+
 @pytest.mark.parametrize("is_target", [False, True], ids=["on and on", "available now"])
 def test_a_query_goes_on_without_a_topic_that_was_deleted(
     reader: Readers, ottla_broker: Broker, ottla_topic: str, is_target: bool

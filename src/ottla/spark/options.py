@@ -95,6 +95,7 @@ OPTIONS: Final = (
     Option("fetchOffset.numRetries", Use.READ),
     Option("fetchOffset.retryIntervalMs", Use.READ),
     Option("idleWaitMs", Use.STREAM_READ),
+    Option("checkpointTopicIds", Use.STREAM_READ),
     # Spark's consumers need a group, and this gives it a name; ours need none.
     Option("groupIdPrefix", Use(0), Use.READ),
 )

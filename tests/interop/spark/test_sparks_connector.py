@@ -207,6 +207,7 @@ def test_a_checkpoint_is_continued_by_the_other_connector(
 ) -> None:
     one, other = (sparks, ours) if first == "sparks" else (ours, sparks)
     checkpoint = str(tmp_path / "checkpoint")
+    options = {**options, "checkpointTopicIds": "false"}
     read = []
     for begin, session in ((0, one), (100, other), (200, other)):
         send(node, topic, range(begin, begin + 100))

@@ -31,7 +31,7 @@ class Lookups:
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self.ids: TopicIds = {}
-        """Of the topics that `partitions` has found last."""
+        """Of the topics that `partitions` has found last, if the checkpoint keeps them."""
         self.consumer = RangeConsumer(
             {
                 "default.api.timeout.ms": _PATIENCE_MS,
@@ -60,7 +60,8 @@ class Lookups:
             }
         else:
             existing = self._ask(lambda: self.consumer.existing_topics(topics))
-        self.ids = {name: str(found.topic_id) for name, found in existing.items() if found.topic_id != ZERO_UUID}
+        if options.keeps_topic_ids:
+            self.ids = {name: str(found.topic_id) for name, found in existing.items() if found.topic_id != ZERO_UUID}
         found = sorted(
             TopicPartition(name, one.partition) for name, topic in existing.items() for one in topic.partitions
         )

@@ -58,6 +58,8 @@ class SourceOptions(NamedTuple):
     lookup_retries: int
     lookup_pause_ms: int
     idle_wait_ms: int
+    keeps_topic_ids: bool
+    """In the checkpoint, which Spark's own connector cannot read then."""
     values: ValueOptions
     producer_settings: dict[str, str]
     """For dead letters: what a producer has of the client's settings."""
@@ -94,6 +96,7 @@ def read_source_options(options: Options, use: Use) -> SourceOptions:
         lookup_retries=options.integer("fetchOffset.numRetries", 3, least=0) or 0,
         lookup_pause_ms=options.integer("fetchOffset.retryIntervalMs", 1000, least=0) or 0,
         idle_wait_ms=options.integer("idleWaitMs", _IDLE_WAIT_MS, least=0) or 0,
+        keeps_topic_ids=options.flag("checkpointTopicIds", True),
         values=read_value_options(options),
         producer_settings=ClientOptions(
             {key: value for key, value in client.items() if key in settings(Scope.PRODUCER)}
