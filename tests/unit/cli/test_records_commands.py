@@ -348,7 +348,7 @@ def test_a_state_of_another_copy_is_refused(run: Run, orders: str, tmp_path: Pat
     state = str(tmp_path / "state.json")
     run("copy", orders, f"{orders}-copy", "--state", state)
     run("copy", orders, f"{orders}-other", "--state", state, status=1)
-    assert f"is of a copy with the destination {orders}-copy" in run.err  # type: ignore[attr-defined]
+    assert f"has the place of a copy whose destination was {orders}-copy (" in run.err  # type: ignore[attr-defined]
 
 
 def test_fewer_partitions_need_keys_to_choose(run: Run, node: Broker, orders: str) -> None:

@@ -3,18 +3,30 @@
 Kept are the partition, the order in it, key, value, headers and timestamp. Offsets are the destination's own, unless
 `--keep-offsets` insists on those of the source. A copy that is stopped goes on where it was, by a group (`--group`) or
 a file (`--state`), and may repeat the last records; with `--exactly-once` or `--keep-offsets`, none.
+
+No record is passed over in silence. The consumer has no `auto.offset.reset`: where the source has deleted records
+before they were copied, the copy says how many, and goes on with the first that is there. Where the source is another
+topic than before, or ends before the place, the copy ends with an error. It looks at the source every second.
 """
 
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
-from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.cli.help_format import help_formatter
 from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain
+from ottla.cli.records.copied_topics import (
+    CannotCopy,
+    CopyOf,
+    described,
+    differences,
+    make_destination,
+    settings_of,
+)
 from ottla.cli.records.copy_progress import (
     CopyProgress,
     FileProgress,
@@ -30,19 +42,20 @@ from ottla.cli.stopping import stop_on_terminate
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
+    from ottla.client.blocking.admin import Admin
     from ottla.client.blocking.consumer import Consumer
     from ottla.client.blocking.producer import Producer
     from ottla.client.producer.append import Delivery
     from ottla.records.kernel import ConsumerRecord
 
 _POLL_S = 0.5
+_LOOK_S = 1.0
+"""How often the source is looked at, for partitions that were added, and whether it is still the same topic."""
+_LOOK_TIMEOUT_S = 5.0
 _CLIENTS = (Scope.CONSUMER, Scope.PRODUCER, Scope.ADMIN)
 _SAVE_RECORDS = 10_000
 """How much may be repeated after a crash, or is in one transaction."""
-
-
-class CannotCopy(OttlaError):
-    """The two topics, or the options, do not go together."""
+_LEAST_REQUEST_BYTES = 1 << 20
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"--keep-offsets has its place and partitions from the destination: no --{given[0]} with it")
     if options.to_server or options.to_config:
         servers = options.to_server or options.bootstrap_server
-        source = Cluster.of(options, Scope.CONSUMER)
+        source = Cluster.of(options, Scope.CONSUMER, Scope.ADMIN)
         destination = Cluster(servers, options.to_config, {}, _CLIENTS)
     else:
         source = destination = Cluster.of(options, *_CLIENTS)
@@ -71,7 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
                     copying.run()
             except KeyboardInterrupt:
                 copying.leave()
-        progress.end()
+            gone = copying.gone
+        progress.end(f"{gone:,} gone from {options.source} before they were copied" if gone else "")
     except FAILURES as problem:
         return complain("ottla copy", problem)
     return 0
@@ -86,7 +100,11 @@ def argument_parser() -> ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("source", metavar="SOURCE", help="the topic to read")
-    parser.add_argument("destination", metavar="DESTINATION", help="the topic to write, made if it does not exist")
+    parser.add_argument(
+        "destination",
+        metavar="DESTINATION",
+        help="the topic to write; made with SOURCE's settings if need be",
+    )
     add_connection(parser)
     parser.add_argument("--to-server", metavar="HOST:PORT", help="the destination's cluster (default: the source's)")
     parser.add_argument("--to-config", metavar="FILE", help="a properties file for the destination's clients")
@@ -107,6 +125,8 @@ class _Copying:
     def __init__(
         self, options: Namespace, stack: ExitStack, source: Cluster, destination: Cluster, progress: Progress
     ) -> None:
+        self.gone = 0
+        """Offsets that the source had deleted before they were copied: at most so many records."""
         self._options = options
         self._shown = progress
         self._failure: BaseException | None = None
@@ -115,38 +135,50 @@ class _Copying:
         self._unsaved = 0
         group = None if options.exactly_once else options.group
         reading = {"enable_auto_commit": False, "isolation_level": "read_committed", "client_id": "ottla-copy"}
-        self._consumer: Consumer = stack.enter_context(source.consumer(group_id=group, **reading))
+        self._consumer: Consumer = stack.enter_context(
+            source.consumer(group_id=group, auto_offset_reset="none", **reading)
+        )
         self._partitions = partitions_of(self._consumer, [options.source])
-        count = self._make_destination(destination)
-        transactional_id = f"{options.group}.{options.destination}" if options.exactly_once else None
-        writing = {"transactional_id": transactional_id, "client_id": "ottla-copy"}
+        self._source_admin: Admin = stack.enter_context(source.admin())
+        self._destination_admin: Admin = stack.enter_context(destination.admin())
+        self._of, largest_bytes = self._ends_of_the_copy()
+        writing = {
+            "transactional_id": f"{options.group}.{options.destination}" if options.exactly_once else None,
+            "client_id": "ottla-copy",
+            "max_request_size": max(_LEAST_REQUEST_BYTES, largest_bytes),
+        }
         self._producer: Producer = stack.enter_context(destination.producer(**writing))
         self._is_transactional = options.exactly_once
         if options.exactly_once:
-            if count < len(self._partitions):
-                raise CannotCopy(f"--exactly-once needs {len(self._partitions)} partitions in {options.destination}")
             # Fences off a copy that was stopped and may still be at work, before its place is read.
             self._producer.init_transactions()
-        self._progress = self._progress_kept(stack, source, destination)
+        self._progress = self._progress_kept(stack, destination)
 
-    def _make_destination(self, destination: Cluster) -> int:
-        """The number of the destination's partitions."""
-        options = self._options
-        with destination.admin() as admin:
-            if options.destination not in {topic.name for topic in admin.list_topics()}:
-                from ottla.client.admin.topics import NewTopic
+    def _ends_of_the_copy(self) -> tuple[CopyOf, int]:
+        """The two topics, the destination made if need be, and how large records may be there."""
+        options, admin = self._options, self._destination_admin
+        source, _ = described(self._source_admin, options.source)
+        of_source = self._settings_of(self._source_admin, options.source)
+        if options.destination not in {topic.name for topic in admin.list_topics()}:
+            make_destination(admin, options.destination, len(self._partitions), of_source)
+        destination, _ = described(admin, options.destination)
+        if source == destination:
+            raise CannotCopy(f"source and destination are the same topic: {source}")
+        of_destination = self._settings_of(admin, options.destination)
+        for difference in differences(options.destination, of_destination, options.source, of_source):
+            self._say(difference)
+        return CopyOf(source, destination), int(of_destination.get("max.message.bytes", 0))
 
-                admin.create_topics([NewTopic(options.destination, len(self._partitions))]).raise_first()
-            described = admin.describe_topics([options.destination])
-            count = len(described[options.destination].partitions)
-        if count < len(self._partitions) and not options.by_key:
-            raise CannotCopy(
-                f"{options.destination} has {count} partitions and {options.source} {len(self._partitions)}: "
-                "add partitions, or use --by-key"
-            )
-        return count
+    def _settings_of(self, admin: "Admin", topic: str) -> dict[str, str]:
+        from ottla.client.errors import KafkaError
 
-    def _progress_kept(self, stack: ExitStack, source: Cluster, destination: Cluster) -> CopyProgress:
+        try:
+            return settings_of(admin, topic)
+        except KafkaError as problem:  # to read and write is allowed, and to look at settings may not be
+            self._say(f"the settings of {topic} cannot be compared: {problem}")
+            return {}
+
+    def _progress_kept(self, stack: ExitStack, destination: Cluster) -> CopyProgress:
         options = self._options
         if options.keep_offsets:
             copy = stack.enter_context(destination.consumer(enable_auto_commit=False))
@@ -154,36 +186,122 @@ class _Copying:
             return self._kept
         if options.exactly_once:
             reader = stack.enter_context(destination.consumer(group_id=options.group, enable_auto_commit=False))
-            return TransactionProgress(self._producer, reader, options.group, options.destination)
+            return TransactionProgress(self._producer, reader, options.group, self._of)
         if options.group:
-            return GroupProgress(self._consumer)
+            return GroupProgress(self._consumer, options.group, self._of, self._say)
         if options.state:
-            return FileProgress(options.state, options.source, options.destination)
+            return FileProgress(options.state, self._of)
         return NoProgress()
 
     def run(self) -> None:
         consumer = self._consumer
-        start = Start(at_beginning=self._options.since is None, since_ms=self._options.since)
-        starts = start_offsets(consumer, self._partitions, start)
-        starts |= self._progress.load(self._partitions)
+        starts = self._starts(self._partitions, self._options.since)
         remaining = None
         if not self._options.follow:
             ends = end_offsets(consumer, self._partitions)
             remaining = Remaining(consumer, ends)
             self._shown.total = self._options.max or records_between(starts, ends)
-        consumer.assign(self._partitions)
-        for partition, offset in starts.items():
-            consumer.seek(partition, offset)
+        self._read_from(starts)
+        look_again_s = monotonic() + _LOOK_S
         while not (self._is_enough() or (remaining and remaining.is_done())):
-            for record in consumer.poll(_POLL_S):
+            records = self._poll()
+            for record in records:
                 if self._is_enough():
                     break
                 if remaining is None or remaining.includes(record.topic, record.partition, record.offset):
                     self._send(record)
-            if self._unsaved >= _SAVE_RECORDS or self._options.follow:
+            # Also when nothing comes: a transaction must not wait for a source that does not answer.
+            if self._unsaved >= _SAVE_RECORDS or self._options.follow or not records:
                 self.save()
+            if monotonic() >= look_again_s:
+                self._look_at_source()
+                look_again_s = monotonic() + _LOOK_S
             self._shown.show()
+        self._look_at_source()
         self.save()
+
+    def _starts(self, partitions: list[TopicPartition], since_ms: int | None) -> dict[TopicPartition, int]:
+        """Where to begin with each: at the place that was kept, or else at that time, or with the first record."""
+        consumer = self._consumer
+        kept = self._progress.load(partitions)
+        self._give_partitions(len(self._partitions), is_resumed=any(kept.values()))
+        starts = start_offsets(consumer, partitions, Start(since_ms is None, since_ms))
+        first, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+        for partition, place in kept.items():
+            starts[partition] = self._there(partition, place, first[partition], ends[partition])
+        return starts
+
+    def _there(self, partition: TopicPartition, place: int, first: int, end: int) -> int:
+        """The place, or the first record after it that is there. Raises `CannotCopy` if the log ends before it."""
+        if place > end:
+            raise CannotCopy(
+                f"{partition} ends at offset {end}, before {place}, up to which it was copied: its records are not the "
+                "ones that they were. To copy them again, use another group or state"
+            )
+        if place < first:
+            self.gone += first - place
+            self._say(
+                f"{partition}: {first - place} offsets, {place} to {first - 1}, were deleted before they were copied; "
+                f"the copy goes on at {first}"
+            )
+        return max(place, first)
+
+    def _poll(self) -> "list[ConsumerRecord]":
+        from ottla.client.errors import OffsetOutOfRange
+
+        try:
+            return self._consumer.poll(_POLL_S)
+        except OffsetOutOfRange as outside:
+            partition = outside.partition
+            assert partition is not None and outside.offset is not None, "a consumer without auto.offset.reset"
+            first, ends = self._consumer.beginning_offsets([partition]), self._consumer.end_offsets([partition])
+            place = self._there(partition, outside.offset, first[partition], ends[partition])
+            self._consumer.seek(partition, place)
+            return []
+
+    def _read_from(self, starts: dict[TopicPartition, int]) -> None:
+        self._consumer.assign(self._partitions)
+        for partition, offset in starts.items():
+            self._consumer.seek(partition, offset)
+
+    def _look_at_source(self) -> None:
+        """Takes up partitions that were added, if it follows. Raises `CannotCopy` if the topic is another one now."""
+        from ottla.client.errors import KafkaError, UnknownTopicOrPartition
+
+        try:
+            source, count = described(self._source_admin, self._options.source, _LOOK_TIMEOUT_S)
+        except UnknownTopicOrPartition:
+            raise CannotCopy(f"{self._of.source} was deleted while it was copied") from None
+        except (KafkaError, TimeoutError) as problem:
+            if isinstance(problem, TimeoutError) or problem.retriable:
+                return  # the source is waited for, as the consumer does
+            raise
+        if source != self._of.source:
+            raise CannotCopy(f"{source.topic} was deleted and made again while it was copied: it was {self._of.source}")
+        if self._options.follow and count > len(self._partitions):
+            self._add_partitions(count)
+
+    def _add_partitions(self, count: int) -> None:
+        self.save()
+        starts = {partition: self._consumer.position(partition) for partition in self._partitions}
+        new = [TopicPartition(self._options.source, number) for number in range(len(self._partitions), count)]
+        self._partitions += new
+        self._give_partitions(count, is_resumed=True)
+        starts |= self._starts(new, None)  # what is in a partition that was not there came after `--since`
+        self._read_from(starts)
+
+    def _give_partitions(self, count: int, *, is_resumed: bool) -> None:
+        """Has the destination have as many as the source: added if it had as many before, and otherwise refused."""
+        options, admin = self._options, self._destination_admin
+        _, has = described(admin, options.destination)
+        # With transactions, the place is kept in the destination's partitions.
+        if has >= count or (options.by_key and not options.exactly_once):
+            return
+        if not is_resumed:
+            remedy = "add partitions" if options.exactly_once else "add partitions, or use --by-key"
+            raise CannotCopy(f"{options.destination} has {has} partitions and {options.source} {count}: {remedy}")
+        admin.create_partitions({options.destination: count}).raise_first()
+        self._say(f"{options.destination} has {count} partitions now, as {options.source} has")
 
     def save(self) -> None:
         """Waits for what was sent, and keeps the place behind it. Raises what went wrong with a record."""
@@ -208,7 +326,12 @@ class _Copying:
     def _is_enough(self) -> bool:
         return self._options.max is not None and self._shown.count >= self._options.max
 
+    def _say(self, told: str) -> None:
+        self._shown.say(f"ottla copy: {told}")
+
     def _send(self, record: "ConsumerRecord") -> None:
+        if self._failure is not None:
+            raise self._failure
         on_delivery = self._delivered
         if self._kept is not None:
             self._kept.check(record)

@@ -35,10 +35,11 @@ class KeptOffsets:
 
     def load(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         copies = {partition: TopicPartition(self._destination, partition.partition) for partition in partitions}
-        ends = self._copy.end_offsets(list(copies.values()))
+        there = {info.partition for info in self._copy.list_topics()[self._destination]}
+        ends = self._copy.end_offsets([of_copy for of_copy in copies.values() if of_copy.partition in there])
         first, last = self._source.beginning_offsets(partitions), self._source.end_offsets(partitions)
         for partition, of_copy in copies.items():
-            end = self._next[partition] = ends[of_copy]
+            end = self._next[partition] = ends.get(of_copy, 0)
             if end < first[partition]:
                 raise CannotKeepOffsets(
                     f"{partition} begins at offset {first[partition]}, and {of_copy} goes on at {end}"
@@ -49,7 +50,7 @@ class KeptOffsets:
                 self._copy, of_copy, end
             ):
                 raise CannotKeepOffsets(f"{of_copy} is no copy of {partition}: their records at {end - 1} differ")
-        return dict(self._next)
+        return {partition: self._next[partition] for partition in partitions}
 
     def _last(self, consumer: "Consumer", partition: TopicPartition, end: int) -> tuple[object, ...]:
         """What the record before that offset is, but for where it is; nothing if there is none."""

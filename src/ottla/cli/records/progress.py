@@ -38,6 +38,11 @@ class Progress:
             self._stream.write(f"\r\033[K{self._bar()}{self._line(now_s)}")
             self._stream.flush()
 
+    def say(self, line: str) -> None:
+        """Something to know, also for those who want no progress; above the line that is written over."""
+        clear = "\r\033[K" if self._is_live else ""
+        print(f"{clear}{line}", file=self._stream, flush=True)
+
     def end(self, remark: str = "") -> None:
         if self._is_quiet:
             return
