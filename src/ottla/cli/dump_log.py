@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Returns 0 if everything could be read and, of paths, if nothing was wrong with it."""
     tool = "kafka-dump-log" if os.path.basename(sys.argv[0]).startswith("kafka-") else "ottla dump-log"
     parser = argument_parser(tool)
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     if bool(given.paths) == bool(given.files):
         parser.error("name the files to print: either as PATHs, or separated by commas after --files")
     try:

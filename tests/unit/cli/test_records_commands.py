@@ -2,6 +2,8 @@
 
 import io
 import json
+import math
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -111,6 +113,44 @@ def test_what_is_not_a_string_is_sent_as_json(run: Run, topic: str, monkeypatch:
     assert (line["key"], line["value"], line["headers"]) == ("7", '{"a":[1,null]}', [["h", "x"]])
 
 
+def test_empty_bytes_are_no_tombstone(run: Run, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(
+        monkeypatch,
+        b'{"key_base64": "", "value_base64": "", "headers": {"h": {"base64": ""}}}\n{"value_base64": null}\n',
+    )
+    run("produce", topic, "-p", "0", "--json")
+    empty, tombstone = map(json.loads, run("consume", topic, "-q", "--json").splitlines())
+    assert (empty["key"], empty["value"], empty["headers"]) == ("", "", [["h", ""]])
+    assert (tombstone["key"], tombstone["value"]) == (None, None)
+
+
+def test_files_and_topics_may_stand_behind_options(run: Run, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("first\n")
+    (tmp_path / "two").write_text("second\n")
+    run("produce", "-q", topic, "-p", "0", str(tmp_path / "one"), "--acks", "all", str(tmp_path / "two"))
+    assert run("consume", "-q", topic) == "first\nsecond\n"
+    printed = run("tail", topic, "--no-follow", topic, "--from-beginning", "--json")
+    assert [json.loads(line)["value"] for line in printed.splitlines()] == ["first", "second"]
+
+
+def test_what_json_has_no_number_for_is_written_as_text(
+    run: Run, topic: str, node: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line must be JSON, whatever is in the records."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    with Producer(bootstrap_servers=node.bootstrap) as producer:
+        producer.send(topic, struct.pack(">d", math.nan), partition=0)
+    printed = run("tail", topic, "--from-beginning", "--no-follow", "--json", "--decode", "double")
+    assert json.loads(printed, parse_constant=refuse)["value"] == "nan"
+    with Producer(bootstrap_servers=node.bootstrap) as producer:
+        producer.send(topic, b'{"a": [NaN, 1e400]}', partition=1)
+    printed = run("tail", topic, "--from-beginning", "--no-follow", "--json", "-p", "1")
+    assert json.loads(printed, parse_constant=refuse)["value"] == '{"a": [NaN, 1e400]}'
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -121,7 +161,19 @@ def test_what_is_not_a_string_is_sent_as_json(run: Run, topic: str, monkeypatch:
         (b'{"value": "x", "partition": "one"}', "partition must be a whole number"),
         (b'{"value_base64": "?"}', "value is not base64"),
         (b'{"value": "x", "headers": [1]}', "headers must be pairs"),
-        (b'{"value": "x", "timestamp": 9999999999999999999}', "timestamp must be a whole number, below 2^63"),
+        (
+            b'{"value": "x", "timestamp": 9999999999999999999}',
+            "timestamp must be a whole number, from 0 on and below 2^63",
+        ),
+        (b'{"value": "x", "timestamp": -5}', "timestamp must be a whole number, from 0 on and below 2^63"),
+        (b'{"value": "x", "partition": 2147483648}', "partition must be a whole number, from 0 on and below 2^31"),
+        (b'{"value": "x", "value_base64": "eA=="}', "both value and value_base64"),
+        pytest.param(b'{"value": ' + b"[" * 100_000, "not JSON: it is nested too deeply", id="nested"),
+        (b'{"value": NaN}', "not JSON: JSON has no NaN"),
+        (b'{"value": {"nested": [-Infinity]}}', "not JSON: JSON has no -Infinity"),
+        (b'{"value": 1e400}', "not JSON: the number 1e400 is too large for a double"),
+        (b'{"key": -1e400, "value": 1}', "not JSON: the number -1e400 is too large for a double"),
+        (b'{"value": "x", "headers": {"h": 1e999}}', "not JSON: the number 1e999 is too large for a double"),
         (b'{"value": "\\ud83d"}', "half a character"),
         (b'{"value": {"nested": "\\ud83d"}}', "half a character"),
         (b'{"value": "x", "headers": {"h": "\\ud83d"}}', "half a character"),

@@ -60,10 +60,10 @@ def _auto(topic: str, content: bytes, headers: Sequence[Header]) -> Any:
     except UnicodeDecodeError:
         return content.hex()
     if text[:1] in "{[" and text:
-        import json
+        from ottla.cli.records.record_json import from_json
 
         try:
-            return json.loads(text)
+            return from_json(text)
         except ValueError:
             return text
     return text
@@ -74,9 +74,9 @@ def _text(topic: str, content: bytes, headers: Sequence[Header]) -> str:
 
 
 def _json(topic: str, content: bytes, headers: Sequence[Header]) -> Any:
-    import json
+    from ottla.cli.records.record_json import from_json
 
-    return json.loads(content)
+    return from_json(content)
 
 
 def _hex(topic: str, content: bytes, headers: Sequence[Header]) -> str:

@@ -26,7 +26,7 @@ _TICK_S = 0.01
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argument_parser().parse_args(arguments)
+    options = argument_parser().parse_intermixed_args(arguments)
     settings = {"acks": options.acks, "compression_type": options.compression, "client_id": "ottla-produce"}
     try:
         progress = Progress("produced", is_quiet=options.quiet)

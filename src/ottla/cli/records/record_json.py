@@ -5,9 +5,13 @@
 
 Text stands as it is; bytes that are no text are in `key_base64` and `value_base64`, and a header's as
 `{"base64": …}`. To produce, `value` alone will do; a `value` or `key` that is not a string is sent as JSON.
+
+JSON has no NaN and no infinity, though Python reads and writes them. They are refused where JSON is read, a number that
+is too large for a double among them; what a decoder made of bytes is written as text there.
 """
 
 import json
+import math
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,13 +51,29 @@ def record_line(record: "ConsumerRecord", **decoded: Any) -> str:
             _put(fields, name, content)
     if record.headers:
         fields["headers"] = [[name, _header(content)] for name, content in record.headers]
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str)
+    return to_json(fields, separators=(",", ":"))
+
+
+def from_json(text: str | bytes) -> Any:
+    """What JSON says, and no more than that. Raises `ValueError`."""
+    try:
+        return json.loads(text, parse_float=_finite, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def to_json(value: Any, **how: Any) -> str:
+    """JSON of anything: what it has no form for is written as text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str, **how)
+    except ValueError:
+        return json.dumps(_with_text_for_nan(value), ensure_ascii=False, allow_nan=False, default=str, **how)
 
 
 def parse_line(line: str | bytes) -> Outgoing:
     """Raises `NotARecord`, with the reason."""
     try:
-        fields = json.loads(line)
+        fields = from_json(line)
     except ValueError as problem:
         raise NotARecord(f"not JSON: {problem}") from None
     if not isinstance(fields, dict):
@@ -67,8 +87,8 @@ def parse_line(line: str | bytes) -> Outgoing:
             _content(fields, "value"),
             _content(fields, "key"),
             _headers(fields.get("headers")),
-            _number(fields, "partition"),
-            _number(fields, "timestamp"),
+            _number(fields, "partition", 2**31),
+            _number(fields, "timestamp", 2**63),
         )
     except UnicodeEncodeError as problem:
         raise NotARecord(f"half a character, which is no text: {problem.object[problem.start]!r}") from None
@@ -95,9 +115,11 @@ def _header(content: bytes | None) -> Any:
 
 
 def _content(fields: dict[str, Any], name: str) -> bytes | None:
-    if encoded := fields.get(f"{name}_base64"):
+    content, encoded = fields.get(name), fields.get(f"{name}_base64")
+    if encoded is not None:
+        if content is not None:
+            raise NotARecord(f"both {name} and {name}_base64")
         return _from_base64(name, encoded)
-    content = fields.get(name)
     if content is None or isinstance(content, str):
         return content if content is None else content.encode()
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
@@ -122,11 +144,35 @@ def _headers(given: Any) -> tuple[Header, ...]:
     return tuple(headers)
 
 
-def _number(fields: dict[str, Any], name: str) -> int | None:
+def _number(fields: dict[str, Any], name: str, below: int) -> int | None:
+    """-1 is none, as Kafka writes it."""
     number = fields.get(name)
-    if number is None or (isinstance(number, int) and not isinstance(number, bool) and number < 2**63):
-        return None if number is None or number < 0 else number
-    raise NotARecord(f"{name} must be a whole number, below 2^63")
+    if number is None or number == -1:
+        return None
+    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < below:
+        return number
+    raise NotARecord(f"{name} must be a whole number, from 0 on and below 2^{below.bit_length() - 1}")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text} is too large for a double")
+    return number
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"JSON has no {text}")
+
+
+def _with_text_for_nan(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {_with_text_for_nan(name): _with_text_for_nan(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_text_for_nan(one) for one in value]
+    return value
 
 
 def _from_base64(name: str, encoded: Any) -> bytes:

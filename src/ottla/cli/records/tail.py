@@ -21,7 +21,7 @@ _POLL_S = 0.5
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argument_parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if options.json and options.pretty:
         parser.error("--json prints an object a line: no --pretty with it")
     try:
@@ -144,9 +144,9 @@ def _text(value: Any) -> str | None:
     value = _plain(value)
     if value is None or isinstance(value, str):
         return value
-    import json
+    from ottla.cli.records.record_json import to_json
 
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return to_json(value)
 
 
 def _plain(value: Any) -> Any:
