@@ -76,3 +76,13 @@ def test_a_node_whose_disk_may_fail_keeps_nothing(scene: Scene) -> None:
     scene.machines[0].spoil_disk()
     scene.machines[1].fail_directory("/data-2")
     assert scene.may_lose() == [True, True, False]
+
+
+def test_a_loss_is_of_the_replicas_that_were_in_what_is_lost(scene: Scene) -> None:
+    """Else the node with the last eligible leader waits for ever, where its directory fails and must be mended."""
+    first, second, third = scene.machines
+    scene.promises.on_lost(first, lambda name: name.partition == 0)
+    first.kill()
+    second.kill()
+    of_0, of_1 = (scene.promises.may_end(third, lambda name, of=index: name.partition == of) for index in (0, 1))
+    assert (of_0, of_1) == (False, True)

@@ -159,8 +159,8 @@ def lost_directory(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | 
     if path in machine.failed_directories or not nemesis.may_lose_directory(machine, path, is_for_good=is_for_good):
         return None
     nemesis.note(f"{path} of node {machine.node_id} fails")
+    nemesis.on_directory_lost(machine, path, is_for_good=is_for_good)
     machine.fail_directory(path)
-    nemesis.on_memory_lost(machine, on_disk=is_for_good)
 
     def end() -> None:
         if path not in machine.failed_directories:

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from ottla.base.ids import TopicPartition
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.faults.fault_kinds import KINDS
-from ottla.testing.sim.faults.promises import Promises
+from ottla.testing.sim.faults.promises import IsInIt, Promises
 from ottla.testing.sim.network.fabric import Host
 from ottla.testing.sim.workloads.actor import Actor
 from ottla.testing.sim.workloads.history import History
@@ -89,19 +88,30 @@ class Nemesis:
         """The same for what is in a log directory, or is not synced of it. With the metadata's, the node ends."""
         if path == machine.log_dirs[0]:
             return self.may_cut_power(machine)
-        broker = machine.node.broker if machine.is_serving and machine.node is not None else None
-        directory = broker.partitions.logs.online.get(path) if broker is not None else None
-
-        def is_in_it(name: TopicPartition) -> bool:
-            return directory is None or name in directory.logs
-
+        is_in_it = self._is_in(machine, path)
         is_safe = self._cluster.settings.flushes and not is_for_good
         return self.promises.may_end(machine, is_in_it) and (is_safe or self.promises.may_lose(machine, is_in_it))
 
-    def on_memory_lost(self, machine: Machine, *, on_disk: bool = False) -> None:
-        """What this machine had not synced is gone, or is about to go; or what it had on a disk."""
-        if on_disk or not self._cluster.settings.flushes:
+    def on_memory_lost(self, machine: Machine) -> None:
+        """What this machine had not synced is gone, or is about to go."""
+        if not self._cluster.settings.flushes:
             self.promises.on_lost(machine)
+
+    def on_directory_lost(self, machine: Machine, path: str, *, is_for_good: bool) -> None:
+        """What is in a log directory is about to go, or what is not synced of it: as `may_lose_directory`."""
+        if path == machine.log_dirs[0]:
+            self.on_memory_lost(machine)
+        elif is_for_good or not self._cluster.settings.flushes:
+            self.promises.on_lost(machine, self._is_in(machine, path))
+
+    def _is_in(self, machine: Machine, path: str) -> IsInIt:
+        """Which partitions are in a log directory now: all may be, while nobody knows."""
+        broker = machine.node.broker if machine.is_serving and machine.node is not None else None
+        directory = broker.partitions.logs.online.get(path) if broker is not None else None
+        if directory is None:
+            return lambda name: True
+        names = frozenset(directory.logs)
+        return lambda name: name in names
 
     def must_live(self, machine: Machine) -> bool:
         """Whether the node is all that is left of some promise: see `promises`."""

@@ -38,11 +38,15 @@ class Promises:
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
         self._cluster = cluster
         self._history = history
-        self._has_lost: set[int] = set()
+        self._losses: dict[int, IsInIt] = {}
+        """By node: of which partitions its replicas have lost records, since `_lost` was last made."""
+        self._lost: set[tuple[int, TopicPartition]] = set()
+        """The replicas that have lost records."""
 
-    def on_lost(self, machine: Machine) -> None:
-        """Records that were promised may be gone from this machine."""
-        self._has_lost.add(machine.node_id)
+    def on_lost(self, machine: Machine, is_in_it: IsInIt = lambda name: True) -> None:
+        """Records that were promised may be gone from this machine, or from what is lost of it."""
+        before = self._losses.get(machine.node_id)
+        self._losses[machine.node_id] = is_in_it if before is None else lambda name: before(name) or is_in_it(name)
 
     def may_lose(self, machine: Machine, is_in_it: IsInIt = lambda name: True) -> bool:
         """Whether the machine may lose the records of its replicas, or of those that are in what is lost."""
@@ -56,21 +60,26 @@ class Promises:
     def may_end(self, machine: Machine, is_in_it: IsInIt = lambda name: True) -> bool:
         """Whether the node, or its replicas that are in it, may end in any way that leaves the disk as it is."""
         me = {machine.node_id}
-        if not self._has_lost - me:
+        if not ({node_id for node_id, _ in self._lost} | self._losses.keys()) - me:
             return True
         image = self._image()
         if image is None:
             return False
-        still: set[int] = set()
+        still: set[tuple[int, TopicPartition]] = set()
         may_end = True
         for name, partition, keepers in self._partitions(image):
-            lost = (self._has_lost & set(partition.replicas)) - keepers
-            still |= lost
+            lost = {one for one in partition.replicas if self._has_lost(one, name)} - keepers
+            still |= {(node_id, name) for node_id in lost}
             may_lead = {*partition.isr, *partition.eligible_leader_replicas}
             if lost - me and me & may_lead and not keepers - me and is_in_it(name):
                 may_end = False
-        self._has_lost = still
+        self._lost, self._losses = still, {}
         return may_end
+
+    def _has_lost(self, node_id: int, name: TopicPartition) -> bool:
+        """Whether a replica had, when somebody last looked."""
+        is_in_it = self._losses.get(node_id)
+        return (node_id, name) in self._lost or (is_in_it is not None and is_in_it(name))
 
     def _image(self) -> MetadataImage | None:
         """That of the node which knows most of what is committed; None while no node runs."""
