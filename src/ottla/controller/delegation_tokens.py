@@ -12,9 +12,12 @@ from ottla.wire.errors import ErrorCode
 
 
 def alter_token(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
-    """Who is not known has nothing to delegate. A client that came with a token was refused by its broker."""
+    """Who is not known has nothing to delegate. Who came with a token would make it last for ever by another.
+
+    Brokers refuse both; but a client may come to a listener of controllers (KIP-919).
+    """
     request, version, caller = asked
-    if caller.principal == NOBODY:
+    if caller.principal == NOBODY or caller.is_token_authenticated:
         then(refusal_response(request, version, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
         return
     # The hour, which clients and other nodes know too: decisions are given a time that says nothing of it.

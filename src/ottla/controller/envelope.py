@@ -69,7 +69,8 @@ def handle_envelope(
     try:
         principal, host = _principal(envelope.request_principal), _host(envelope.client_host_address)
         header, request = _opened(envelope.request_data)
-        caller = Caller(principal, host, header.client_id or "")
+        name = f"{principal.type}:{principal.name}"
+        caller = Caller(name, host, header.client_id or "", principal.token_authenticated)
     except _Refused as refused:
         respond(EnvelopeResponse(error_code=refused.error))
         return
@@ -103,15 +104,14 @@ def _opened(data: Buffer) -> Request:
     return opened
 
 
-def _principal(data: bytes | None) -> str:
+def _principal(data: bytes | None) -> DefaultPrincipalData:
     """As Kafka's default builder of principals writes it: a version, then the message."""
     if data is None or len(data) < _VERSION.size:
         raise _Refused(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
     try:
-        principal = decode(DefaultPrincipalData, data[_VERSION.size :], _VERSION.unpack_from(data)[0])
+        return decode(DefaultPrincipalData, data[_VERSION.size :], _VERSION.unpack_from(data)[0])
     except RemoteProtocolError:
         raise _Refused(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE) from None
-    return f"{principal.type}:{principal.name}"
 
 
 def _host(address: bytes) -> str:

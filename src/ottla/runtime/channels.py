@@ -42,10 +42,12 @@ class Caller(NamedTuple):
     principal: str
     host: str
     client_id: str = ""
+    is_token_authenticated: bool = False
+    """By a delegation token (KIP-48), with which no other can be had."""
 
     @classmethod
     def of(cls, client: ClientConnection, client_id: str | None = None) -> "Caller":
-        return cls(client.principal, client.client_host, client_id or "")
+        return cls(client.principal, client.client_host, client_id or "", client.is_token_authenticated)
 
 
 THIS_NODE: Final = Caller("User:ANONYMOUS", "")

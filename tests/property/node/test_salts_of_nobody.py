@@ -170,7 +170,7 @@ def questions(token_ids: list[str]) -> Iterator[tuple[str, str, bool]]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_an_outsider_cannot_tell_users_that_there_are_from_those_that_there_are_not(seed: int) -> None:
+def test_vulnerability_an_outsider_cannot_tell_users_that_there_are_from_those_that_there_are_not(seed: int) -> None:
     chance = Random(seed)
     cluster = Cluster(chance, ["alice"] if seed % 2 else [])
     seen: dict[tuple[str, str, bool], bytes] = {}

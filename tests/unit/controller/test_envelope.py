@@ -67,7 +67,7 @@ def test_it_is_carried_out_on_the_clients_behalf(node, monkeypatch):
     monkeypatch.setattr("ottla.controller.envelope.answer", answer)
     send(node, create())
     send(node, create(), host=ip_address("::1").packed)
-    assert callers == [("User:ann", "10.1.2.3", "the client"), ("User:ann", "::1", "the client")]
+    assert callers == [("User:ann", "10.1.2.3", "the client", False), ("User:ann", "::1", "the client", False)]
 
 
 def test_what_is_refused_inside_is_the_clients_reply(node):

@@ -25,7 +25,7 @@ _NO_ADDRESS: Final = "0.0.0.0"
 def enveloped(request: Message, version: int, caller: Caller) -> messages.EnvelopeRequest:
     return messages.EnvelopeRequest(
         request_data=encode_request(request, version, 0, caller.client_id)[_SIZE_BYTES:],
-        request_principal=_principal(caller.principal),
+        request_principal=_principal(caller),
         client_host_address=to_bytes(caller.host or _NO_ADDRESS),
     )
 
@@ -36,7 +36,7 @@ def opened(request: Message, version: int, response: messages.EnvelopeResponse) 
     return reply
 
 
-def _principal(principal: str) -> bytes:
-    type_, _, name = principal.partition(":")
-    data = messages.DefaultPrincipalData(type=type_, name=name, token_authenticated=False)
+def _principal(caller: Caller) -> bytes:
+    type_, _, name = caller.principal.partition(":")
+    data = messages.DefaultPrincipalData(type=type_, name=name, token_authenticated=caller.is_token_authenticated)
     return _VERSION.pack(_PRINCIPAL_VERSION) + encode(data, _PRINCIPAL_VERSION)

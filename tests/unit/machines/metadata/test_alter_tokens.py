@@ -109,7 +109,7 @@ def test_another_secret_makes_other_hmacs_of_the_same_tokens() -> None:
     assert index.find(bytes(made.hmac), SECRET) == made.token_id
 
 
-def test_an_owner_has_a_bounded_number_of_tokens() -> None:
+def test_vulnerability_an_owner_has_a_bounded_number_of_tokens() -> None:
     tokens = Tokens(ottla_delegation_token_max_per_owner="3")
     made = [tokens.create() for _ in range(3)]
     refused = tokens.create()
@@ -134,7 +134,7 @@ def test_tokens_that_have_expired_make_room() -> None:
     assert tokens.renew(bytes(lasting.hmac)).error_code == ErrorCode.NONE
 
 
-def test_tokens_that_expire_at_once_do_not_pile_up() -> None:
+def test_vulnerability_tokens_that_expire_at_once_do_not_pile_up() -> None:
     """Though they are looked for once in an hour only."""
     tokens = Tokens(ottla_delegation_token_max_per_owner="10")
     for _ in range(200):
