@@ -7,6 +7,8 @@ from controllers import one_node
 
 from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.security.acls.bindings import AclBinding
+from ottla.security.acls.filters import AclFilter
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateAclsRequest, DeleteAclsRequest
 
@@ -110,4 +112,31 @@ def test_more_rules_than_go_into_one_batch_are_not_created() -> None:
     node = one_node()
     reply = node.ask(creating(*({"resource_name": f"t{number}"} for number in range(MOST_RECORDS + 1))))
     assert {result.error_code for result in reply.results} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert not node.image.security.acls
+
+
+def test_many_filters_do_not_look_at_every_rule_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that removes a thousand rules names each of them, and all brokers wait for the controller meanwhile."""
+    node, matches, looks = one_node(), AclFilter.matches, 0
+
+    def counted(wanted: AclFilter, rule: AclBinding) -> bool:
+        nonlocal looks
+        looks += 1
+        return matches(wanted, rule)
+
+    node.ask(creating(*({"resource_name": f"topic-{number}"} for number in range(1000))))
+    monkeypatch.setattr(AclFilter, "matches", counted)
+    reply = node.ask(deleting(*({"resource_name_filter": f"topic-{number}"} for number in range(1000))))
+    assert [len(result.matching_acls) for result in reply.filter_results] == [1] * 1000
+    assert looks == 1000
+    assert not node.image.security.acls
+
+
+def test_a_reply_that_would_tell_of_too_many_rules_is_refused_and_nothing_deleted() -> None:
+    node = one_node()
+    node.ask(creating(*({"resource_name": f"topic-{number}"} for number in range(1000))))
+    reply = node.ask(deleting(*[{}] * 101))
+    assert {result.error_code for result in reply.filter_results} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert len(node.image.security.acls) == 1000
+    assert {result.error_code for result in node.ask(deleting(*[{}] * 100)).filter_results} == {ErrorCode.NONE}
     assert not node.image.security.acls

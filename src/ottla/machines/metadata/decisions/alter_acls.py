@@ -12,7 +12,7 @@ from ottla.machines.metadata.controller.controller_context import ControllerCont
 from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS
 from ottla.machines.metadata.refusal import Refusal
 from ottla.security.acls.bindings import AclBinding, binding_of
-from ottla.security.acls.filters import AclFilter
+from ottla.security.acls.filters import AclFilter, RuleSearch
 from ottla.wire.acls import CLUSTER_NAME, AclOperation, AclPermission, AclResource, PatternType
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import like
@@ -32,6 +32,8 @@ _NO_NAME: Final = Refusal(ErrorCode.INVALID_REQUEST, "Invalid empty resource nam
 _UNKNOWN_RESOURCE: Final = Refusal(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
 _UNKNOWN_ENTRY: Final = Refusal(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
 _FAILED: Final = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+_MOST_TOLD: Final = 10 * MOST_RECORDS
+"""Rules in one reply: each of a hundred thousand filters may match all rules there are."""
 # What replies are made like: a request may have a hundred thousand entries.
 _CREATED: Final = CreateAclsResponse.AclCreationResult(error_message=None)
 
@@ -55,15 +57,17 @@ def create_acls(context: ControllerContext, request: CreateAclsRequest) -> Decis
 
 def delete_acls(context: ControllerContext, request: DeleteAclsRequest) -> Decision[DeleteAclsResponse]:
     """Each filter is told all rules that it matches, also those that another took away."""
-    rules = {id: binding_of(record) for id, record in context.image.security.acls.items()}
+    search = RuleSearch({id: binding_of(record) for id, record in context.image.security.acls.items()})
     gone: dict[Uuid, None] = {}
+    told = 0
     reply = DeleteAclsResponse()
     for asked in request.filters:
         wanted = filter_of(asked)
         problem = _check_filter(wanted)
-        found = {} if problem is not None else {id: rule for id, rule in rules.items() if wanted.matches(rule)}
+        found = {} if problem is not None else search.find(wanted)
         gone.update(dict.fromkeys(found))
-        if len(gone) > MOST_RECORDS:
+        told += len(found)
+        if len(gone) > MOST_RECORDS or told > _MOST_TOLD:
             return Decision(DeleteAclsResponse(filter_results=[_filter_result(_FAILED) for _ in request.filters]))
         reply.filter_results.append(_filter_result(problem, found.values()))
     return Decision(reply, [VersionedRecord(RemoveAccessControlEntryRecord(id=id), 0) for id in gone])
