@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a node without an authorizer does not load it
     from ottla.machines.metadata.image.delta import MetadataDelta
     from ottla.machines.metadata.image.metadata_image import MetadataImage
     from ottla.runtime.metadata.metadata_log import MetadataLog
+    from ottla.runtime.request import ClientConnection
     from ottla.runtime.world import World
     from ottla.security.acls.authorizer import Authorizer
 
@@ -59,13 +60,22 @@ def follow_rules(
     authorizer: "Authorizer", metadata: "MetadataLog[Controller]", broker: "Callable[[], Broker | None]"
 ) -> None:
     """The metadata is that of the cluster by now. From here on what clients may do follows from the rules in it."""
+    from ottla.wire.acls import AclOperation, AclResource
+
     image = metadata.image
     authorizer.load(image.security.acls)
+
+    def may_read(client: "ClientConnection", topic: str | None) -> bool:
+        who = client.principal, client.client_host
+        if topic is None:
+            return authorizer.allows_on_cluster(*who, AclOperation.CLUSTER_ACTION)
+        return authorizer.allows(*who, AclOperation.READ, AclResource.TOPIC, topic)
 
     def on_metadata(delta: "MetadataDelta") -> None:
         if delta.acls:
             authorizer.change(delta.acls, image.security.acls)
             if (here := broker()) is not None:
                 here.partitions.repeated_requests.forget()
+                here.partitions.purgatory.release_without_rights(may_read)
 
     metadata.listen(on_metadata)

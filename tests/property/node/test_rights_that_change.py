@@ -1,7 +1,8 @@
 """Rights that are given and taken while requests of the same shape come again, wait and are answered, from a seed.
 
 A node may remember what a request looks like, never that it was allowed: a request is allowed by the rules of the
-moment in which it is handled, whatever was answered before and whatever waits.
+moment in which it is handled, whatever was answered before and whatever waits. A fetch that waits when its right is
+taken is answered then, and reads nothing of what is written later.
 """
 
 from pathlib import Path
@@ -77,7 +78,7 @@ class Reader:
     def __init__(self, node: GuardedNode) -> None:
         self.node = node
         self._client = node.whole.connect(PORT)
-        self._asked: list[tuple[Any, bool]] = []
+        self._asked: list[tuple[Any, bool | None]] = []
         self._answered = 0
         self._received = b""
 
@@ -85,6 +86,13 @@ class Reader:
         self._client.send(encode_request(request, VERSIONS[type(request)], len(self._asked), "a client"))
         self._asked.append((request, is_allowed))
         self.node.whole.network.run()
+
+    def rules_change(self) -> None:
+        """A fetch that waits is answered with a refusal; one whose answer is on its way was allowed."""
+        self._asked[self._answered :] = [
+            (request, None if is_allowed and isinstance(request, m.FetchRequest) else is_allowed)
+            for request, is_allowed in self._asked[self._answered :]
+        ]
 
     def check(self) -> int:
         """Whether what has been answered was allowed or refused as the rules said; returns how much has been."""
@@ -100,7 +108,7 @@ class Reader:
             number, response = decode_response(RESPONSES[kind], frame, VERSIONS[kind])
             assert number == self._answered
             was_refused = error_of(response) in REFUSALS
-            assert was_refused is not is_allowed, (number, request, response)
+            assert is_allowed is None or was_refused is not is_allowed, (number, request, response)
             self._answered += 1
         return self._answered
 
@@ -129,6 +137,8 @@ def run(seed: int, steps: int, directory: Path) -> int:
         for _ in range(steps):
             if random.random() < 0.25:
                 given = {right for right in RIGHTS if random.random() < 0.5}
+                for client in clients:
+                    client.rules_change()
                 node.delete_rules()
                 node.create_rules(creations(given, "User:ANONYMOUS"))
             request = some_request(random, end)
@@ -158,6 +168,49 @@ def test_a_request_is_allowed_by_the_rules_of_its_own_moment(seed: int, tmp_path
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_many_requests_are_allowed_by_the_rules_of_their_own_moments(seed: int, tmp_path: Path) -> None:
     assert run(seed, 1000, tmp_path) == 1000
+
+
+@pytest.mark.parametrize("in_session", [False, True], ids=["without a session", "in a session"])
+def test_vulnerability_a_fetch_that_waits_reads_nothing_after_its_right_was_taken(in_session: bool) -> None:
+    """It may wait for as long as its client likes."""
+    node = GuardedNode()
+    prepare(node.ask)
+    node.create_rules(creations([READ_TOPIC], "User:ANONYMOUS"))
+    end = _end_of(node.ask(produce(), 9)) + 1
+    answers: list[Any] = []
+    client = node.whole.connect(PORT)
+
+    def ask(request: m.FetchRequest) -> None:
+        client.send(encode_request(request, 12, 0, "a client"))
+        hear()
+
+    def hear() -> None:
+        node.whole.network.run()
+        node.whole.timers.advance(1)
+        node.whole.network.run()
+        received = client.receive()
+        if received:
+            answers.append(decode_response(m.FetchResponse, received[4:], 12)[1])
+
+    request = fetch(end, 1 << 30, 1 << 20)
+    if in_session:
+        request.session_epoch, request.max_wait_ms = 0, 0
+        ask(request)
+        waiting = m.FetchRequest(session_id=answers.pop().session_id, session_epoch=1, max_wait_ms=1 << 30, min_bytes=1)
+        waiting.max_bytes = 1 << 20
+        ask(waiting)
+    else:
+        ask(request)
+    node.create_rules(creations([WRITE_TOPIC], "User:ANONYMOUS"))
+    hear()
+    assert answers == [], "another rule ends no wait"
+    node.delete_rules()
+    node.ask(produce(), 9)
+    hear()
+    (answer,) = answers
+    assert error_of(answer) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert not answer.responses[0].partitions[0].records
+    node.whole.stop()
 
 
 def test_a_commit_that_was_allowed_and_is_answered_later_allows_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

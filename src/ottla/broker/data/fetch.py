@@ -25,7 +25,7 @@ from ottla.broker.data.replica_selector import chooses_replicas, selector_of
 from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.broker.partitions.purgatory import MayRead, Operation, Place
 from ottla.broker.quotas.client_quotas import FREE, ClientQuotas, FetchCharge
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import FileSlice
@@ -313,6 +313,13 @@ class Fetch(Operation):
     def _has_old_high_watermark(self, place: Partition) -> bool:
         """Whether a follower has yet to hear what consumers may read of it."""
         return -1 < self._places[place].sent_high_watermark < place.log.high_watermark
+
+    def loses_rights(self, may_read: MayRead) -> bool:
+        topics = [None] if self._is_follower else {wanted.topic for _, wanted in self._wanted} - {None}
+        if all(may_read(self.client, topic) for topic in topics):
+            return False
+        self._reader.restrict(lambda topic: not self._is_follower and may_read(self.client, topic))
+        return True
 
     def complete(self) -> None:
         self._reader.notes_follower = False

@@ -88,6 +88,10 @@ class FetchReader:
     def chooses_replicas(self) -> bool:
         return self._selector is not None
 
+    def restrict(self, may_read: Callable[[str], bool]) -> None:
+        """Rights were taken since the request came."""
+        self._may_read = may_read
+
     def may_read(self, wanted: Wanted) -> bool:
         """Whether the client may read the topic, as far as that is known before it is found."""
         return self._may_read is None or wanted.topic is None or self._may_read(wanted.topic)

@@ -3,7 +3,7 @@
 An operation waits at one or more partitions and until a moment. When something happens at a partition (an append, a
 higher high watermark, the end of its leadership), each operation that waits there looks whether it is done; nobody
 looks otherwise. An operation completes exactly once: when it is done, when its time is over, or when it is released
-because a partition of its is gone.
+because a partition of its is gone, or its client's right to what it waits for.
 
 An exception in an operation is its request's: it is answered as any other that failed, and the producer whose append
 woke it does not notice.
@@ -11,8 +11,8 @@ woke it does not notice.
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeAlias
 
 from ottla.base.ports import Timers
 from ottla.broker.partitions.deadlines import Deadlines
@@ -21,6 +21,10 @@ from ottla.runtime.request import ClientConnection
 
 _log = logging.getLogger(__name__)
 MAX_WAIT_MS = 24 * 60 * 60 * 1000
+
+
+MayRead: TypeAlias = Callable[[ClientConnection, str | None], bool]
+"""Whether a client may read a topic; without one, whether it may follow all of them as a replica."""
 
 
 class Place(Protocol):
@@ -43,6 +47,10 @@ class Operation(ABC):
     @abstractmethod
     def is_done(self, place: Place) -> bool:
         """Something happened at `place`. Whether there is now nothing left to wait for."""
+
+    def loses_rights(self, may_read: MayRead) -> bool:
+        """Rules of access have changed. Whether the client may no longer have what it waits for; its reply says so."""
+        return False
 
     @abstractmethod
     def complete(self) -> None:
@@ -85,6 +93,11 @@ class Purgatory:
     def drop_closed(self) -> None:
         """Forgets the operations of clients that have gone: their replies would reach nobody."""
         for operation in [operation for operation in self._operations if not operation.client.is_open]:
+            self._complete(operation)
+
+    def release_without_rights(self, may_read: MayRead) -> None:
+        """Answers those who may no longer have what they wait for, which could be written at any later time."""
+        for operation in [operation for operation in self._operations if operation.loses_rights(may_read)]:
             self._complete(operation)
 
     def release_all(self) -> None:
