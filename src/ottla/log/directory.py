@@ -11,6 +11,7 @@ of a log that is about to be truncated is lowered before the fact, whoever write
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition, Uuid
@@ -143,9 +144,15 @@ class LogDirectory:
         self._make_way(partition)
         self._forget(partition)  # There may have been another one of that name.
         is_new = not self._disk.is_dir(directory)
-        self._disk.make_dirs(directory)
-        write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
-        log = self._open(partition, clean=is_new or self.was_clean)
+        try:
+            self._disk.make_dirs(directory)
+            write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
+            log = self._open(partition, clean=is_new or self.was_clean)
+        except OSError:
+            if is_new:  # It may be made in another directory now, and is not to be in two.
+                with suppress(OSError):
+                    self._remove_dir(directory)
+            raise
         self._lower_recovery_points({partition: log})
         return log
 
@@ -166,11 +173,13 @@ class LogDirectory:
     def remove_condemned(self) -> None:
         """Removes the directories of deleted partitions."""
         while self._condemned:
-            directory = self._condemned[-1]
-            for name in self._disk.list_dir(directory):
-                self._disk.remove(f"{directory}/{name}")
-            self._disk.remove_dir(directory)
+            self._remove_dir(self._condemned[-1])
             self._condemned.pop()
+
+    def _remove_dir(self, directory: str) -> None:
+        for name in self._disk.list_dir(directory):
+            self._disk.remove(f"{directory}/{name}")
+        self._disk.remove_dir(directory)
 
     def _left_behind(self) -> list[str]:
         return [

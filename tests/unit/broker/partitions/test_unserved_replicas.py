@@ -5,14 +5,16 @@ import os
 
 import pytest
 from brokers import TestNode, batch, topic_id_of, values_in
+from moving_nodes import moving_node, names_in
 from raising_once import Fault, raise_once
 from replicating_nodes import Cluster
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.fetchers import Fetchers
+from ottla.log.directory import LogDirectory
 from ottla.log.partition_log import PartitionLog
-from ottla.machines.metadata.image.directory_ids import LOST
+from ottla.machines.metadata.image.directory_ids import LOST, UNASSIGNED
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsResponse
 
@@ -114,6 +116,25 @@ def test_it_is_tried_again_for_as_long_as_it_takes(monkeypatch: pytest.MonkeyPat
     node.timers.advance(60_000)
     assert node.produce(batch(b"x")).error_code == ErrorCode.NONE
     assert node.broker.partitions.offline == set()
+
+
+@pytest.mark.parametrize("call", ["create", "write"])
+@pytest.mark.parametrize("is_left", [True, False], ids=["what was made stays", "what was made is removed"])
+def test_one_that_is_made_elsewhere_is_there_after_a_restart_whether_or_not_that_was_told(
+    monkeypatch: pytest.MonkeyPatch, call: str, is_left: bool
+) -> None:
+    node = moving_node()
+    node.controller.hold()
+    if is_left:
+        fail(monkeypatch, LogDirectory, "_remove_dir", errno.EMFILE)
+    node.disk.fail_next(call, errno.ENOSPC)  # type: ignore[attr-defined]
+    node.create_topic("orders", directories=(UNASSIGNED,))
+    node.timers.advance(1000)
+    assert node.partition().directory == "/two"
+    assert names_in(node, "/one") == (["orders-0"] if is_left else [])
+    node.produce(batch(b"x"))
+    again = moving_node(node.disk.survivor_of_kill(), node.image)
+    assert (again.partition().directory, values_in(again.fetch())) == ("/two", [b"x"])
 
 
 def test_one_that_is_deleted_meanwhile_is_not_made() -> None:

@@ -5,7 +5,8 @@ metadata was made to name the target directory after the copy was whole and befo
 that become durable in any order. So:
 
 - in two directories: the one that the metadata names is the partition's, and the other one was to go. If it has records
-  that the first has not, something else has happened, and it is set aside for a person to look at;
+  that the first has not, something else has happened, and it is set aside for a person to look at. If the metadata
+  names neither, it is the one that has records;
 - a future log, and the metadata names its directory: it is the partition's if it has at least what the current log has.
   If it has less, the crash came before the swap, and what was appended last is in the current log alone: the move goes
   on. So it does if the current log was cut, and has other records there since, of later leader epochs. If the future
@@ -60,6 +61,10 @@ def _settle_double(
     if len(directories) < 2:
         return  # The others are of a topic that had this name before.
     if home not in directories:
+        # It could not be made in the one, and was made in another before the metadata heard where.
+        used = [one for one in directories if one.logs[name].log_end_offset > 0]
+        home = used[0] if len(used) == 1 else directories[0] if not used else None
+    if home is None:
         raise CorruptFile(f"{name} is in {' and in '.join(directory.path for directory in directories)}")
     for directory in directories:
         if directory is not home:
