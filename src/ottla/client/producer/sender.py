@@ -299,6 +299,9 @@ class Sender:
             if answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 self._complete(batch, answer.base_offset, answer.log_append_time_ms)
                 continue
+            if answer.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_written(batch):
+                self._complete(batch, -1, -1)
+                continue
             if (told := new_leader(answer, response)) is not None:
                 self._cluster.note_leader(batch.queue.topic_partition, *told)
             error = error_for(answer.error_code, answer.error_message)
@@ -310,6 +313,9 @@ class Sender:
             )
             if not batch.is_done:
                 self._on_error(batch, error, -1, {})
+
+    def _is_written(self, batch: ProducerBatch) -> bool:
+        return self._sequences is not None and self._sequences.is_written(batch)
 
     def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time_ms: int) -> None:
         if batch.is_done:

@@ -89,10 +89,22 @@ class Sequences:
     def on_acked(self, batch: ProducerBatch, base_offset: int) -> None:
         queue = batch.queue
         queue.unacked.remove(batch)
-        if queue.identity == (batch.stamp.producer_id, batch.stamp.producer_epoch):
+        if queue.identity == (batch.stamp.producer_id, batch.stamp.producer_epoch) and not self.is_written(batch):
             queue.last_acked_sequence = batch.last_sequence
         if base_offset >= 0:
             queue.last_acked_offset = max(queue.last_acked_offset, base_offset + batch.record_count - 1)
+
+    def is_written(self, batch: ProducerBatch) -> bool:
+        """Whether a batch behind this one was acknowledged, in the same epoch: a broker takes them in order.
+
+        It may have forgotten that it has this one: it knows a producer's last five batches, and calls older ones out of
+        order. As many may be written while a batch is sent again that was written and not acknowledged in time.
+        """
+        queue = batch.queue
+        if queue.last_acked_sequence == NO_SEQUENCE:
+            return False
+        is_same_epoch = queue.identity == (batch.stamp.producer_id, batch.stamp.producer_epoch)
+        return is_same_epoch and next_sequence(queue.last_acked_sequence, -batch.last_sequence) <= _SEQUENCE_MASK >> 1
 
     def may_retry(self, batch: ProducerBatch, code: int, log_start_offset: int) -> bool | None:
         """Whether a batch is sent again after an error about sequences; None if the error is about something else."""

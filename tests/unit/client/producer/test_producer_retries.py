@@ -417,3 +417,37 @@ def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_ord
         assert all(values[one.result().offset] == value for value, one in records if one.exception() is None)
     metrics = producing.core.metrics()
     assert metrics["buffer-available-bytes"] == metrics["buffer-total-bytes"]
+
+
+def test_a_batch_that_the_broker_has_and_no_longer_knows_is_delivered() -> None:
+    """0 is written, and not acknowledged in time, again and again, while the batches behind it are: more than the five
+    of which a broker knows that it has them.
+    """
+    producing, logs = begun(batch_size=0)
+    producing.send(b"first")
+    producing.flush()
+    is_late = True
+
+    def produce(node_id: int, version: int, request: Any) -> Any:
+        def append(name: str, index: int, data: Any) -> Any:
+            written = logs.append(name, index, bytes(data))
+            if is_late and any(record.value == b"0" for record in read_records(bytes(data))):
+                return PartitionAnswer(index=index, error_code=ErrorCode.REQUEST_TIMED_OUT)
+            return written
+
+        return answer_produce(version, request, append, logs)
+
+    producing.brokers.answer("Produce", KEEP)
+    sent = []
+    for number in range(12):
+        sent.append(producing.send(b"%d" % number))
+        if number % 3 == 2:
+            producing.brokers.advance(1500)
+            producing.brokers.release(produce)
+            producing.brokers.advance(1)
+    is_late = False
+    producing.brokers.answer("Produce", logs.produce)
+    producing.brokers.release()
+    producing.brokers.advance(10_000)
+    assert [error_of(one) for one in sent] == [None] * 12
+    assert logs.values["clicks", 0] == [b"first", *(b"%d" % number for number in range(12))]
