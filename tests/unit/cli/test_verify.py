@@ -234,6 +234,7 @@ def index_with_entries(partition: Path, suffix: str) -> Path:
     [
         (struct.pack(">ii", 1, 5), "there is no batch at position 5"),
         (struct.pack(">ii", 0x7FFFFFF0, 0x7FFFFFF0), "batches end at"),
+        (struct.pack(">ii", 1, -5), "there is no batch at position -5"),
     ],
 )
 def test_an_offset_index_that_does_not_agree(partition: Path, entry: bytes, told: str) -> None:
@@ -262,9 +263,25 @@ def test_an_offset_index_whose_entry_is_before_its_batch(partition: Path) -> Non
 def test_a_time_index_that_does_not_agree(partition: Path, entry: bytes, told: str) -> None:
     index = index_with_entries(partition, ".timeindex")
     index.write_bytes(entry)
-    problem = only(found(partition.parent))
+    problem = found(partition.parent)[0]
     assert problem.file == str(index)
     assert told in problem.what
+
+
+def test_a_time_index_that_tells_of_records_that_are_not_there(partition: Path) -> None:
+    """Its segment would be kept for as long, and lookups by time end in it."""
+    index = index_with_entries(partition, ".timeindex")
+    overwrite(index, index.stat().st_size - 12, struct.pack(">q", 1 << 50))
+    problem = only(found(partition.parent))
+    assert (problem.file, "and the latest is of" in problem.what) == (str(index), True)
+
+
+def test_a_time_index_without_the_latest_records_of_a_closed_segment(partition: Path) -> None:
+    """Retention would delete the segment too early."""
+    index = index_with_entries(partition, ".timeindex")
+    index.write_bytes(index.read_bytes()[:-12])
+    problem = only(found(partition.parent))
+    assert (problem.file, "the segment's latest record is of" in problem.what) == (str(index), True)
 
 
 def test_times_of_an_index_that_fall(partition: Path) -> None:
@@ -296,6 +313,21 @@ def test_a_transaction_index_that_does_not_agree(partition: Path, position: int,
     index = next(iter(sorted(partition.glob("*.txnindex"))))
     overwrite(index, position, struct.pack(">q", 3))
     assert any(told in problem.what for problem in found(partition.parent))
+
+
+def test_a_transaction_index_that_ends_a_search_too_early(partition: Path) -> None:
+    index = next(iter(sorted(partition.glob("*.txnindex"))))
+    overwrite(index, 26, struct.pack(">q", 1 << 50))
+    problem = only(found(partition.parent))
+    assert (problem.file, "readers would miss what was aborted" in problem.what) == (str(index), True)
+
+
+def test_the_log_of_the_first_segment_is_missing(partition: Path) -> None:
+    logs(partition)[0].unlink()
+    problems = found(partition.parent)
+    assert {problem.what for problem in problems} == {"its segment has no log: records may be missing"}
+    (partition.parent / ".kafka_cleanshutdown").unlink()
+    assert found(partition.parent) == [], "a node that crashed may have been deleting it"
 
 
 def test_a_transaction_index_that_cannot_be_read(partition: Path) -> None:

@@ -16,11 +16,15 @@ _FORGOTTEN_AFTER_MS: Final = 3_600_000
 
 
 class Aborted(NamedTuple):
-    """A transaction that an abort marker at `last_offset` has ended; `first_offset` is -1 if its start is not there."""
+    """A transaction that an abort marker at `last_offset` has ended; `first_offset` is -1 if its start is not there.
+
+    `last_stable_offset` is the most that it can be: that of one that began before all that is there may be lower.
+    """
 
     producer_id: int
     first_offset: int
     last_offset: int
+    last_stable_offset: int
 
 
 class _Producer:
@@ -50,6 +54,8 @@ class BatchOrder:
         self.holes_before = holes_before
         self._holes = 0
         self._producers: dict[int, _Producer] = {}
+        self._open: dict[int, int] = {}
+        """The first offset of each open transaction by its producer, in order."""
 
     def skip(self, header: BatchHeader) -> None:
         """A batch comes now that cannot be trusted: what is missing behind it is its fault, and not told again."""
@@ -103,7 +109,7 @@ class BatchOrder:
             told += self._wrong_sequence(header, producer, who)
             producer.last_sequence = header.last_sequence
             if header.is_transactional and producer.first_offset < 0:
-                producer.first_offset = header.base_offset
+                producer.first_offset = self._open[header.producer_id] = header.base_offset
         if header.producer_epoch > producer.epoch and header.is_control:
             producer.last_sequence = NO_SEQUENCE  # its next transaction has a new epoch (KIP-890)
         producer.epoch = max(producer.epoch, header.producer_epoch)
@@ -135,7 +141,9 @@ class BatchOrder:
         except CorruptBatch as problem:
             return [f"its marker cannot be read: {problem}"]
         if marker is not None:
+            self._open.pop(header.producer_id, None)
             if not marker.committed and (producer.first_offset >= 0 or self._holes):
-                self.last_aborted = Aborted(header.producer_id, producer.first_offset, header.base_offset)
+                stable = next(iter(self._open.values()), header.base_offset + 1)
+                self.last_aborted = Aborted(header.producer_id, producer.first_offset, header.base_offset, stable)
             producer.first_offset = -1
         return []

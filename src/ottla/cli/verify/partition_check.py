@@ -83,6 +83,7 @@ def check_partition(
             deep=given.deep,
             epoch_at=lambda header: _wrong_epoch(epochs, header, given),
         )
+    _check_indexes_without_log(partition, path, set(segments), tell, given)
     end_offset = max(order.next_offset or 0, segments[-1])
     if (order.next_offset or 0) < segments[-1] and (order.next_offset or 0) >= order.holes_before:
         file = f"{path}/{names.file_name(segments[-1], names.LOG)}"
@@ -91,6 +92,22 @@ def check_partition(
     _check_epochs(partition, path, epochs, end_offset, tell, given)
     _check_snapshots(partition, path, end_offset, tell, given)
     _check_checkpoints(partition, path, told, segments[0], end_offset, tell, given)
+
+
+def _check_indexes_without_log(partition: str, path: str, segments: set[int], tell: Tell, given: Circumstances) -> None:
+    """A first segment whose log is missing leaves no other trace: a log may begin anywhere."""
+    if given.is_live:
+        return
+    with os.scandir(path) as entries:
+        found = sorted(entry.name for entry in entries)
+    for name in found:
+        for suffix in (names.INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX):
+            offset = names.offset_of(name, suffix)
+            if offset is not None and offset not in segments:
+                what = "its segment has no log: records may be missing"
+                # One that crashed may have been deleting the segment.
+                level, advice = (DAMAGE, RESTORE) if given.was_closed else (NOTE, BY_ITSELF)
+                tell(Problem(level, partition, f"{path}/{name}", -1, offset, what, advice))
 
 
 def _read(path: str) -> bytes | None:

@@ -25,7 +25,6 @@ from ottla.records.reader import read_records
 _OFFSET_ENTRY = Struct(">ii")
 _TIME_ENTRY = Struct(">qi")
 _READ_BYTES = 48 << 10
-_NO_ENTRY = (-1, -1)
 
 _IndexFile: TypeAlias = File | None
 """None for one that is not there."""
@@ -180,6 +179,11 @@ class _Check:
         segment = self._segment
         self._tell(Problem(DAMAGE, segment.partition, path or segment.path, position, offset, what, advice))
 
+    @property
+    def has_holes(self) -> bool:
+        """Whether something is missing that was there, taken by a cleaner or by damage."""
+        return self._order.has_holes
+
     def wrong_index(self, path: str, position: int, offset: int, what: str) -> None:
         """An index of a segment that is recovered anyway is built anew then."""
         segment = self._segment
@@ -212,6 +216,10 @@ class _Check:
             elif marker.first_offset >= 0 and marker.first_offset != entry.first_offset and not self._order.has_holes:
                 what = f"{told}: in the log the transaction begins at {marker.first_offset}"
                 self.wrong_index(path, number, entry.first_offset, what)
+            elif entry.last_stable_offset > marker.last_stable_offset and not self._order.has_holes:
+                what = f"{told}, and all was stable up to {entry.last_stable_offset}: it was up to"
+                what = f"{what} {marker.last_stable_offset}, and readers would miss what was aborted behind that"
+                self.wrong_index(path, number, entry.last_offset, what)
         for marker in markers.values():
             if marker.first_offset >= 0:
                 what = (
@@ -245,13 +253,15 @@ class _Offsets:
         self._path = check._index_path
         self._entries = _entries(file, _OFFSET_ENTRY)
         self._number = -1
+        self._has_entry = False
+        self._position = -1
         self._last_offset = -1
         if file is not None and file.size() % _OFFSET_ENTRY.size:
             check.wrong_index(self._path, file.size(), -1, f"its size is no multiple of {_OFFSET_ENTRY.size}")
         self._next()
 
     def pass_by(self, position: int, header: BatchHeader) -> None:
-        while self._position >= 0 and self._position <= position:
+        while self._has_entry and self._position <= position:
             if self._position < position:
                 self._wrong(f"there is no batch at position {self._position} of the log")
             elif self._offset < header.base_offset:
@@ -260,15 +270,17 @@ class _Offsets:
 
     def finish(self, end: int) -> None:
         """Entries behind the end are those of batches that came meanwhile."""
-        if self._position >= 0 and not self._segment.is_live:
+        if self._has_entry and not self._segment.is_live:
             self._wrong(f"it names position {self._position}, and the log's batches end at {end}")
 
     def _next(self) -> None:
-        relative, self._position = next(self._entries, _NO_ENTRY)
+        entry = next(self._entries, None)
         self._number += 1
-        self._offset = self._segment.base_offset + relative
-        if self._position < 0:
+        self._has_entry = entry is not None
+        if entry is None:
             return
+        relative, self._position = entry
+        self._offset = self._segment.base_offset + relative
         if relative <= self._last_offset and self._number and relative >= 0:
             self._wrong(f"it comes after offset {self._segment.base_offset + self._last_offset}")
         self._last_offset = relative
@@ -289,6 +301,8 @@ class _Times:
         self._latest = -1
         self._last_offset = -1
         self._time = -1
+        # A segment that is closed ends its index with its latest record: retention goes by that.
+        self._is_complete = file is not None and check._segment.next_base is not None
         if file is not None and file.size() % _TIME_ENTRY.size:
             check.wrong_index(self._path, file.size(), -1, f"its size is no multiple of {_TIME_ENTRY.size}")
         self._next()
@@ -307,11 +321,15 @@ class _Times:
                     self._wrong(f"it names offset {self._offset}, and the segment ends at {self._last_offset}")
                 return
             self._compare()
+        if self._is_complete and self._time < self._latest and not self._check.has_holes:
+            self._wrong(f"it ends with {self._time}, and the segment's latest record is of {self._latest}")
 
     def _compare(self) -> None:
         """All batches that begin up to the entry's offset have gone by."""
         if self._time < self._latest:
             self._wrong(f"it says that no record up to there is later than {self._time}, and one is of {self._latest}")
+        elif self._time > self._latest and not self._check.has_holes:
+            self._wrong(f"it says that a record up to there is of {self._time}, and the latest is of {self._latest}")
         self._next()
 
     def _next(self) -> None:
