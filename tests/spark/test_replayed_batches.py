@@ -1,13 +1,16 @@
 """Rows of a replay are passed over only if they are the rows that were decided. Else it is an error that says so."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from sink_scene import SinkScene, Where
+from sink_scene import SinkScene, Where, rows
 
 from ottla.client.blocking.producer import Producer
 from ottla.client.errors import TopicAuthorizationFailed, UnsupportedVersion
 from ottla.spark.options import OptionError, Options, Use
+from ottla.spark.sink import cluster_access, task_writer
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.committer import CheckpointWentBack, Committer, WrittenTwice
 from ottla.spark.sink.decided_writes import start_of_query
@@ -236,3 +239,43 @@ def test_rows_are_written_anew_some_at_a_time_and_what_is_written_stays_so(
     scene.commit(0, scene.tasks(0, VALUES, 2))
     assert scene.committed() == VALUES
     assert sum(rewritten) == left
+
+
+# --- what tasks and drivers say of clusters ---
+
+
+def test_a_task_that_writes_for_longer_than_its_transaction_may_last_says_so(
+    ottla_broker: Broker, ottla_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = SinkScene(ottla_broker, ottla_topic)
+    scene.settings["transaction.timeout.ms"] = 1_000
+    clock_s = 0.0
+    monkeypatch.setattr(task_writer, "monotonic", lambda: clock_s)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal clock_s
+        yield from rows(range(300_000))  # enough to be sent at once
+        while not scene.open_transactions():
+            pass  # what is written above is on its way
+        ottla_broker.advance_time(60_000)
+        while scene.open_transactions():
+            pass
+        clock_s += 60
+        yield from rows(range(100))
+
+    task = task_writer.Task(scene.query_id, "run-1", 0, 3, 0)
+    with pytest.raises(task_writer.TaskTookTooLong, match=r"task 3 wrote for 60 s, and .* is 1 s[.] .*repartition"):
+        task_writer.write_task(task, scene.settings, scene.routing, batches(), inline_bytes=0)
+
+
+def test_brokers_that_do_not_answer_are_named_where_a_write_is_planned() -> None:
+    with pytest.raises(cluster_access.Unreachable, match=r"kafka\.bootstrap\.servers \(127\.0\.0\.1:1\)"):
+        cluster_access.check_reachable({"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "300"})
+    assert int(cluster_access._PATIENCE_MS) < 60_000
+
+
+def test_a_cluster_is_asked_once_by_a_process(ottla_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_access, "_reached", set())
+    cluster_access.check_reachable({"bootstrap.servers": ottla_broker.bootstrap})
+    monkeypatch.setattr(ClusterAccess, "describe_cluster", refuse(AssertionError("asked again")))
+    cluster_access.check_reachable({"bootstrap.servers": ottla_broker.bootstrap})

@@ -65,6 +65,7 @@ class OttlaDataSource(DataSource):
         )
 
     def _sink_options(self, use: Use, default: "Delivery", schema: "StructType", overwrite: bool) -> "SinkOptions":
+        from ottla.spark.sink.cluster_access import check_reachable
         from ottla.spark.sink.rows import check_columns
         from ottla.spark.sink.sink_options import read_sink_options
 
@@ -73,6 +74,7 @@ class OttlaDataSource(DataSource):
             raise OptionError('a topic cannot be overwritten: use .mode("append")')
         options = read_sink_options(Options(self.options, use), default)
         check_columns({field.name: field.dataType.simpleString() for field in schema}, options.topic)
+        check_reachable(options.settings)
         return options
 
     def _source_options(self, use: Use) -> "SourceOptions":

@@ -15,7 +15,7 @@ from ottla.client.admin.results import Outcome
 from ottla.client.admin.routing import by_coordinator, by_leader, leaders
 from ottla.client.blocking.admin import Admin
 from ottla.client.cluster.coordinators import CoordinatorKind
-from ottla.client.errors import KafkaError, OffsetOutOfRange, UnknownTopicOrPartition, error_for
+from ottla.client.errors import KafkaError, OffsetOutOfRange, RetriableError, UnknownTopicOrPartition, error_for
 from ottla.client.promise import spawn
 from ottla.config.scopes import Scope
 from ottla.config.scopes import settings as settings_of
@@ -28,6 +28,34 @@ _LAST_END_TXN_BEFORE_V2: Final = 4
 _LAST_FETCH_WITH_TOPIC_NAMES: Final = 12
 _READ_COMMITTED: Final = 1
 _NO_SESSION: Final = -1
+
+
+_PATIENCE_MS: Final = "40000"
+_reached: set[str] = set()
+"""The clusters that this process has reached: Spark makes a writer for each micro-batch."""
+
+
+class Unreachable(KafkaError):
+    """The brokers of option `kafka.bootstrap.servers` did not answer the driver, so nothing was written.
+
+    Check the addresses, that they can be reached from the driver, and `kafka.security.protocol`.
+    """
+
+
+def check_reachable(settings: Mapping[str, str]) -> None:
+    """Asks the cluster for its name where the write is planned: tasks would each wait, and Spark try them again.
+
+    Raises `Unreachable` within a minute, or sooner with `kafka.default.api.timeout.ms`.
+    """
+    servers = settings["bootstrap.servers"]
+    if servers in _reached:
+        return
+    try:
+        with ClusterAccess({"default.api.timeout.ms": _PATIENCE_MS, **settings}) as access:
+            access.describe_cluster()
+    except RetriableError as problem:
+        raise Unreachable(f"the brokers of option kafka.bootstrap.servers ({servers}): {problem}") from problem
+    _reached.add(servers)
 
 
 class FetchedBatches(NamedTuple):

@@ -14,10 +14,18 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from random import randrange
+from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.client.blocking.producer import Producer
-from ottla.client.errors import KafkaError
+from ottla.client.errors import (
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    KafkaError,
+    ProducerFenced,
+    TransactionAbortable,
+)
 from ottla.spark.sink import staging
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.decision import Piece, TaskTransaction
@@ -37,6 +45,24 @@ _STAGING: Final = SinkNames().staging
 INLINE_BYTES: Final = 64 << 10
 _DEFAULTS: Final = {"batch.size": 512 << 10, "transaction.timeout.ms": 600_000}
 """Rows come many at a time. A batch may run for minutes between its first task and its decision."""
+
+
+_ENDED: Final = (
+    ProducerFenced,
+    InvalidProducerEpoch,
+    InvalidTxnState,
+    InvalidProducerIdMapping,
+    TransactionAbortable,
+)
+"""What a producer hears whose transaction was ended by somebody else, the coordinator for example."""
+
+
+class TaskTookTooLong(KafkaError):
+    """A task wrote for longer than a transaction may last, so the coordinator has aborted what it wrote.
+
+    Raise `kafka.transaction.timeout.ms` (the brokers allow up to their `transaction.max.timeout.ms`), or have more and
+    smaller tasks: `repartition`, or `maxOffsetsPerTrigger` at the source.
+    """
 
 
 class TaskResult(NamedTuple):
@@ -89,9 +115,11 @@ def write_task(
         return TaskResult(inline)
     if _is_decided(task, settings):
         return TaskResult(passed_over=sum(rows.num_rows for rows in rest))
-    producer = Producer({**_DEFAULTS, **settings, "transactional.id": task.transactional_id})
+    given = {**_DEFAULTS, **settings, "transactional.id": task.transactional_id}
+    producer = Producer(given)
     try:
-        return TaskResult(transaction=_write_in_transaction(producer, task, routing, rest))
+        timeout_ms = int(str(given["transaction.timeout.ms"]))
+        return TaskResult(transaction=_write_in_transaction(producer, task, routing, rest, timeout_ms))
     finally:
         producer.close(0)  # with time, it would abort what is to stay open
 
@@ -147,19 +175,25 @@ def send_task(settings: Mapping[str, object], routing: Routing, batches: Iterabl
 
 
 def _write_in_transaction(
-    producer: Producer, task: Task, routing: Routing, batches: Iterable["pa.RecordBatch"]
+    producer: Producer, task: Task, routing: Routing, batches: Iterable["pa.RecordBatch"], timeout_ms: int
 ) -> TaskTransaction:
     """Writes and flushes the rows, and leaves the transaction open. It is aborted if that fails."""
     producer.begin()
+    began_s = monotonic()
     try:
         sender = RowSender(producer, routing)
         for rows in chunks(batches):
             sender.send(rows)
         pieces = sender.finish()
         return TaskTransaction(task.transactional_id, *producer.transaction_identity(), pieces)
-    except BaseException:
+    except BaseException as problem:
         with suppress(KafkaError):  # what went wrong first is what the user has to know; the driver looks for leftovers
             producer.abort()
+        timeout_s = timeout_ms / 1000
+        if isinstance(problem, _ENDED) and (took_s := monotonic() - began_s) >= timeout_s:
+            raise TaskTookTooLong(
+                f"task {task.number} wrote for {took_s:.0f} s, and kafka.transaction.timeout.ms is {timeout_s:.0f} s"
+            ) from problem
         raise
 
 
