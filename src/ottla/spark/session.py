@@ -1,10 +1,12 @@
 """A local Spark session with what pipelines need. On a cluster, a session of the user's own does as well."""
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
 from ottla.spark.java import java_home
+from ottla.spark.options import secret_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
 _LOOPBACK = "127.0.0.1"
 
 SETTINGS = {
+    # Spark prints the options of a write in its plans, and hides those whose names match. Of its own accord it knows
+    # passwords and tokens, and neither JAAS nor keys.
+    "spark.sql.redaction.options.regex": f"(?i)url|{'|'.join(map(re.escape, secret_options()))}",
     "spark.sql.session.timeZone": "UTC",
     # Off by default in Spark 4; without it, filters on partition, offset and timestamp read everything first.
     "spark.sql.python.filterPushdown.enabled": "true",
