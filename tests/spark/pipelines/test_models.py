@@ -5,6 +5,7 @@ them repeated (`bucketed.py`). What happens before an operator, in Spark, is in 
 """
 
 import json
+import pickle
 from collections import defaultdict
 from collections.abc import Callable
 from decimal import Decimal, localcontext
@@ -16,6 +17,7 @@ import pytest
 from bucketed import Bucketed, Row, shuffled
 from pyspark.sql.types import DecimalType, DoubleType, IntegerType, LongType, StringType, StructType
 
+from ottla.spark.pipelines.buckets import Bucket, dump_state, load_state
 from ottla.spark.pipelines.foreign_keys import RIGHT, _References, _Subscribers
 from ottla.spark.pipelines.keyed_state import KeyState, Processor, _PerKey
 from ottla.spark.pipelines.sliding_windows import _Sliding
@@ -320,3 +322,21 @@ def test_state_of_ones_own(random: Random) -> None:
         highest = max([highest, *(at for _, _, at, _ in batch)])
         counting.watermark_ms = highest
     assert told == taken, "every row that is not late is counted once"
+
+
+def test_a_number_that_is_none_ends_no_sum() -> None:
+    output = "group string, count bigint, n bigint, d decimal(38,2), f double, is_live boolean"
+    totals = Bucketed(lambda: _Totals(list(KINDS)), "group count n d f", output, random=Random(0))
+    [(_, count, n, _, f, _)] = totals.batch([("a", 1, 1, Decimal(0), float("nan")), ("a", 1, 2, Decimal(0), 1.0)])
+    assert (count, n) == (2, 3)
+    assert f != f
+
+
+def test_state_has_a_version() -> None:
+    bucket = Bucket()
+    bucket.entries, bucket.due_ms, bucket.armed_ms = {"a": 1}, {"a": 5}, 5
+    kept = ({"a": 1}, {"a": 5}, 5)
+    assert load_state(dump_state(bucket)) == kept
+    assert load_state(pickle.dumps(kept)) == kept, "from before states had one"
+    with pytest.raises(ValueError, match="state of version 2, and this ottla knows versions up to 1"):
+        load_state(pickle.dumps((2, *kept)))

@@ -224,9 +224,14 @@ def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     changes = sorted((row for row in rows if row[2] == TABLE), key=itemgetter(3, 4))
     reached: dict[Any, int] = {}
     ordered: list[tuple[Any, ...]] = []
-    for key, at, side, partition, *rest in changes:
-        at = reached[key, partition] = max(at, reached.get((key, partition), at))
-        ordered.append((key, at, side, partition, *rest))
+    for row in changes:
+        place, at = (row[0], row[3]), row[1]
+        before = reached.get(place, at)
+        if at < before:
+            row = (row[0], before, *row[2:])
+        else:
+            reached[place] = at
+        ordered.append(row)
     ordered.extend(row for row in rows if row[2] == STREAM)
     ordered.sort(key=itemgetter(1, 2))
     return ordered
