@@ -13,8 +13,9 @@ from ottla import Admin, Consumer, NewTopic, Producer
 from ottla.base.ids import TopicPartition
 from ottla.cli.main import main
 from ottla.cli.records import copy_command
-from ottla.cli.records.copied_topics import differences
+from ottla.cli.records.copied_topics import differences, once_known
 from ottla.client.admin.configs import ConfigResource, ConfigSource
+from ottla.errors import UnknownTopicOrPartition
 from ottla.testing import Broker
 
 WAIT_S = 60
@@ -339,6 +340,18 @@ def test_a_destination_that_keeps_less_is_told_before_a_record_is_copied(
     assert second.startswith(f"{kept} max.message.bytes=1048588, and {name} has 5000000: large records are refused")
     assert last.startswith("3 records copied")
     assert copy(name, f"{name}-copy", "-q").count(kept) == 2
+
+
+def test_a_broker_that_has_not_heard_of_a_new_topic_is_asked_again() -> None:
+    answers: list[Any] = [UnknownTopicOrPartition("not yet"), UnknownTopicOrPartition("not yet"), "known"]
+
+    def ask() -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    assert once_known(ask) == "known"
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,18 @@ keeps less than the source is named before a record is copied. It is not changed
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ottla.base.errors import OttlaError
 
 if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin
 
+T = TypeVar("T")
 FOREVER_MS: Final = 2**63 - 1
+_KNOWN_WITHIN_S: Final = 30.0
+_ASK_AGAIN_S: Final = 0.05
 Settings = Mapping[str, str]
 
 
@@ -63,6 +67,20 @@ def described(admin: "Admin", topic: str, timeout_s: float | None = None) -> tup
     found = admin.describe_topics([topic], timeout=timeout_s)[topic]
     cluster_id = admin.describe_cluster(timeout=timeout_s).cluster_id
     return CopiedTopic(cluster_id, topic, found.topic_id), len(found.partitions)
+
+
+def once_known(ask: Callable[[], T]) -> T:
+    """The answer for a topic that was just made: a broker may be asked that has not heard of it yet."""
+    from ottla.client.errors import UnknownTopicOrPartition
+
+    deadline_s = monotonic() + _KNOWN_WITHIN_S
+    while True:
+        try:
+            return ask()
+        except UnknownTopicOrPartition:
+            if monotonic() > deadline_s:
+                raise
+            sleep(_ASK_AGAIN_S)
 
 
 class _Setting(NamedTuple):

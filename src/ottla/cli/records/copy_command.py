@@ -25,6 +25,7 @@ from ottla.cli.records.copied_topics import (
     described,
     differences,
     make_destination,
+    once_known,
     settings_of,
 )
 from ottla.cli.records.copy_progress import (
@@ -133,6 +134,10 @@ class _Copying:
         self._kept: KeptOffsets | None = None
         self._next: dict[TopicPartition, int] = {}
         self._unsaved = 0
+        self._is_missed = False
+        """Whether the source was not there when it was last looked at."""
+        self._destination_has = 0
+        """Partitions, as far as is known."""
         group = None if options.exactly_once else options.group
         reading = {"enable_auto_commit": False, "isolation_level": "read_committed", "client_id": "ottla-copy"}
         self._consumer: Consumer = stack.enter_context(
@@ -161,7 +166,7 @@ class _Copying:
         of_source = self._settings_of(self._source_admin, options.source)
         if options.destination not in {topic.name for topic in admin.list_topics()}:
             make_destination(admin, options.destination, len(self._partitions), of_source)
-        destination, _ = described(admin, options.destination)
+        destination, _ = once_known(lambda: described(admin, options.destination))
         if source == destination:
             raise CannotCopy(f"source and destination are the same topic: {source}")
         of_destination = self._settings_of(admin, options.destination)
@@ -173,7 +178,7 @@ class _Copying:
         from ottla.client.errors import KafkaError
 
         try:
-            return settings_of(admin, topic)
+            return once_known(lambda: settings_of(admin, topic))
         except KafkaError as problem:  # to read and write is allowed, and to look at settings may not be
             self._say(f"the settings of {topic} cannot be compared: {problem}")
             return {}
@@ -271,11 +276,15 @@ class _Copying:
         try:
             source, count = described(self._source_admin, self._options.source, _LOOK_TIMEOUT_S)
         except UnknownTopicOrPartition:
-            raise CannotCopy(f"{self._of.source} was deleted while it was copied") from None
+            if self._is_missed:  # once, a broker may say so that has just started
+                raise CannotCopy(f"{self._of.source} was deleted while it was copied") from None
+            self._is_missed = True
+            return
         except (KafkaError, TimeoutError) as problem:
             if isinstance(problem, TimeoutError) or problem.retriable:
                 return  # the source is waited for, as the consumer does
             raise
+        self._is_missed = False
         if source != self._of.source:
             raise CannotCopy(f"{source.topic} was deleted and made again while it was copied: it was {self._of.source}")
         if self._options.follow and count > len(self._partitions):
@@ -292,15 +301,25 @@ class _Copying:
 
     def _give_partitions(self, count: int, *, is_resumed: bool) -> None:
         """Has the destination have as many as the source: added if it had as many before, and otherwise refused."""
+        from ottla.client.errors import InvalidPartitions
+
         options, admin = self._options, self._destination_admin
-        _, has = described(admin, options.destination)
+        # A broker that is asked now may not have heard yet of what the controller has done before.
+        self._destination_has = has = max(
+            self._destination_has, once_known(lambda: described(admin, options.destination))[1]
+        )
         # With transactions, the place is kept in the destination's partitions.
         if has >= count or (options.by_key and not options.exactly_once):
             return
         if not is_resumed:
             remedy = "add partitions" if options.exactly_once else "add partitions, or use --by-key"
             raise CannotCopy(f"{options.destination} has {has} partitions and {options.source} {count}: {remedy}")
-        admin.create_partitions({options.destination: count}).raise_first()
+        try:
+            admin.create_partitions({options.destination: count}).raise_first()
+        except InvalidPartitions:  # somebody else has added them
+            if described(admin, options.destination)[1] < count:
+                raise
+        self._destination_has = count
         self._say(f"{options.destination} has {count} partitions now, as {options.source} has")
 
     def save(self) -> None:
