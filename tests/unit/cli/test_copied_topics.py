@@ -219,6 +219,23 @@ def test_a_topic_is_not_copied_to_itself_under_another_address(node: Broker, nam
     assert numbers_in(node, name) == list(range(5))
 
 
+def test_records_behind_an_open_transaction_are_told(node: Broker, name: str, copy: Copy, tmp_path: Path) -> None:
+    node.create_topic(name)
+    state = ["--state", str(tmp_path / "state.json")]
+    send(node, name, range(2))
+    with Producer(bootstrap_servers=node.bootstrap, transactional_id=name) as producer:
+        producer.init_transactions()
+        producer.begin()
+        producer.send(name, b"2")
+        producer.flush()
+        send(node, name, range(3, 5))
+        said = copy(name, f"{name}-copy", *state)
+        assert f"{name}-0: a transaction is open, and 3 offsets from 2 on are not copied" in said
+        producer.commit()
+    assert "transaction" not in copy(name, f"{name}-copy", *state)
+    assert numbers_in(node, f"{name}-copy") == list(range(5))
+
+
 # The source while it is copied
 
 

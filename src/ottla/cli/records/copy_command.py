@@ -203,7 +203,7 @@ class _Copying:
         starts = self._starts(self._partitions, self._options.since)
         remaining = None
         if not self._options.follow:
-            ends = end_offsets(consumer, self._partitions)
+            ends = self._stable_ends()
             remaining = Remaining(consumer, ends)
             self._shown.total = self._options.max or records_between(starts, ends)
         self._read_from(starts)
@@ -224,6 +224,22 @@ class _Copying:
             self._shown.show()
         self._look_at_source()
         self.save()
+
+    def _stable_ends(self) -> dict[TopicPartition, int]:
+        """Where the copy ends: at the end as it is now, or before the first open transaction, which is told."""
+        from ottla.client.admin.records import OffsetSpec
+
+        listed = self._source_admin.list_offsets(dict.fromkeys(self._partitions, OffsetSpec.LATEST))
+        # Asked for after that: what is written in between must not look as if a transaction held it back.
+        ends = end_offsets(self._consumer, self._partitions)
+        for partition, end in ends.items():
+            held_back = (listed[partition].offset or 0) - end
+            if held_back > 0:
+                self._say(
+                    f"{partition}: a transaction is open, and {held_back} offsets from {end} on "
+                    "are not copied; copy again when it has ended"
+                )
+        return ends
 
     def _starts(self, partitions: list[TopicPartition], since_ms: int | None) -> dict[TopicPartition, int]:
         """Where to begin with each: at the place that was kept, or else at that time, or with the first record."""
