@@ -323,7 +323,9 @@ class ReplicaMove:
         self.partition.is_changing_log = False
         flush_what_waits(self._partitions, self.partition)
         self._moves.on_ended(self)
-        if self._is_busy:
+        if not self._is_begun:
+            self._moves.on_over(self)  # A future log that is there is of the move before, which may still work on it.
+        elif self._is_busy:
             self._let_go = let_go
         else:
             let_go()

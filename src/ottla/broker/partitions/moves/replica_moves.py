@@ -43,7 +43,8 @@ class ReplicaMoves:
         self._partitions = partitions
         self._elapsed_s = partitions.clock.elapsed_s
         self._moves: dict[TopicPartition, ReplicaMove] = {}
-        self._leaving: set[TopicPartition] = set()
+        self._leaving: set[ReplicaMove] = set()
+        """Those that have ended, and of which something is still at work."""
         self._preferred: dict[TopicPartition, str] = {}
         self._paid_until_s = 0.0
 
@@ -52,7 +53,10 @@ class ReplicaMoves:
 
     def is_moving(self, name: TopicPartition) -> bool:
         """Also while what is left of a move is cleared away."""
-        return name in self._moves or name in self._leaving
+        return name in self._moves or self._is_leaving(name)
+
+    def _is_leaving(self, name: TopicPartition) -> bool:
+        return any(move.partition.name == name for move in self._leaving)
 
     def ask(self, partition: Partition, path: str) -> ErrorCode:
         """Begins to move a replica to a directory that is online, unless it is there or on its way."""
@@ -121,7 +125,7 @@ class ReplicaMoves:
     def _start_some(self) -> None:
         if self.is_stopped:
             return
-        waiting = [move for name, move in self._moves.items() if not move.may_copy and name not in self._leaving]
+        waiting = [move for name, move in self._moves.items() if not move.may_copy and not self._is_leaving(name)]
         copying = sum(move.may_copy for move in self._moves.values())
         for move in waiting:
             move.begin()
@@ -137,11 +141,11 @@ class ReplicaMoves:
         name = move.partition.name
         if self._moves.get(name) is move:
             del self._moves[name]
-        self._leaving.add(name)
+        self._leaving.add(move)
 
     def on_over(self, move: ReplicaMove) -> None:
-        """Nothing of the move is at work any more: another of the same replica may begin."""
-        self._leaving.discard(move.partition.name)
+        """Nothing of the move is at work any more: when that is so of all, another of the same replica may begin."""
+        self._leaving.discard(move)
         self._start_some()
 
     # How fast

@@ -341,6 +341,25 @@ def test_asking_again_changes_nothing_and_asking_anew_begins_anew(node):
 # Where it cannot be done
 
 
+def test_a_move_that_ends_before_it_begins_leaves_the_one_before_to_its_disk_thread(node):
+    half_way(node)
+    (copied,) = futures(node).values()
+    node.timers.advance(1)
+    (copying,) = node.workers._jobs  # A slow disk thread has it: others are quicker.
+    node.workers._jobs.clear()
+    node.workers.let_go()
+    move(node, "/one")  # Ends the move, as soon as the thread is done.
+    move(node)
+    move(node, "/one")  # Ends the next one, which waits for that.
+    move(node)
+    assert futures(node) == {node.partition().name: copied}
+    copying()
+    finish(node)
+    assert node.partition().directory == "/two"
+    assert names_in(node, "/two") == ["orders-0", "orders-0-delete"]
+    assert numbers(node) == list(range(10))
+
+
 def test_a_target_that_fails_ends_the_move_and_the_replica_stays(node):
     half_way(node)
     node.broker.partitions.on_disk_error("/two", OSError(errno.EIO, "gone"))
