@@ -160,6 +160,7 @@ class BrokerServer:
         if self.broker.cleaner is not None:
             self.broker.cleaner.stop()
         self.broker.replica_moves.stop()
+        self.broker.replicas.stop()
         self.broker.isr_changes.stop()
         self.broker.fetchers.stop()
         self.broker.coordinators.close()

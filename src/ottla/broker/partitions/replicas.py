@@ -80,6 +80,7 @@ class Replicas:
         """What is to be tried again: whether that is to make a log, or to take up the metadata."""
         self._pauses = Pauses(_MOST_PAUSE_MS)
         self._timer: Timer | None = None
+        self._is_stopped = False
 
     def start(self) -> None:
         """Takes up the logs that are open, and makes those that the metadata wants and the disk does not have."""
@@ -299,9 +300,15 @@ class Replicas:
 
     # Trying again
 
+    def stop(self) -> None:
+        """Nothing is tried again: the logs are about to be closed."""
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
     def _try_later(self, name: TopicPartition, *, to_make: bool) -> None:
         self._put_off[name] = to_make
-        if self._timer is None:
+        if self._timer is None and not self._is_stopped:
             self._timer = later(self._timers, _FIRST_PAUSE_S + self._pauses.next_ms() / 1000, self._try_again)
 
     def _try_again(self) -> None:

@@ -137,6 +137,20 @@ def test_one_that_is_made_elsewhere_is_there_after_a_restart_whether_or_not_that
     assert (again.partition().directory, values_in(again.fetch())) == ("/two", [b"x"])
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_nothing_is_made_when_the_logs_are_about_to_be_closed(when: str) -> None:
+    """A disk thread may come back with what it could not make after that, too."""
+    node = lone_node()
+    node.disk.fail_next("create", errno.EMFILE)  # type: ignore[attr-defined]
+    if when == "before":
+        node.create_topic("orders", directories=(HOME,))
+    node.broker.replicas.stop()
+    if when == "after":
+        node.create_topic("orders", directories=(HOME,))
+    node.timers.advance(60_000)
+    assert node.partition() is None
+
+
 def test_one_that_is_deleted_meanwhile_is_not_made() -> None:
     node = lone_node()
     node.disk.fail_next("create", errno.EMFILE)  # type: ignore[attr-defined]
