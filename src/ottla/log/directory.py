@@ -62,6 +62,8 @@ class LogDirectory:
         """Logs that were distrusted, and are elsewhere by now. A thread may still be at work on one."""
         self.damaged: dict[TopicPartition, Exception] = {}
         """Partitions that are here and cannot be opened, with the reason. Their files are left as they are."""
+        self.lacking: set[TopicPartition] = set()
+        """Partitions that were found damaged, and lack records that were durable."""
         self.was_clean = False
         self.has_lost_records = False
         """Whether a partition is damaged, or was, and lacks what it had at the clean stop."""
@@ -195,7 +197,9 @@ class LogDirectory:
     def _open_or_recover(self, partition: TopicPartition, unsynced: list[str]) -> None:
         for clean in (True, False) if self.was_clean else (False,):
             try:
-                self._open(partition, clean=clean, unsynced=unsynced)
+                log = self._open(partition, clean=clean, unsynced=unsynced)
+                if log.log_end_offset < self.saved_recovery_point(partition):
+                    self.lacking.add(partition)
                 return
             except (StorageError, ProtocolError) as problem:
                 self.has_lost_records = True

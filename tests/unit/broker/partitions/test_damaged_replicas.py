@@ -5,7 +5,7 @@ from brokers import TestNode, batch, topic_id_of, values_in
 from moving_nodes import ENOUGH_MS, IDS, in_one, move, moving_node, names_in
 
 from ottla.broker.partitions.moves import replica_copy, replica_move
-from ottla.log.files import write_file
+from ottla.log.files import read_file, replace_file, write_file
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import PartitionChangeRecord
 
@@ -104,3 +104,28 @@ def test_a_damaged_log_of_a_topic_that_had_the_name_before_keeps_no_partition_fr
     assert node.produce(batch(b"b")).error_code == ErrorCode.NONE
     node = killed(node)
     assert (node.broker.partitions.offline, values_in(node.fetch())) == (set(), [b"b"])
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["the metadata names it", "the metadata names the other"])
+@pytest.mark.parametrize("is_clean", [True, False], ids=["after a clean stop", "after a crash"])
+def test_a_copy_that_has_what_a_damaged_log_has_lost_is_not_cut(is_named: bool, is_clean: bool) -> None:
+    node = written(b"a", b"b", b"c")
+    if not is_named:
+        node.controller.hold()  # type: ignore[attr-defined]
+    move(node)
+    node.partition().begin_job()  # So that the swap waits.
+    node.timers.advance(ENOUGH_MS)
+    node.broker.replica_moves.stop()
+    node.broker.partitions.logs.close(7)
+    replace_file(node.disk, "/one/orders-0/00000000000000000000.index", b"")
+    node.disk.rot("/one/orders-0/00000000000000000000.log", len(batch(b"a")) + 16, bit=5)
+    if not is_clean:
+        node.disk.remove("/one/.kafka_cleanshutdown")
+    node = moving_node(node.disk, node.image)
+    if is_named:
+        assert (node.partition().directory, values_in(node.fetch())) == ("/two", [b"a", b"b", b"c"])
+    else:
+        assert values_in(node.fetch()) == [b"a"]
+        (aside,) = (name for name in node.disk.list_dir("/two") if name.endswith("-stray"))
+        log = read_file(node.disk, f"/two/{aside}/00000000000000000000.log")
+        assert len(log) == 3 * len(batch(b"a")), "for a person to look at"

@@ -11,7 +11,8 @@ that become durable in any order. So:
   If it has less, the crash came before the swap, and what was appended last is in the current log alone: the move goes
   on. So it does if the current log was cut, and has other records there since, of later leader epochs. If the future
   log has those, the swap had happened, and a power cut has undone its renames;
-- a future log, and the metadata names another directory: the move goes on;
+- a future log, and the metadata names another directory: the move goes on. But if the log there was found damaged, and
+  lacks what the copy has, the copy is set aside;
 - a future log, and a log that is damaged: both stay as they are. The copy may lack what was appended last;
 - a future log alone: it is the partition's if the metadata names its directory, or has never named one. If not, it
   waits as long as a directory is offline, where the partition's log may be. With all directories there, nobody knows
@@ -112,10 +113,14 @@ def _settle_future(
         _log.warning("%s belongs to no log of this node; it is now %s", future.directory, _set_aside(target, name))
         return False
     if source is not None and not (home is target and _is_the_newer(future, source.logs[name])):
-        _cut_to(future, common_end(future, source.logs[name]))
+        end_offset = common_end(future, source.logs[name])
+        if name in source.lacking and end_offset < future.log_end_offset:
+            _log.warning("%s has what %s has lost; it is now %s", future.directory, name, _set_aside(target, name))
+            return False
+        _cut_to(future, end_offset)
         _log.info("%s goes on moving to %s", name, target.path)
         return True
-    if source is not None and source.was_clean and target.was_clean:
+    if source is not None and source.was_clean and target.was_clean and name not in source.lacking:
         # Nothing was lost: what the copy has beyond the log was cut away there, and the move was not told in time.
         _cut_to(future, source.logs[name].log_end_offset)
     _log.warning("%s was moving to %s, and is there now", name, target.path)
