@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from ottla.base.errors import OttlaError
 from ottla.cli.verify.partition_check import Checkpoints, Circumstances, check_partition, segments_of
 from ottla.cli.verify.problems import DAMAGE, FORGET, Problem, Tell
 from ottla.log import names
@@ -22,7 +23,7 @@ _FLOCK: Final = "hhlli"
 """`struct flock` of Linux: type, whence, start, length, process."""
 
 
-class NotADataDirectory(ValueError):
+class NotADataDirectory(OttlaError, ValueError):
     """There is nothing of Kafka's in it."""
 
 

@@ -9,13 +9,15 @@ import json
 import zlib
 from typing import Any, Final, NamedTuple
 
+from ottla.base.errors import OttlaError
+
 _VERSION: Final = 1
 MOST_BYTES: Final = 64 << 20
 """Of one decision: a batch of 10,000 tasks that write to 100 partitions each fits, compressed."""
 _MOST_BYTES_OPENED: Final = 1 << 30
 
 
-class NewerVersion(ValueError):
+class NewerVersion(OttlaError, ValueError):
     """A newer ottla has written for this query."""
 
 
