@@ -151,6 +151,34 @@ SCENES = {
     assert step > 50, step
     consumer.close(0)
     """,
+    "a client that one thread at a time may use": """
+    from ottla.client.io.one_user import OneUser
+
+    client = LoopThread("one")
+    user = OneUser(client.lock)
+
+    def use():
+        with user:
+            pass
+
+    def work():
+        try:
+            use()
+        finally:
+            asked = []
+            other = threading.Thread(target=lambda: asked.append(use()))
+            other.start()
+            other.join()
+            if asked != [None]:
+                raise AssertionError("it is still taken")
+
+    step = 1
+    while interrupted_at(step, work):
+        is_as_before(client, False)
+        step += 1
+    assert step > 20, step
+    client.stop()
+    """,
     "what a user deserializes": """
     client = LoopThread("one")
 
