@@ -137,8 +137,8 @@ def test_a_second_thread_in_one_consumer_is_told(bootstrap: str, topic: str) -> 
 
         polling = threading.Thread(target=poll)
         polling.start()
-        while consumer._user._taken.acquire(blocking=False):  # until it polls
-            consumer._user._taken.release()
+        while consumer._user.acquire(blocking=False):  # until it polls
+            consumer._user.release()
         for call in (
             lambda: consumer.poll(0),
             lambda: consumer.poll_arrow(0),
