@@ -132,6 +132,9 @@ class Committer:
                 self._note_replay(run_id)
         except (ProducerFenced, InvalidProducerEpoch):
             raise NewerDriver(f"query {self._query_id}, batch {batch_id}") from None
+        except (CheckpointWentBack, WrittenTwice):
+            self.abort(batch_id, results)  # open transactions hold up every reader of the topic
+            raise
         self._abort_leftovers()
 
     def abort(self, batch_id: int, results: Sequence[TaskResult]) -> None:
