@@ -97,6 +97,10 @@ def argument_parser() -> ArgumentParser:
         prog="ottla copy",
         description="Copies the records of a topic to another, with their partitions, keys, headers and timestamps, up "
         "to what is the end now.",
+        epilog="A place is kept with the ids of both topics and clusters, and refused for others. Records that SOURCE "
+        "deleted before they were copied are counted, and so is what an open transaction holds back. Settings by which "
+        "an existing DESTINATION keeps less than SOURCE are named first. TIME is like 2026-03-01T12:00, 1772366400000, "
+        "or 10m for ten minutes ago.",
         formatter_class=help_formatter,
         allow_abbrev=False,
     )
