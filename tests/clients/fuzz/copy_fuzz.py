@@ -197,12 +197,15 @@ class Fuzz:
         delay_s = chance.choice((0, 0, chance.uniform(0, 0.005)))
         self._copiers.begin(Order(words, chance.choice((1, 10, 50)), step, pid, delay_s))
         deadline_s = time.monotonic() + TIMEOUT_S
-        is_over = False
+        is_over = is_killed = False
         while not is_over:
             assert time.monotonic() < deadline_s, f"copy {' '.join(words)} does not end"
             is_over = self._copiers.is_over(0.02)
-            if node is not None and not node.is_running:
+            # A node whose copier has ended is killed in any case: the signal may be on its way.
+            if node is not None and not is_killed and (is_over or not node.is_running):
+                is_killed = True
                 self.killed[victim] += 1
+                node.kill()
                 node.start()
         status = self._copiers.status()
         if status == -signal.SIGKILL:
