@@ -48,6 +48,7 @@ class Majority:
         return len(self._cluster.settings.controllers()) >= 3 and self._chance.random() < _SEEDS
 
     def begin(self) -> None:
+        self._client = self._cluster.client("majority")  # First: it is cut off from whom clients are cut off from.
         controllers = self._cluster.settings.controllers()
         machines = list(self._cluster.machines.values())
         self._chance.shuffle(machines)
@@ -55,7 +56,6 @@ class Majority:
         for machine in machines:
             if len(self._away) < self._chance.randrange(1, most + 1) and self._nemesis.promises.may_end(machine):
                 self._take_away(machine)
-        self._client = self._cluster.client("majority")
         settings: dict[str, object] = {"bootstrap.servers": self._cluster.bootstrap, **FAST}
         patient = {**settings, "delivery.timeout.ms": SERVED_WITHIN_MS}
         producer = SimulatedProducer(self._client, self._history, patient)
