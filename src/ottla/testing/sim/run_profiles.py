@@ -116,7 +116,7 @@ PROFILES: Final = {
     ),
     "errors": Profile(
         "disks answer with errors now and then: no descriptors, no memory, no space, or none at all",
-        {**_ERRORS, "failed sync": 1, "failed write": 1, "full disk": 1, "kill": 2, "resets": 1, "partition": 2},
+        {**_ERRORS, "failed sync": 6, "failed write": 1, "full disk": 1, "kill": 4, "resets": 1, "partition": 2},
         (1_500, 4_000),
         (200, 2_000),
     ),
@@ -136,11 +136,26 @@ PROFILES: Final = {
     ),
     "moves": Profile(
         "replicas move between log directories all the time, while leaders come and go and logs are cut",
-        {"stale leader": 10, "partition": 3, "pause": 3, "kill": 2, "restart": 1, "slow disk": 2},
-        (3_000, 6_000),
-        (200, 2_000, 30_000),
+        {"stale leader": 10, "partition": 2, "pause": 1, "kill": 2, "restart": 1, "slow disk": 5},
+        (2_000, 4_000),
+        (200, 2_000, 30_000, 150_000),
         settings={"log.dirs": "/data,/data-2,/data-3", "broker.session.timeout.ms": "3000"},
         more_actors=("moves-1", "moves-2", "moves-3"),
+    ),
+    "levels": Profile(
+        "min.insync.replicas changes all the time, while brokers are cut off and others hear of it late",
+        {"partition": 8, "pause": 4, "slow disk": 10, "slow links": 2, "kill": 1},
+        (800, 2_000),
+        (200, 2_000, 30_000),
+        settings={"broker.session.timeout.ms": "3000"},
+        more_actors=("levels-1", "levels-2"),
+    ),
+    "leaders": Profile(
+        "preferred leaders are elected all the time, while brokers die and come back",
+        {"kill": 8, "restart": 4, "pause": 1, "slow disk": 4},
+        (800, 2_000),
+        (200, 2_000, 30_000),
+        more_actors=("elector-1",),
     ),
     "directories": Profile(
         "nodes have three log directories, which fail one by one, while replicas move between them",

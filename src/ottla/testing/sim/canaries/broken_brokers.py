@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ottla.base.ports import SyncFailed
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.data import batch_checks
+from ottla.broker.partitions import flushing
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
+from ottla.broker.partitions.held_partitions import DISK_IS_FULL, OUT_OF_DESCRIPTORS
 from ottla.broker.partitions.moves import interrupted_moves, replica_copy
 from ottla.broker.partitions.moves.replica_copy import ReplicaCopy
 from ottla.broker.partitions.partition import Partition
@@ -36,6 +39,18 @@ from ottla.wire.messages import FetchResponse
 def skip_syncs() -> Iterator[None]:
     """Says that logs are flushed and never syncs them, where flush.messages=1 promises it."""
     with switched(Flush, "run", lambda self: None):
+        yield
+
+
+@contextmanager
+def take_failed_syncs_for_full_disks() -> Iterator[None]:
+    """Takes a sync that finds no space for a write that finds none: the next sync succeeds, and is believed."""
+
+    def keep_errno(self: SyncFailed, reason: OSError) -> None:
+        OSError.__init__(self, reason.errno, f"cannot sync: {reason}")
+
+    passing = OUT_OF_DESCRIPTORS | DISK_IS_FULL
+    with switched(SyncFailed, "__init__", keep_errno), switched(flushing, "OUT_OF_DESCRIPTORS", passing):
         yield
 
 

@@ -65,6 +65,16 @@ CANARIES: Final = {
         found_by="what a replica knows of its log follows from it",
         is_quick=True,
     ),
+    "take-failed-syncs-for-full-disks": Canary(
+        broken_brokers.take_failed_syncs_for_full_disks,
+        1,
+        13,
+        _WRITTEN,
+        "errors",
+        0.5,
+        found_by="an offset has one value",
+        is_quick=True,
+    ),
     "forget-sequences": Canary(
         broken_brokers.forget_sequences,
         1,
@@ -146,7 +156,14 @@ CANARIES: Final = {
         broken_brokers.store_lent_bytes, 3, 1, _MIX, found_by="replicas match below the high watermark", is_quick=True
     ),
     "move-what-was-cut": Canary(
-        broken_brokers.move_what_was_cut, 3, 1, _MOVED, "moves", needs="a cut and new records within a move (6 seeds)"
+        broken_brokers.move_what_was_cut,
+        3,
+        15,
+        (*_MOVED, "moves-2"),
+        "moves",
+        0.5,
+        found_by="replicas match below the high watermark",
+        within_seeds=80,
     ),
     "checkpoint-over-a-cut": Canary(
         broken_brokers.checkpoint_over_a_cut,
@@ -179,8 +196,11 @@ CANARIES: Final = {
         broken_brokers.load_after_closing,
         3,
         1,
-        _TRANSACTIONS,
-        needs="a coordinator that loses its partition while it loads (8 seeds)",
+        (*_TRANSACTIONS, "elector-1"),
+        "leaders",
+        0.5,
+        found_by="a coordinator that has lost its partition does not come back",
+        is_quick=True,
     ),
     "overtake-assignments": Canary(
         broken_brokers.overtake_assignments,

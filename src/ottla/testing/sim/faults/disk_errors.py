@@ -43,12 +43,15 @@ def full_disk(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None
 
 
 def failed_sync(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | None":
-    """What the sync was to make durable may be lost for good, though this life of the node still sees it."""
+    """What the sync was to make durable may be lost for good, though this life of the node still sees it.
+
+    For whatever reason: a quota, or a thin volume, has no space when what was accepted long ago is written.
+    """
     if not nemesis.may_cut_power(machine):
         return None
     nemesis.on_memory_lost(machine)
     machine.spoil_disk()
-    machine.disk.fail_next("sync", errno.EIO)
+    machine.disk.fail_next("sync", errno.ENOSPC if fault.amount % 2 else errno.EIO)
     return machine.mend_disk
 
 

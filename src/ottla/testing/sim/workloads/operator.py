@@ -5,7 +5,7 @@ Nothing is promised of these but that no record is lost by them, and that a reas
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import ClassVar, Final, TypeAlias
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking
@@ -39,9 +39,17 @@ _SETTINGS: Final = {
     "flush.messages": ("1", None),
 }
 _FLUSHES: Final = "flush.messages"
+_LEVELS: Final = ("1", "2", "3")
+_QUICK_MS: Final = (50, 300)
+
+
+Deed: TypeAlias = Callable[[Asking], Awaitable[bool]]
+"""Returns whether it was done."""
 
 
 class Operator(Actor):
+    pauses_ms: ClassVar[tuple[int, ...]] = _PAUSES_MS
+
     def __init__(
         self, cluster: SimulatedCluster, history: History, name: str, partitions: Sequence[TopicPartition]
     ) -> None:
@@ -57,8 +65,8 @@ class Operator(Actor):
         settings = read_settings(Scope.ADMIN, {**self.client_settings, "default.api.timeout.ms": _CALL_MS}, {})
         self._run(self._operate(Asking(Cluster(self.client.world, settings))))
 
-    async def _operate(self, asking: Asking) -> None:
-        deeds: list[Callable[[Asking], Awaitable[bool]]] = [
+    def _deeds(self) -> list[Deed]:
+        return [
             self._reassign,
             self._reassign,
             self._take_back,
@@ -69,9 +77,12 @@ class Operator(Actor):
             self._change_feature,
             *[self._unregister] * 4,  # Mostly, no broker is down.
         ]
+
+    async def _operate(self, asking: Asking) -> None:
+        deeds = self._deeds()
         is_done = False
         while not is_done:
-            await self.client.world.sleep(self.chance.choice(_PAUSES_MS))
+            await self.client.world.sleep(self.chance.choice(self.pauses_ms))
             deed = self.chance.choice(deeds)
             self._restart_unregistered()
             try:
@@ -167,3 +178,30 @@ class Operator(Actor):
         """What the node knows that knows most."""
         known = [one.metadata for one in self.cluster.machines.values() if one.is_serving and one.metadata is not None]
         return max(known, key=lambda metadata: metadata.committed_offset).image if known else None
+
+
+class LevelChanger(Operator):
+    """Raises and lowers `min.insync.replicas`, all the time: while an ISR becomes smaller, too."""
+
+    pauses_ms = _QUICK_MS
+
+    def _deeds(self) -> list[Deed]:
+        return [self._change_level]
+
+    async def _change_level(self, asking: Asking) -> bool:
+        if self.cluster.settings.replication_factor < 3:
+            return False
+        topics = sorted({partition.topic for partition in self._partitions})
+        level = {"min.insync.replicas": self.chance.choice(_LEVELS)}
+        changed = await incremental_alter_configs(asking, {ConfigResource.topic(topic): level for topic in topics})
+        changed.raise_first()
+        return True
+
+
+class LeaderElector(Operator):
+    """Elects preferred leaders, all the time: one that is back leads at once, while the other takes its place up."""
+
+    pauses_ms = _QUICK_MS
+
+    def _deeds(self) -> list[Deed]:
+        return [self._elect]

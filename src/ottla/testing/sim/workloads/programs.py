@@ -12,7 +12,7 @@ from ottla.testing.sim.workloads.history import History
 from ottla.testing.sim.workloads.housekeeper import Housekeeper
 from ottla.testing.sim.workloads.idempotent_writer import IdempotentWriter
 from ottla.testing.sim.workloads.mixed_writer import MixedWriter
-from ottla.testing.sim.workloads.operator import Operator
+from ottla.testing.sim.workloads.operator import LeaderElector, LevelChanger, Operator
 from ottla.testing.sim.workloads.replica_mover import ReplicaMover
 from ottla.testing.sim.workloads.topic_changer import TopicChanger
 from ottla.testing.sim.workloads.topics import KEPT, OUTCOMES, RINGS, STATES, TRAILS, partitions_of, topics_of
@@ -82,6 +82,10 @@ def _make(cluster: SimulatedCluster, history: History, name: str, transformed: T
             return TopicChanger(cluster, history, name)
         case "operator":
             return Operator(cluster, history, name, partitions)
+        case "levels":
+            return LevelChanger(cluster, history, name, partitions)
+        case "elector":
+            return LeaderElector(cluster, history, name, partitions)
         case "voters":
             return VoterChanger(cluster, history, name)
         case "moves":
