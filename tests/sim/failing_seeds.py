@@ -36,4 +36,28 @@ FAILED_ONCE = [
     FailedOnce(13, 3, 0.5, "a node ended because a directory failed while its logs were taken up", "directories"),
     FailedOnce(20, 3, 0.5, "what was left of a metadata log that was cut was taken for committed", "elections"),
     FailedOnce(1030, 3, 0.5, "a marker of the older protocol ended a transaction of the newer one", "elections"),
+    FailedOnce(
+        8,
+        3,
+        0.5,
+        "a move that was ended before it began dropped the copy of the one before, and the next one never ended",
+        "moves",
+        ("writer-1", "writer-2", "moves-1", "moves-2"),
+    ),
+    FailedOnce(
+        6,
+        3,
+        0.5,
+        "the client of a majority reached the node that clients were cut off from, and believed its metadata",
+        "levels",
+        ("writer-1", "writer-2", "levels-1", "levels-2"),
+    ),
+    FailedOnce(
+        1,
+        3,
+        1,
+        "nobody mended the directory of the last eligible leader: another node had lost other partitions",
+        "directories",
+        ("writer-1", "writer-2", "moves-1"),
+    ),
 ]

@@ -177,8 +177,10 @@ CANARIES: Final = {
         broken_brokers.roles_before_settings,
         3,
         1,
-        _OPERATED,
-        needs="both changes in one delta, with records under way (12 seeds)",
+        (*_WRITTEN, "levels-1", "levels-2"),
+        "levels",
+        0.5,
+        needs="a raised level, a smaller ISR and an eligible leader that lives, in one delta (20 seeds)",
     ),
     "end-fetchers": Canary(broken_brokers.end_fetchers, 3, 3, _WRITTEN, found_by="becoming whole takes at most 60 s"),
     "drop-ready": Canary(
@@ -187,7 +189,7 @@ CANARIES: Final = {
         1,
         _TOPICS,
         "elections",
-        needs="an epoch that is lost in its first milliseconds (14 seeds)",
+        needs="a cut in the first epoch of a new cluster, where runs have no faults yet (14 seeds)",
     ),
     "reassign-for-ever": Canary(
         broken_quorums.reassign_for_ever, 4, 1, _OPERATED, found_by="settling takes at most 60 s"
