@@ -61,7 +61,9 @@ class Lookups:
         else:
             existing = self._ask(lambda: self.consumer.existing_topics(topics))
         if options.keeps_topic_ids:
-            self.ids = {name: str(found.topic_id) for name, found in existing.items() if found.topic_id != ZERO_UUID}
+            self.ids = {
+                name: bytes(found.topic_id).hex() for name, found in existing.items() if found.topic_id != ZERO_UUID
+            }
         found = sorted(
             TopicPartition(name, one.partition) for name, topic in existing.items() for one in topic.partitions
         )

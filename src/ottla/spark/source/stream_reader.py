@@ -117,7 +117,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start
 
     def reportLatestOffset(self) -> OffsetsJson | None:  # noqa: N802
-        return None if self._known_ends is None else to_json(self._known_ends)
+        return None if self._known_ends is None else to_json(self._known_ends, self._open().ids)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         lookups = self._open()
