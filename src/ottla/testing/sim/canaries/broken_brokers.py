@@ -7,9 +7,7 @@ from typing import Any
 from ottla.base.ports import SyncFailed
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.data import batch_checks
-from ottla.broker.partitions import flushing
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
-from ottla.broker.partitions.held_partitions import DISK_IS_FULL, OUT_OF_DESCRIPTORS
 from ottla.broker.partitions.moves import interrupted_moves, replica_copy
 from ottla.broker.partitions.moves.replica_copy import ReplicaCopy
 from ottla.broker.partitions.partition import Partition
@@ -49,8 +47,7 @@ def take_failed_syncs_for_full_disks() -> Iterator[None]:
     def keep_errno(self: SyncFailed, reason: OSError) -> None:
         OSError.__init__(self, reason.errno, f"cannot sync: {reason}")
 
-    passing = OUT_OF_DESCRIPTORS | DISK_IS_FULL
-    with switched(SyncFailed, "__init__", keep_errno), switched(flushing, "OUT_OF_DESCRIPTORS", passing):
+    with switched(SyncFailed, "__init__", keep_errno):
         yield
 
 
