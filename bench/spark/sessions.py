@@ -53,7 +53,7 @@ class Session:
 
 def ours() -> Session:
     from ottla.spark.java import java_home
-    from ottla.spark.session import SETTINGS
+    from ottla.spark.local_session import SETTINGS
 
     environment = {
         **os.environ,

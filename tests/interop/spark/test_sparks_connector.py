@@ -20,7 +20,7 @@ from target import Target, a_target
 
 import ottla
 from ottla.spark.java import java_home
-from ottla.spark.session import SETTINGS
+from ottla.spark.local_session import SETTINGS
 
 pytestmark = pytest.mark.interop
 

@@ -21,9 +21,9 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from ottla.spark.demo.failures import reason
 from ottla.spark.demo.settings import BIDDERS, GRACE, PRICES, WINDOW_S
+from ottla.spark.local_session import session
 from ottla.spark.nexmark.records import AUCTIONS, BIDS, from_records
 from ottla.spark.pipelines import aggregate_stream, stream_stream, table_to_records, to_records, tumbling
-from ottla.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
