@@ -65,5 +65,5 @@ def _micros(instants: Any) -> "np.ndarray[Any, np.dtype[np.int64]]":
 
 
 def _instant(micros: int) -> str:
-    """As Spark writes the start of a window."""
+    """As `to_records` writes the start of a window."""
     return datetime.fromtimestamp(micros / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
