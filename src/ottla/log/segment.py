@@ -96,11 +96,10 @@ class Segment(SegmentFiles):
         The checksum of each is computed again, right before it is written: what is stored is what was checked, whatever
         became of its memory since. Raises `ChecksumMismatch`, and nothing is written.
         """
-        at = 0
+        at, whole = 0, memoryview(data)  # A slice of bytes would be a copy of each batch.
         for header in batches:
             end = at + header.size
-            is_new = header.magic >= MAGIC
-            if not (is_sound(data[at:end]) if is_new else checksum_matches(data, at, header)):
+            if not (is_sound(whole[at:end]) if header.magic >= MAGIC else checksum_matches(whole, at, header)):
                 raise self._mismatch(header.base_offset)
             at = end
         position = self.size
