@@ -19,6 +19,7 @@ from typing import Final
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid, random_uuid, uuid_text
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
+from ottla.cli.local_cluster.cluster_security import PROTOCOLS, secure, security_of
 from ottla.cli.start import FOR_ONE_MACHINE
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.testing.free_ports import free_ports
@@ -30,16 +31,16 @@ _HOST: Final = "127.0.0.1"
 _OF_ONE_NODE: Final = ("node.id", "process.roles", "listeners", "log.dirs")
 
 
-def make_cluster(directory: Path, count: int, port: int) -> list[NodeFiles]:
+def make_cluster(directory: Path, count: int, port: int, security: str = PROTOCOLS[0]) -> list[NodeFiles]:
     """So many nodes. Clients reach the first at `port`, the next one port after it; 0 picks free ones."""
     controllers = _MOST_CONTROLLERS if count >= _MOST_CONTROLLERS else 1
     ports = list(range(port, port + count + controllers)) if port else free_ports(count + controllers)
     _require_free(ports)
     voters = _voters(range(1, controllers + 1), ports[count:])
-    common = _common(voters, min(count, _MOST_REPLICAS))
+    common = _common(voters, min(count, _MOST_REPLICAS)) | secure(directory.absolute(), security)
     cluster_id = uuid_text(_new_uuid())
     return [
-        _make(directory, node_id, _client_listener(ports[node_id - 1]), cluster_id, voters, common)
+        _make(directory, node_id, _client_listener(ports[node_id - 1], security), cluster_id, voters, common)
         for node_id in range(1, count + 1)
     ]
 
@@ -68,11 +69,12 @@ def make_broker(directory: Path, nodes: list[NodeFiles]) -> NodeFiles:
     common = {key: value for key, value in settings.items() if key not in _OF_ONE_NODE}
     addresses = [*(node.address for node in nodes), *settings["controller.quorum.bootstrap.servers"].split(",")]
     (port,) = _ports_after(max(int(address.rpartition(":")[2]) for address in addresses), 1)
-    return _make(directory, last.node_id + 1, _client_listener(port), cluster_id, VoterSet(()), common)
+    listener = _client_listener(port, security_of(settings["listeners"]))
+    return _make(directory, last.node_id + 1, listener, cluster_id, VoterSet(()), common)
 
 
-def _client_listener(port: int) -> dict[str, str]:
-    return {"broker": f"PLAINTEXT://{_HOST}:{port}"}
+def _client_listener(port: int, security: str = PROTOCOLS[0]) -> dict[str, str]:
+    return {"broker": f"{security.upper()}://{_HOST}:{port}"}
 
 
 def _voters(node_ids: range | list[int], ports: list[int]) -> VoterSet:
@@ -123,6 +125,7 @@ def _make(
         "log.dirs": str(node.data),
     }
     node.down.touch()  # until it is started, by whoever made it
+    node.properties.touch(0o600)  # it may have a password
     node.properties.write_text("".join(f"{key}={value}\n" for key, value in (own | dict(common)).items()))
     return node
 

@@ -1,4 +1,4 @@
-"""`ottla cluster start`, `status`, `stop`, `kill`, `restart` and `add`: a cluster of several nodes on this machine.
+"""`ottla cluster start`, `status`, `stop`, `kill`, `restart`, `add` and `roll`: several nodes on this machine.
 
 What `kafka-cluster` does (`cluster-id`, `unregister`, `list-endpoints`) is under the same name.
 """
@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.errors import OttlaError
-from ottla.cli.help_format import help_formatter
+from ottla.cli.help_format import CommandParser
+from ottla.cli.text_tables import counted
 
 if TYPE_CHECKING:
     from ottla.cli.local_cluster.cluster_layout import NodeFiles
+    from ottla.cli.local_cluster.rolling import Member
 
 DEFAULT_DATA: Final = "ottla-cluster"
 _NEW_NODES: Final = 3
@@ -37,22 +39,27 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from ottla.cli.start import DEFAULT_PORT, port
+    from ottla.cli.start import DEFAULT_PORT, metrics_address, port
 
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="ottla cluster",
         description="A cluster of several nodes on this machine.",
         epilog=f"{', '.join(_OF_KAFKA)}: as kafka-cluster has them.",
-        formatter_class=help_formatter,
     )
-    commands = parser.add_subparsers(metavar="{start,status,stop,kill,restart,add}", required=True)
+    commands = parser.add_subparsers(metavar="{start,status,stop,kill,restart,add,roll}", required=True)
     start = commands.add_parser("start", help="start a cluster, and run it until Ctrl-C")
     status = commands.add_parser("status", help="print what its nodes do")
     stop = commands.add_parser("stop", help="stop all nodes in good order")
     kill = commands.add_parser("kill", help="end a node at once, as a crash would")
     restart = commands.add_parser("restart", help="stop a node in good order if it runs, and start it again")
     add = commands.add_parser("add", help="let a further broker join while the cluster runs")
-    actions = {start: _start, status: _status, stop: _stop, kill: _kill, restart: _restart, add: _add}
+    roll = commands.add_parser(
+        "roll",
+        help="restart all nodes one at a time, each only when all is in sync",
+        description="Restarts nodes one at a time, the active controller last, each only when all replicas and "
+        "controllers are in sync; stops when something is not. Without --command, the nodes of --data on this machine.",
+    )
+    actions = {start: _start, status: _status, stop: _stop, kill: _kill, restart: _restart, add: _add, roll: _roll}
     for command, action in actions.items():
         command.add_argument(
             "--data", default=DEFAULT_DATA, metavar="DIR", help="its directory (default: ./%(default)s)"
@@ -66,9 +73,53 @@ def _parser() -> argparse.ArgumentParser:
         type=port,
         help=f"of the first node of a new cluster; the others follow (default: {DEFAULT_PORT}; 0 picks free ones)",
     )
+    start.add_argument(
+        "--security",
+        choices=("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+        help="of a new cluster (default: plaintext): certificates and a login are made, with DIR/client.properties",
+    )
+    start.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of every node; may be repeated"
+    )
+    start.add_argument(
+        "--metrics",
+        type=metrics_address,
+        metavar="[HOST:]PORT",
+        help="serve metrics of the first node there, and of the others at the ports that follow (0 picks free ones)",
+    )
+    start.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="of every node's node.log")
+    start.add_argument("--log-format", choices=("text", "json"), help="the same")
+    _add_roll(roll)
     for command in (kill, restart):
         command.add_argument("node", type=int, metavar="NODE", help="the node's id")
     return parser
+
+
+def _add_roll(parser: argparse.ArgumentParser) -> None:
+    from ottla.cli.records.connecting import add_connection
+
+    add_connection(parser)
+    parser.add_argument(
+        "--command",
+        metavar="COMMAND",
+        help="restarts a node of the cluster of -b; {id} and {host} stand for the node's, as in "
+        "'ssh {host} sudo systemctl restart ottla'. It returns when the node is up, or has been told to start",
+    )
+    parser.add_argument("--only", type=_ids, metavar="ID,…", help="only these nodes (default: all)")
+    parser.add_argument(
+        "--sync-timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="for all to be in sync again (default: 300)",
+    )
+
+
+def _ids(text: str) -> frozenset[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() for word in words):
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be node ids, as 1,2,3")
+    return frozenset(map(int, words))
 
 
 def _count(text: str) -> int:
@@ -79,19 +130,23 @@ def _count(text: str) -> int:
 
 def _start(options: argparse.Namespace) -> int:
     from ottla.cli.local_cluster.cluster_layout import bootstrap
+    from ottla.cli.local_cluster.cluster_security import client_properties
     from ottla.cli.local_cluster.cluster_status import node_line
     from ottla.cli.local_cluster.supervisor import Supervisor
     from ottla.cli.stopping import stop_on_terminate
 
     directory = Path(options.data).absolute()
-    nodes = _nodes(directory, options.nodes, options.port)
-    supervisor = Supervisor(directory, nodes)
+    arguments = _arguments(options)
+    nodes = _nodes(directory, options.nodes, options.port, options.security)
+    supervisor = Supervisor(directory, nodes, arguments=arguments)
     with stop_on_terminate():
         try:
             supervisor.start()
             try:
                 for node in nodes:
                     print(node_line(node))
+                if client_properties(directory).exists():
+                    print(f"clients   need {client_properties(directory)} (--command-config)")
                 print(f"bootstrap {bootstrap(nodes)}; Ctrl-C stops the cluster", flush=True)
                 supervisor.watch(_show if sys.stdout.isatty() else None)
             finally:
@@ -102,25 +157,47 @@ def _start(options: argparse.Namespace) -> int:
     return 0
 
 
-def _nodes(directory: Path, count: int | None, port: int | None) -> "list[NodeFiles]":
+def _arguments(options: argparse.Namespace) -> list[str]:
+    """What every node is started with. Raises `ValueError` for what each has its own of."""
+    from ottla.cli.local_cluster.cores import settings_of_all
+
+    arguments = settings_of_all(options.set)
+    if options.metrics is not None:
+        arguments += ["--metrics", options.metrics]
+    if options.log_level is not None:
+        arguments += ["--log-level", options.log_level]
+    if options.log_format is not None:
+        arguments += ["--log-format", options.log_format]
+    return arguments
+
+
+def _nodes(directory: Path, count: int | None, port: int | None, security: str | None) -> "list[NodeFiles]":
     """Those of the directory, if they are what was asked for, or new ones."""
     from ottla.cli.local_cluster.cluster_layout import NoCluster, open_cluster, refuse_other_port, refuse_single_node
     from ottla.cli.local_cluster.cluster_making import make_cluster
+    from ottla.cli.local_cluster.cluster_security import security_of
     from ottla.cli.start import DEFAULT_PORT
+    from ottla.config.properties import read_properties
 
     refuse_single_node(directory, "a cluster")
     try:
         nodes = open_cluster(directory)
     except NoCluster:
-        return make_cluster(directory, count or _NEW_NODES, DEFAULT_PORT if port is None else port)
+        return make_cluster(
+            directory, count or _NEW_NODES, DEFAULT_PORT if port is None else port, security or "plaintext"
+        )
     brokers = [node for node in nodes if node.is_broker]
     if not any(node.is_controller for node in brokers):
         raise ValueError(f"{directory} is of one machine's cores: `ottla start --cores {len(brokers)}` runs it")
     if count is not None and count != len(nodes):
         raise ValueError(
-            f"{directory} has {len(nodes)} nodes: leave --nodes out; `ottla cluster add` adds one while they run"
+            f"{directory} has {counted(len(nodes), 'node')}: leave --nodes out; `ottla cluster add` adds one while it "
+            "runs"
         )
     refuse_other_port(directory, brokers[0], port)
+    there = security_of(read_properties(brokers[0].properties.read_bytes())["listeners"])
+    if security is not None and security != there:
+        raise ValueError(f"{directory} is of a cluster that speaks {there}: leave --security out")
     return nodes
 
 
@@ -167,14 +244,7 @@ def _kill(options: argparse.Namespace) -> int:
 
 def _restart(options: argparse.Namespace) -> int:
     from ottla.cli.local_cluster.cluster_layout import open_cluster
-    from ottla.cli.local_cluster.node_process import (
-        running_pid,
-        send_signal,
-        start_process,
-        wait_until_gone,
-        wait_until_ready,
-    )
-    from ottla.cli.local_cluster.supervisor import START_S, STOP_S
+    from ottla.cli.local_cluster.node_process import running_pid
     from ottla.cli.local_cluster.supervisor_lock import supervisor_pid
 
     node = _node(options)
@@ -182,12 +252,57 @@ def _restart(options: argparse.Namespace) -> int:
     nodes = open_cluster(directory)
     if supervisor_pid(directory) is None and not any(running_pid(one) for one in nodes if one.is_controller):
         raise ValueError(f"the cluster in {directory} does not run: `ottla cluster start` starts all its nodes")
+    _restart_node(node)
+    return 0
+
+
+def _restart_node(node: "NodeFiles") -> None:
+    """In good order if it runs. Returns when it is ready."""
+    from ottla.cli.local_cluster.node_process import send_signal, start_process, wait_until_gone, wait_until_ready
+    from ottla.cli.local_cluster.supervisor import START_S, STOP_S
+
     node.down.touch()
     if send_signal(node, signal.SIGTERM):
         wait_until_gone([node], STOP_S)
     start_process(node)
     wait_until_ready([node], START_S)
+
+
+def _roll(options: argparse.Namespace) -> int:
+    from ottla.cli.local_cluster.cluster_layout import bootstrap, open_cluster
+    from ottla.cli.local_cluster.rolling import Member, RollStopped, members, roll
+    from ottla.cli.records.connecting import Cluster
+    from ottla.config.scopes import Scope
+
+    nodes = {}
+    if options.command is None:
+        nodes = {node.node_id: node for node in open_cluster(Path(options.data))}
+        options.bootstrap_server = bootstrap(list(nodes.values()))
+
+    def restart(member: Member) -> None:
+        if options.command is None:
+            _restart_node(nodes[member.id])
+        else:
+            _run_command(options.command, member)
+
+    with Cluster.of(options, Scope.ADMIN).admin() as admin:
+        known = [Member(node.node_id, node.is_broker) for node in nodes.values()] or members(admin)
+        if unknown := sorted((options.only or frozenset()) - {node.id for node in known}):
+            raise RollStopped(f"there is no node {unknown[0]}; there are {', '.join(str(node.id) for node in known)}")
+        chosen = [node for node in known if options.only is None or node.id in options.only]
+        roll(admin, chosen, restart, options.sync_timeout, lambda line: print(line, flush=True))
     return 0
+
+
+def _run_command(command: str, member: "Member") -> None:
+    import subprocess
+
+    from ottla.cli.local_cluster.rolling import RollStopped
+
+    words = command.replace("{id}", str(member.id)).replace("{host}", member.host or "")
+    done = subprocess.run(words, shell=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise RollStopped(f"stopped: the command for node {member.id} ended with {done.returncode}: {words}")
 
 
 def _add(options: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from ottla.cli.local_cluster.cluster_layout import (
     refuse_single_node,
 )
 from ottla.cli.start import DEFAULT_PORT
+from ottla.cli.text_tables import counted
 
 _OF_ONE_NODE: Final = ("node.id", "process.roles", "listeners", "advertised.listeners", "log.dirs", "log.dir")
 
@@ -50,13 +51,27 @@ def _arguments(options: argparse.Namespace) -> list[str]:
     for name in ("config", "metrics", "faults"):
         if getattr(options, name) is not None:
             raise ValueError(f"--{name} is for one node: it cannot be given with --cores")
-    arguments = ["--log-format", options.log_format, "--log-level", options.log_level]
-    for setting in options.set:
-        key = setting.partition("=")[0].strip()
-        if key in _OF_ONE_NODE:
-            raise ValueError(f"--set {key}: with --cores each node has its own, in its server.properties")
-        arguments += ["--set", setting]
+    for name in ("host", "advertise", "log_file"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name.replace('_', '-')} is for one node: with --cores each has its own files")
+    arguments = ["--log-format", options.log_format]
+    if options.log_level is not None:
+        arguments += ["--log-level", options.log_level]
+    arguments += settings_of_all(options.set)
     return [*arguments, "--strict"] if options.strict else arguments
+
+
+def settings_of_all(settings: list[str]) -> list[str]:
+    """As arguments of every node. Raises `ValueError` for a setting that each has its own of."""
+    arguments = []
+    for setting in settings:
+        key, equals, _ = setting.partition("=")
+        if not equals:
+            raise ValueError(f"--set {setting}: it must be KEY=VALUE")
+        if key.strip() in _OF_ONE_NODE:
+            raise ValueError(f"--set {key.strip()}: each node has its own, in its server.properties")
+        arguments += ["--set", setting]
+    return arguments
 
 
 def _nodes(directory: Path, cores: int, port: int | None) -> list[NodeFiles]:
@@ -73,7 +88,7 @@ def _nodes(directory: Path, cores: int, port: int | None) -> list[NodeFiles]:
         raise StorageError(f"{directory} is of a replicated cluster: `ottla cluster start` runs it")
     if len(brokers) != cores:
         raise StorageError(
-            f"{directory} has {len(brokers)} brokers, and partitions on each of them: start it with --cores "
+            f"{directory} has {counted(len(brokers), 'broker')}, with partitions of their own: start it with --cores "
             f"{len(brokers)}; `ottla cluster add` adds one while it runs"
         )
     refuse_other_port(directory, brokers[0], port)

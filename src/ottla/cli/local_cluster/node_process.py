@@ -1,6 +1,7 @@
 """One node's process. Which one it is, is in the node's `pid` file; a process that is not this node's is left alone."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from ottla.base.errors import StorageError
 from ottla.cli.local_cluster.cluster_layout import NodeFiles, arguments_path
 
 READY: Final = b"is ready at"
+_METRICS: Final = re.compile(rb'^  metrics  (\S+)$|"metrics": "([^"]+)"', re.MULTILINE)
 _POLL_S: Final = 0.02
 
 
@@ -60,9 +62,25 @@ def start_process(node: NodeFiles) -> subprocess.Popen[bytes]:
 
 def _arguments(node: NodeFiles) -> list[str]:
     try:
-        return arguments_path(node.directory.parent).read_text().splitlines()
+        words = arguments_path(node.directory.parent).read_text().splitlines()
     except FileNotFoundError:
         return []
+    if "--metrics" in words:
+        place = words.index("--metrics") + 1
+        words[place] = metrics_of(node, words[place])
+    return words
+
+
+def metrics_of(node: NodeFiles, first: str) -> str:
+    """The address of a node's metrics page: that of the first node, with a port that is further by as many nodes."""
+    host, colon, port = first.rpartition(":")
+    return f"{host}{colon}{int(port) + max(node.node_id - 1, 0)}" if int(port) else first
+
+
+def metrics_url(node: NodeFiles) -> str | None:
+    """Where the page of a node is that has started, as its log says."""
+    found = _METRICS.search(node.log.read_bytes()) if node.log.exists() else None
+    return (found[1] or found[2]).decode() if found else None
 
 
 def is_ready(node: NodeFiles) -> bool:
